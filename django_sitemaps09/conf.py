@@ -118,7 +118,7 @@ class Conf:
         If it loses more, and at least 100 URLs, its published files are kept. 1.0 allows any loss.
         """
         value = self.settings_dict.get("MAX_SHRINK", 0.5)
-        if not _is_number(value) or not 0 <= value <= 1:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
             raise _invalid("MAX_SHRINK", "a number from 0 to 1", value)
         return float(value)
 
@@ -261,9 +261,7 @@ class Conf:
         value = self.settings_dict.get(key, default)
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-            raise ImproperlyConfigured(
-                f"SITEMAPS09[{key!r}] must be a timedelta or a number of seconds, not {value!r}."
-            )
+            raise _invalid(key, "a timedelta or a number of seconds", value)
         return float(seconds)
 
     def _number(self, key: str, default: int, highest: int) -> int:
@@ -279,10 +277,6 @@ def _checked(key: str, check: Callable[[object], ValueT], value: object) -> Valu
         return check(value)
     except ValueError as error:
         raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import getattr_static, signature
@@ -21,7 +22,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.filenames import NAME
-from django_sitemaps09.sitemaps import ModelSitemap, copy_for_host
+from django_sitemaps09.sitemaps import ModelSitemap
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
@@ -221,7 +222,13 @@ def bind(section: Section, domain: str) -> Any:
             raise ImproperlyConfigured(f"{name}.for_host() must return a sitemap, not {sitemap!r}.")
     # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
-        return copy_for_host(sitemap, domain)
+        if getattr_static(sitemap, "items") is not ModelSitemap.items:
+            raise ImproperlyConfigured(
+                f"{type(sitemap).__qualname__} has a site_field and overrides items(), which could list "
+                "rows of other sites. Override get_queryset() instead of items()."
+            )
+        sitemap = copy(sitemap)
+        sitemap._sitemaps09_domain = domain
     return sitemap
 
 

@@ -25,6 +25,7 @@ from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, register, s
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
 from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
+from tests.support.checking import ids
 
 __all__ = ["apps", "registry"]
 
@@ -452,3 +453,12 @@ def test_only_a_method_of_the_class_chooses_a_sitemap_for_a_host() -> None:
     assert sections.bind(plain, "www.example.org") is plain
     stub = mock.Mock(spec=Sitemap)
     assert sections.bind(lambda: stub, "www.example.org") is stub
+
+
+def test_rows_that_an_instance_lists_itself_could_be_of_any_site() -> None:
+    chosen = ModelSitemap[Any]()
+    chosen.site_field = "sites"
+    chosen.items = list  # type: ignore[method-assign, assignment]
+    with pytest.raises(ImproperlyConfigured, match=r"overrides items\(\), which could list rows of other"):
+        sections.bind(chosen, "www.example.org")
+    assert ids(chosen)[-1:] == ["E055"]

@@ -20,7 +20,7 @@ from django_sitemaps09.audit.report import Findings
 from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin, read_robots
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 
 #: The limit that Yandex documents.

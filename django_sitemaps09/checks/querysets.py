@@ -1,37 +1,42 @@
-"""Check the rows of a `ModelSitemap`: queryset, key, expressions, `site_field`, and news attributes."""
+"""Check the rows of a `ModelSitemap`: queryset, key, expressions, `site_field`, and news attributes.
+
+Expressions are resolved against the queryset, without compiling SQL.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.core.checks import CheckMessage
-from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
-from django.db.models import DateField, ForeignKey, ManyToManyField, Model, QuerySet
+from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
+from django.db.models import (
+    CharField,
+    DateField,
+    DecimalField,
+    FloatField,
+    ForeignKey,
+    IntegerField,
+    ManyToManyField,
+    Model,
+    QuerySet,
+    TextField,
+)
 from django.db.models.query import RawQuerySet
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.checks.expressions import check_expressions
-from django_sitemaps09.checks.subjects import (
-    class_of,
-    data,
-    error_text,
-    is_code,
-    is_ours,
-    message,
-    name_of,
-    own_init,
-    raw,
-    safe_repr,
-)
+from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
+from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
+from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.orm.traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
     can_reorder,
     hides_columns,
     lacks_group,
+    repeats_rows,
 )
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
@@ -40,42 +45,60 @@ from django_sitemaps09.sources.rows.keys import KeyColumns
 _NO_SITES = "django.contrib.sites is not installed"
 
 
-def check_rows(subject: Any) -> Iterator[CheckMessage]:
+class _Kind(NamedTuple):
+    code: str
+    fields: tuple[type, ...]
+    description: str
+    hint: str
+
+
+_DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
+_NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"
+_WORDS = "Use a column with changefreq values, build them with Case()"
+#: The types of columns that are valid for each optional element.
+_KINDS = {
+    "lastmod": _Kind("W036", (DateField,), "a date or a datetime", _DATES),
+    "priority": _Kind("W037", (IntegerField, FloatField, DecimalField), "a number", _NUMBERS),
+    "changefreq": _Kind("W038", (CharField, TextField), "text", _WORDS),
+}
+
+
+def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     """Check the rows that a `ModelSitemap` declares, and the attributes that depend on them."""
-    if not issubclass(class_of(subject), ModelSitemap):
+    if not issubclass(subject.cls, ModelSitemap):
         yield from _check_ignored_rows(subject)
         return
-    rows = _rows(subject)
+    # Without overridden methods, `queryset` or `model` determines the rows.
+    uses_queryset = subject.inherits(ModelSitemap, "items", "get_queryset")
+    rows = _rows(subject) if uses_queryset else None
     model: type[Model] | None = None if rows is None else rows.model
     if rows is not None and model is not None:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
             yield from _check_key(subject, rows)
         yield from _check_default_location(subject, model)
-        yield from check_expressions(subject, rows)
-    elif _uses_queryset(subject):
-        queryset = raw(subject, "queryset")
-        if queryset is None and raw(subject, "model") is None and not own_init(subject):
+        yield from _check_expressions(subject, rows)
+    elif uses_queryset:
+        queryset = subject.raw("queryset")
+        if queryset is None and subject.raw("model") is None and not subject.has_own_init:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
-            yield message("E030", f"{name_of(subject)} has no queryset.", hint)
+            yield message("E030", f"{subject} has no queryset.", hint)
         elif _is_not_queryset(queryset):
-            text = f"{name_of(subject)}.queryset {queryset_problem(queryset)}"
+            text = f"{subject}.queryset {queryset_problem(queryset)}"
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
             yield message("E062", text, hint)
     yield from _check_site_field(subject, model)
     yield from _check_news(subject, model)
 
 
-def _check_ignored_rows(subject: Any) -> Iterator[CheckMessage]:
+def _check_ignored_rows(subject: Subject) -> Iterator[CheckMessage]:
     """Check for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
-    hooks = ("items", *CONTRIB_INTERNALS)
-    if not is_ours(subject) or any(raw(subject, name) is not raw(Sitemap, name) for name in hooks):
-        return
-    for name in ("model", "queryset"):
-        if raw(subject, name) is not None:
-            text = f"{name_of(subject)} has no items, because Sitemap ignores `{name}`."
-            hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
-            yield message("E063", text, hint)
+    if issubclass(subject.cls, Sitemap) and subject.inherits(Sitemap, "items", *CONTRIB_INTERNALS):
+        for name in ("model", "queryset"):
+            if subject.raw(name) is not None:
+                text = f"{subject} has no items, because Sitemap ignores `{name}`."
+                hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
+                yield message("E063", text, hint)
 
 
 def _is_not_queryset(value: object) -> bool:
@@ -89,17 +112,9 @@ def _is_not_queryset(value: object) -> bool:
     return value is not None and not is_code(value) and not hasattr(value, "all")
 
 
-def _uses_queryset(subject: Any) -> bool:
-    """Return whether `queryset` or `model` determines the rows: no method for rows is overridden."""
-    cls = class_of(subject)
-    return all(raw(cls, name) is raw(ModelSitemap, name) for name in ("items", "get_queryset"))
-
-
-def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
+def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     """Return the queryset of a declaration; `None` if only the project's code can create it."""
-    if not _uses_queryset(subject):
-        return None
-    queryset, model = raw(subject, "queryset"), raw(subject, "model")
+    queryset, model = subject.raw("queryset"), subject.raw("model")
     if is_code(queryset):
         return None
     if isinstance(queryset, (QuerySet, RawQuerySet)):
@@ -109,29 +124,28 @@ def _rows(subject: Any) -> QuerySet[Any] | RawQuerySet[Any] | None:
     return None
 
 
-def _check_ranges(subject: Any, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    name = name_of(subject)
+def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
     if isinstance(rows, QuerySet) and lacks_group(rows.query):
-        yield message("E064", f"{name}: {LACKS_GROUP[0]}", LACKS_GROUP[1])
+        yield message("E064", f"{subject}: {LACKS_GROUP[0]}", LACKS_GROUP[1])
     if isinstance(rows, QuerySet) and hides_columns(rows):
-        yield message("E065", f"{name}: {HIDES_COLUMNS[0]}", HIDES_COLUMNS[1])
+        yield message("E065", f"{subject}: {HIDES_COLUMNS[0]}", HIDES_COLUMNS[1])
     if can_reorder(rows):
         return
-    is_filtered = issubclass(class_of(subject), NewsSitemap) or data(subject, "site_field") is not None
+    is_filtered = issubclass(subject.cls, NewsSitemap) or subject.data("site_field") is not None
     if is_filtered and not can_filter(rows):
-        text = f"{name} filters its rows, which its queryset does not support."
+        text = f"{subject} filters its rows, which its queryset does not support."
         hint = "News and `site_field` need a queryset that is not a slice, a union or raw()."
         yield message("E061", text, hint)
     yield message(
         "W031",
-        f"{name} is paginated by position, because its queryset does not support key ranges.",
+        f"{subject} is paginated by position, because its queryset does not support key ranges.",
         "Use a plain queryset if there can be many rows. Slices, unions, values(), raw() and "
         "distinct(fields) are slow, and each added or deleted row shifts all rows after it.",
     )
 
 
-def _check_key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
-    key = data(subject, "key")
+def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
+    key = subject.data("key")
     if key is None:
         return
     if isinstance(key, str):
@@ -140,59 +154,101 @@ def _check_key(subject: Any, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
         problem = f"`key` must be the name of a field, not {safe_repr(key)}."
     if problem is not None:
         hint = "Set `key` to a field that is unique, not null, and never changes."
-        yield message("E032", f"{name_of(subject)}: {problem}", hint)
+        yield message("E032", f"{subject}: {problem}", hint)
 
 
-def _check_default_location(subject: Any, model: type[Model]) -> Iterator[CheckMessage]:
-    cls = class_of(subject)
-    hooks = ("location", "default_location")
-    has_location = any(getattr(cls, name) is not getattr(Sitemap, name) for name in hooks)
-    if has_location or data(subject, "location") is not None or own_init(subject):
-        return
-    if not hasattr(model, "get_absolute_url"):
-        text = f"{name_of(subject)} has no `location`, and {model._meta.label} has no get_absolute_url()."
+def _check_default_location(subject: Subject, model: type[Model]) -> Iterator[CheckMessage]:
+    has_location = not subject.inherits(Sitemap, "location", "default_location")
+    if not (has_location or subject.has_own_init or hasattr(model, "get_absolute_url")):
+        text = f"{subject} has no `location`, and {model._meta.label} has no get_absolute_url()."
         hint = "Declare `location` as a Route or a method, or define get_absolute_url()."
         yield message("E033", text, hint)
 
 
-def _check_news(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
-    cls = class_of(subject)
-    if not issubclass(cls, NewsSitemap) or own_init(subject):
+def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
+    """Check the columns, joins and types of hooks that are declared as a `Route` or an expression."""
+    declared: dict[str, Any] = {}
+    for name in (*FIELDS, "item_language"):
+        parts = hook_expressions(name, subject.data(name))
+        annotations = {alias(name, i): part for i, part in enumerate(parts)}
+        if not annotations:
+            continue
+        try:
+            if isinstance(rows, RawQuerySet):
+                raise TypeError("a raw() queryset does not support expressions")
+            plain_rows = annotatable_rows(rows, annotations)
+            annotated_rows = add_columns(plain_rows, annotations)
+        except ImproperlyConfigured:
+            # Reported below, with the other hooks.
+            declared |= annotations
+            continue
+        except (FieldError, TypeError, ValueError, NotImplementedError) as error:
+            text = f"{subject}.{name}: {error}.".replace("..", ".")
+            hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."
+            yield message("E034", text, hint)
+            continue
+        if repeats_rows(annotated_rows.query) and not repeats_rows(plain_rows.query):
+            text = f"{subject}.{name} follows a multi-valued relation, which would repeat items."
+            yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
+        elif name in _KINDS:
+            yield from _check_type(subject, name, annotated_rows.query.annotations[alias(name)])
+        declared |= annotations
+    if declared and isinstance(rows, QuerySet):
+        base = annotatable_rows(rows, declared)
+        if problem := error_text(ImproperlyConfigured, add_columns, base, declared):
+            yield message("E066", f"{subject}: {problem}", NEEDS_ANNOTATIONS[1])
+
+
+def _check_type(subject: Subject, name: str, expression: Any) -> Iterator[CheckMessage]:
+    kind = _KINDS[name]
+    try:
+        field = expression.output_field
+    except FieldError:
+        # Only the database can determine the type.
         return
-    name = raw(subject, "date_field")
-    has_date_field = cls.items is ModelSitemap.items and not is_code(name)
+    # A project's own field class can convert any column.
+    if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
+        problem = f"must be {kind.description}, not an expression of type {type(field).__name__}"
+        hint = f"{kind.hint}, or define a method that takes the item."
+        yield message(kind.code, f"{subject}.{name} {problem}.", hint)
+
+
+def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
+    if not issubclass(subject.cls, NewsSitemap) or subject.has_own_init:
+        return
+    name = subject.raw("date_field")
+    has_date_field = subject.inherits(ModelSitemap, "items") and not is_code(name)
     if has_date_field and (problem := _field_problem(name, model, (DateField,), "a date field")):
-        text = f"{name_of(subject)}.date_field is {safe_repr(name)}, but {problem}."
+        text = f"{subject}.date_field is {safe_repr(name)}, but {problem}."
         yield message("E057", text, "Set it to the field with the publication date.")
-    if cls.news is not NewsSitemap.news:
+    if not subject.inherits(NewsSitemap, "news"):
         return
-    publication_name, language = raw(subject, "publication_name"), data(subject, "publication_language")
+    publication_name, language = subject.raw("publication_name"), subject.data("publication_language")
     if not (is_code(publication_name) or (isinstance(publication_name, str) and publication_name.strip())):
         problem = f"must be the name of a publication, not {safe_repr(publication_name)}"
         hint = "Set the name that Google News uses for the publication, or define news(self, item)."
-        yield message("E058", f"{name_of(subject)}.publication_name {problem}.", hint)
+        yield message("E058", f"{subject}.publication_name {problem}.", hint)
     if language is not None and (problem := error_text(ValueError, protocol.news_language, language)):
-        text = f"{name_of(subject)}.publication_language: {problem}."
+        text = f"{subject}.publication_language: {problem}."
         yield message("E059", text, "Set a language code, such as 'en', or remove it.")
-    if not callable(title := raw(subject, "title")):
-        text = f"{name_of(subject)}.title must be a method, not {safe_repr(title)}."
+    if not callable(title := subject.raw("title")):
+        text = f"{subject}.title must be a method, not {safe_repr(title)}."
         yield message("E060", text, "Define title(self, item), or remove it to use str(item).")
 
 
-def _check_site_field(subject: Any, model: type[Model] | None) -> Iterator[CheckMessage]:
-    name = data(subject, "site_field")
+def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
+    name = subject.data("site_field")
     if name is None:
         return
     hint = "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it."
     problem = _site_field_problem(name, model)
     if problem == _NO_SITES:
         hint = "Add 'django.contrib.sites' to INSTALLED_APPS, or remove site_field."
-    elif problem is None and raw(class_of(subject), "items") is not raw(ModelSitemap, "items"):
+    elif problem is None and not subject.inherits(ModelSitemap, "items"):
         problem = "the sitemap overrides items(), which could list rows of other sites"
         hint = "Override get_queryset() instead of items()."
     if problem is not None:
-        text = f"{name_of(subject)}.site_field is {safe_repr(name)}, but {problem}."
-        yield message("E055", text, hint)
+        yield message("E055", f"{subject}.site_field is {safe_repr(name)}, but {problem}.", hint)
 
 
 def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:

@@ -7,21 +7,25 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any, cast
 
+from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.checks.constants import check_constants, check_documents
-from django_sitemaps09.checks.hooks import check_hooks
-from django_sitemaps09.checks.languages import check_languages
-from django_sitemaps09.checks.locations import check_locations
+from django_sitemaps09.checks.attributes import (
+    check_constants,
+    check_documents,
+    check_hooks,
+    check_languages,
+)
 from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.settings import export_settings
-from django_sitemaps09.checks.subjects import is_declaration, is_ours, message
-from django_sitemaps09.checks.urlconf import PassedSitemaps
+from django_sitemaps09.checks.subjects import Subject, message
+from django_sitemaps09.checks.urlconf import PassedSitemaps, check_locations
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.sitemaps import Sitemap
 
 _READERS = ("__iter__", "keys", "values", "items")
 _BUILT_IN = {dict, OrderedDict}
@@ -77,14 +81,14 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
 
 
 #: Checks for all sitemap classes, including classes that do not subclass ours.
-_ALL: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (
+_ALL: tuple[Callable[[Subject], Iterable[CheckMessage]], ...] = (
     check_constants,
     check_languages,
     check_locations,
     check_rows,
 )
 #: Checks for attributes that only our classes have.
-_OURS: tuple[Callable[[Any], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
+_OURS: tuple[Callable[[Subject], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
 
 
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
@@ -93,10 +97,12 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     Do not call factories.
     """
     # Compared by identity, because equality would call the project's own __eq__().
-    subjects = {id(section): section for section in sections if is_declaration(section)}
+    subjects = {id(section): Subject(section) for section in sections}
     messages: list[CheckMessage] = []
     for subject in subjects.values():
-        for check in (*_ALL, *_OURS) if is_ours(subject) else _ALL:
-            messages += check(subject)
+        # Other sections are factories.
+        if issubclass(subject.cls, contrib.Sitemap):
+            for check in (*_ALL, *_OURS) if issubclass(subject.cls, Sitemap) else _ALL:
+                messages += check(subject)
     # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

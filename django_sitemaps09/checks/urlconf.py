@@ -1,18 +1,108 @@
-"""Find the mappings of sections and the templates that the root URLconf passes to views."""
+"""Check the names of URL patterns in locations, and find the sections that the root URLconf serves."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.core.checks import CheckMessage
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from django_sitemaps09.orm.internals import reverse_names
+from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.hooks.expressions import location_problem
+from django_sitemaps09.orm.internals import (
+    UnknownNamespaceError,
+    find_namespace,
+    reverse_candidates,
+    reverse_names,
+)
+from django_sitemaps09.routing.location_templates import LocationTemplate
+from django_sitemaps09.routing.routes import Route, candidates
+from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
+
+
+def check_locations(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
+    location = subject.data("location")
+    if isinstance(location, Mapping):
+        yield from _check_languages(subject, location)
+    for value in location.values() if isinstance(location, Mapping) else [location]:
+        yield from _check_location(subject, value)
+    yield from _check_viewnames(subject)
+
+
+def _check_languages(subject: Subject, location: Mapping[Any, Any]) -> Iterator[CheckMessage]:
+    i18n, languages = subject.raw("i18n"), subject.data("languages")
+    if subject.has_own_init or is_code(i18n):
+        # The project's code determines whether there are languages.
+        return
+    codes = languages if isinstance(languages, COLLECTIONS) else ()
+    if problem := location_problem(location, None if is_off(i18n) else codes):
+        hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
+        yield message("E024", f"{subject}.location {problem}.", hint)
+
+
+def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
+    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
+    if issubclass(subject.cls, ModelSitemap) and is_constant:
+        text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
+        yield message("E020", text, "Pass an argument as a query expression, such as slug=F('slug').")
+    if isinstance(value, Route) and (problem := _route_problem(value)):
+        text = f"{subject}.location is {safe_repr(value)}, but {problem}."
+        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
+        yield message("E021", text, hint)
+
+
+def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
+    is_static = issubclass(subject.cls, StaticViewSitemap)
+    if not is_static or not subject.inherits(StaticViewSitemap, "items"):
+        return
+    names = subject.data("viewnames")
+    if isinstance(names, str):
+        text = f"{subject}.viewnames must be a list, not the string {names!r}."
+        yield message("E022", text, f"Set a list: [{names!r}].")
+    elif subject.inherits(StaticViewSitemap, "default_location") and isinstance(names, COLLECTIONS):
+        for name in names:
+            if isinstance(name, str) and (problem := _route_problem(Route(name))):
+                text = f"{subject}.viewnames contains {name!r}, but {problem}."
+                yield message("E023", text, "Use only names of URL patterns that take no arguments.")
+
+
+def _route_problem(route: Route) -> str | None:
+    """Return why `reverse()` fails for every item; `None` if it can succeed."""
+    root = _root()
+    if root is None or candidates(root, route.viewname, len(route.args), tuple(route.kwargs), "/"):
+        return None
+    if not isinstance(route.viewname, str):
+        # reverse() also accepts a view.
+        is_known = bool(reverse_candidates(root, route.viewname))
+        return None if is_known else "its first argument is not the name of a URL pattern"
+    *namespaces, view = route.viewname.split(":")
+    try:
+        resolver, prefix, _ = find_namespace(root, namespaces)
+    except UnknownNamespaceError as error:
+        return f"there is no namespace {error.args[0]!r}"
+    if "(" in prefix or "%" in prefix:
+        # The prefix of an include() can contain arguments, too.
+        return None
+    patterns = reverse_candidates(resolver, view)
+    if not patterns:
+        close_matches = get_close_matches(view, reverse_names(resolver), n=1)
+        suggestion = f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
+        return f"there is no URL pattern named {view!r}{suggestion}"
+    parameters = [names for possibilities, *_ in patterns for _, names in possibilities]
+    signatures = {", ".join(names) or "no arguments" for names in parameters}
+    arguments = f"{len(route.args)} positional" if route.args else f"{sorted(route.kwargs)}"
+    return (
+        f"no URL pattern named {view!r} accepts the given arguments ({arguments}); accepted: "
+        f"{'; or '.join(sorted(signatures))}"
+    )
 
 
 class PassedSitemaps(NamedTuple):
@@ -32,7 +122,7 @@ class Template(NamedTuple):
     sitemaps: object
 
 
-def root() -> URLResolver | None:
+def _root() -> URLResolver | None:
     """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
     if not getattr(settings, "ROOT_URLCONF", None):
         return None
@@ -66,7 +156,7 @@ def templates() -> list[Template]:
 
 def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield each view of these modules without its decorators, and the arguments from its URL pattern."""
-    resolver = root()
+    resolver = _root()
     for callback, arguments in () if resolver is None else _callbacks(resolver, {}, ()):
         try:
             view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))

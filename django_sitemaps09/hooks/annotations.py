@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -85,14 +85,18 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     cannot_join = has_window_function(query) or query.extra_tables or query.distinct_fields
     if not aggregates or cannot_join or not can_group:
         return []
-    if not is_grouped and to_many_joins(query, columns_in(query.annotation_select.values())):
+    if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
-    joins = [to_many_joins(joined_query, columns_in([joined_query.annotations[name]])) for name in names]
+    joins = [to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names]
     own_joins = to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
     can_join = not is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
     return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
+
+
+def _tables(expressions: Iterable[Any]) -> set[str]:
+    return {column.alias for column in columns_in(expressions)}
 
 
 def _aggregates(expression: Any) -> Iterator[Any]:
@@ -165,10 +169,16 @@ def annotate(sitemap: object, items: Any) -> Any:
             "queryset. Return one, or define the hooks as methods that take the item."
         )
     items = copy_fetched(items) if is_fetched(items) else pin_database(items)
+    rows = annotatable_rows(items, expressions)
     if items.query.combinator:
-        _check_union(sitemap, items, expressions)
-        return items
-    if _is_read_apart(items, expressions):
+        try:
+            add_columns(rows, expressions)
+        except FieldError as error:
+            raise ImproperlyConfigured(
+                f"{type(sitemap).__qualname__}: items() returns a union, so declared expressions can use "
+                f"only the fields of its model: {error}. Define the hooks as methods that take the item."
+            ) from error
+    if rows is not items:
         return items
     if is_fetched(items):
         _add_to_fetched(sitemap, items, expressions)
@@ -181,33 +191,25 @@ def annotate(sitemap: object, items: Any) -> Any:
     return rows
 
 
-def _check_union(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:
-    """Raise `ImproperlyConfigured` if an expression uses an annotation: Django cannot annotate a union."""
-    try:
-        add_columns(QuerySet(items.model, using=items.db), expressions)
-    except FieldError as error:
-        raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__}: items() returns a union, so declared expressions can use only "
-            f"the fields of its model: {error}. Define the hooks as methods that take the item."
-        ) from error
+def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any]:
+    """Return the rows to annotate: the items, or all rows of their model for `load_columns`.
 
-
-def _is_read_apart(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
-    """Return whether `load_columns` can read the expressions for slices of the rows.
-
-    Django cannot annotate `distinct(fields)`, an expression can change the rows of a slice, and rows that
-    are fetched need only the values of their page. But an aggregate covers the rows that a queryset joins,
-    and only the queryset itself knows its annotations and windows.
+    Django cannot annotate a union or `distinct(fields)`, an expression can change the rows of a slice, and
+    rows that are fetched need only the values of their page. But an aggregate covers the rows that a
+    queryset joins, and only the queryset itself knows its annotations and windows.
     """
+    all_rows: QuerySet[Any] = QuerySet(items.model, using=items.db)
+    if items.query.combinator:
+        return all_rows
     is_limited = items.query.is_sliced or items.query.distinct_fields
     has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
     if not gives_instances(items) or not (is_limited or (is_fetched(items) and not has_aggregate)):
-        return False
+        return items
     try:
-        rows = add_columns(QuerySet(items.model, using=items.db), expressions)
+        annotations = add_columns(all_rows, expressions).query.annotations
     except FieldError:
-        return False
-    return not any(rows.query.annotations[name].contains_over_clause for name in expressions)
+        return items
+    return items if any(annotations[name].contains_over_clause for name in expressions) else all_rows
 
 
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:

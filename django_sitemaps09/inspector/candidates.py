@@ -16,8 +16,7 @@ from django.utils.encoding import iri_to_uri
 from django_sitemaps09.conf import conf
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.routing.location_templates import LocationTemplate, PathTemplate, is_expression
-from django_sitemaps09.routing.reverse_templates import Candidate
-from django_sitemaps09.routing.routes import Route
+from django_sitemaps09.routing.routes import Candidate, Route
 
 # The scheme and the host of an absolute URL, if a path follows.
 _ORIGIN = re.compile("^https?://[^/]+(?=/)", re.IGNORECASE)

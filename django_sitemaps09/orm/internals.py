@@ -162,23 +162,14 @@ def having_conditions(query: Query) -> Any:
 
 def to_many_aliases(query: Query) -> set[str]:
     """Return the aliases of joined tables that can have several rows for one row of the model."""
-    aliases: set[str] = set()
-    used = query.alias_refcount
-    for name, table in query.alias_map.items():
-        if isinstance(table, Join) and (
-            table.parent_alias in aliases or (used[name] and not _is_to_one(table.join_field))
-        ):
-            aliases.add(name)
-    return {name for name in aliases if used[name]}
+    return {name for name, uses in query.alias_refcount.items() if uses and to_many_joins(query, [name])}
 
 
-def to_many_joins(query: Query, columns: Iterable[Col] | None = None) -> frozenset[str]:
-    """Return the aliases of the to-many joins that lead to columns, by default to all tables in use."""
-    tables, used = query.alias_map, query.alias_refcount
-    aliases = [name for name in tables if used[name]] if columns is None else [c.alias for c in columns]
+def to_many_joins(query: Query, aliases: Iterable[str] | None = None) -> frozenset[str]:
+    """Return the aliases of the to-many joins that lead to tables, by default to all tables in use."""
     joins = set()
-    for name in aliases:
-        while name not in joins and isinstance(table := tables.get(name), Join):
+    for name in to_many_aliases(query) if aliases is None else aliases:
+        while name not in joins and isinstance(table := query.alias_map.get(name), Join):
             if not _is_to_one(table.join_field):
                 joins.add(name)
             name = table.parent_alias

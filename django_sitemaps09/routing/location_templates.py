@@ -14,13 +14,16 @@ from uuid import UUID
 from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import TemplateColumn, short_repr
-from django_sitemaps09.routing.reverse_templates import slugs
+from django_sitemaps09.entries import SafeColumn, TemplateColumn, short_repr
 
 # The types of constants. A lazy string, which is a Promise, is not evaluated before it is needed.
 _CONSTANTS = (str, Number, date, time, UUID, Promise)
 # A field in the syntax of path().
 _CONVERTER = re.compile(r"<\w+:(\w+)>")
+
+
+#: The characters of a slug, which neither `quote()` nor XML changes.
+SLUG_CHARACTERS = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 
 def is_expression(value: object) -> bool:
@@ -193,3 +196,19 @@ def _plain_texts(column: Sequence[object]) -> Sequence[str] | None:
     except Exception:  # noqa: BLE001 url() raises the same error for the row
         return None
     return slugs(texts) or (texts if _are_plain(texts) else None)
+
+
+def join_lines(column: Sequence[Any]) -> str | None:
+    """Join a column of strings. Return `None` if a value is not a string, is empty, or ends a line."""
+    if {*map(type, column)} != {str} or "" in column:
+        return None
+    lines = "\n".join(column)
+    return lines if lines.count("\n") == len(column) - 1 else None
+
+
+def slugs(column: Sequence[Any]) -> SafeColumn | None:
+    """Return a column of texts that are neither quoted nor escaped; `None` for other columns."""
+    lines = join_lines(column)
+    if lines is None or not lines.isascii() or lines.encode().translate(None, SLUG_CHARACTERS + b"\n"):
+        return None
+    return SafeColumn(column)

@@ -1,17 +1,49 @@
-"""Routes: named URL patterns with constants and query expressions as arguments."""
+"""Routes: named URL patterns with constants and query expressions as arguments.
+
+For whole columns, a route uses the path templates that `reverse()` tries for the name of a pattern.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf, reverse
+from django.urls.converters import (
+    IntConverter,
+    PathConverter,
+    SlugConverter,
+    StringConverter,
+    UUIDConverter,
+)
+from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language
 
-from django_sitemaps09.entries import TemplateColumn
-from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.routing.reverse_templates import Candidate, candidates
+from django_sitemaps09 import protocol
+from django_sitemaps09.entries import SafeColumn, TemplateColumn
+from django_sitemaps09.orm.internals import (
+    UnknownNamespaceError,
+    find_namespace,
+    prefixed_resolver,
+    reverse_candidates,
+)
+from django_sitemaps09.routing.location_templates import (
+    SLUG_CHARACTERS,
+    LocationTemplate,
+    is_expression,
+    join_lines,
+    slugs,
+)
+
+# The characters that `reverse()` does not quote, besides letters, digits and `_.-~`.
+_SAFE = f"{RFC3986_SUBDELIMS}/~:@"
+_UNSAFE = re.compile(rf"([^A-Za-z0-9_.\-{re.escape(_SAFE)}\n]+)")
+_UNQUOTED = SLUG_CHARACTERS + b"." + _SAFE.encode()
+_PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
 class Route(LocationTemplate):
@@ -75,8 +107,8 @@ class CompiledRoute(NamedTuple):
             return reverse(route.viewname, args=arguments)
         return reverse(route.viewname, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
-    def compose(self, columns: Sequence[Sequence[object]], base: str = "") -> TemplateColumn | None:
-        """Return the URL of each row: `base` and the path. There is one column for each expression.
+    def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
+        """Return the path of each row. There is one column for each expression.
 
         Return `None` if `url()` must be called for each row, for example because `reverse()` might raise
         an error.
@@ -88,7 +120,7 @@ class CompiledRoute(NamedTuple):
         values = [next(remaining) if is_expression(value) else None for value in self.route.values]
         constants = dict(zip(self.candidates[0].names, self.route.values, strict=True))
         arguments = dict(zip(self.candidates[0].names, values, strict=True))
-        literals, texts = [base + parts.literals[0]], []
+        literals, texts = [parts.literals[0]], []
         for name, convert, literal in zip(parts.names, parts.texts, parts.literals[1:], strict=True):
             column = arguments[name]
             text = convert([constants[name]] if column is None else column)
@@ -109,3 +141,144 @@ _MAX_COMPILED = 1_000
 _compiled_routes: WeakKeyDictionary[URLResolver, dict[tuple[Any, ...], tuple[Candidate, ...]]] = (
     WeakKeyDictionary()
 )
+
+
+#: Function that quotes a column of values. Returns `None` if the results of `reverse()` might differ.
+Texts: TypeAlias = Callable[[Sequence[Any]], "Sequence[str] | None"]
+
+
+class Parts(NamedTuple):
+    """A `path()` pattern with only built-in converters: quoted literals, and the arguments between them.
+
+    If each value matches the regular expression of its converter, the whole path matches the pattern.
+    """
+
+    literals: Sequence[str]
+    names: Sequence[str]
+    texts: Sequence[Texts]
+
+
+class Candidate(NamedTuple):
+    """A path template that `reverse()` tries for the name of a pattern with certain arguments."""
+
+    template: str
+    names: Sequence[str]
+    defaults: Mapping[str, object]
+    converters: Mapping[str, Any]
+    regex: re.Pattern[str]
+    parts: Parts | None
+
+    def url(self, values: Sequence[object]) -> str | None:
+        """Return the quoted path, or `None` if `reverse()` would try the next candidate."""
+        texts = {}
+        for name, value in zip(self.names, values, strict=True):
+            if name in self.defaults and value != self.defaults[name]:
+                return None
+            if name not in self.converters:
+                texts[name] = str(value)
+                continue
+            try:
+                texts[name] = self.converters[name].to_url(value)
+            except ValueError:
+                return None
+        path = self.template % texts
+        if self.regex.search(path) is None:
+            return None
+        return escape_leading_slashes(quote(path, safe=_SAFE))
+
+
+def candidates(
+    resolver: URLResolver, viewname: str, count: int, keywords: Sequence[str], prefix: str
+) -> tuple[Candidate, ...]:
+    """Return the candidates for `count` positional arguments. If `count` is 0, use `keywords` instead."""
+    # Like reverse(), accept a view instead of a name. It has no namespace.
+    *path, name = viewname.split(":") if isinstance(viewname, str) else [viewname]
+    try:
+        resolver = prefixed_resolver(find_namespace(resolver, path))
+    except UnknownNamespaceError:
+        return ()
+    results = []
+    try:
+        for possibilities, regex, defaults, converters in reverse_candidates(resolver, name):
+            for template, parameters in possibilities:
+                if count and count != len(parameters):
+                    continue
+                if not count and ({*keywords} ^ {*parameters}) - {*defaults}:
+                    continue
+                names = parameters if count else keywords
+                fixed_defaults = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
+                is_complete = {*parameters} <= {*names} and not fixed_defaults.keys() & {*names}
+                results.append(
+                    Candidate(
+                        template=prefix.replace("%", "%%") + template,
+                        names=names,
+                        defaults=fixed_defaults,
+                        converters=converters,
+                        regex=re.compile(f"^{re.escape(prefix)}{regex}"),
+                        parts=_parts(prefix, template, regex, converters) if is_complete else None,
+                    )
+                )
+    except re.error:
+        # reverse() raises the same error if it reaches this candidate.
+        return ()
+    return tuple(results)
+
+
+def _parts(prefix: str, template: str, regex: str, converters: Mapping[str, Any]) -> Parts | None:
+    """Return the parts of a pattern; `None` unless they completely determine its regular expression."""
+    first, *others = _PARAMETER.split(template)
+    names, literals = others[::2], [first, *others[1::2]]
+    expected = [re.escape(first)]
+    for name, literal in zip(names, literals[1:], strict=True):
+        if name not in converters or type(converter := converters[name]) not in _TEXTS:
+            return None
+        expected.append(f"(?P<{name}>{converter.regex}){re.escape(literal)}")
+    # Since Python 3.14, the end of a string is `\z`.
+    if "".join(expected) != re.sub(r"\\[Zz]$", "", regex) or "%" in "".join(literals):
+        return None
+    head = f"{prefix}{first}"
+    # If a path could begin with two slashes, use reverse() because it escapes them.
+    if len(head) < 2 or head[0] != "/" or head[1] == "/":
+        return None
+    quoted_literals = [quote(literal, safe=_SAFE) for literal in [head, *literals[1:]]]
+    return Parts(quoted_literals, names, [_TEXTS[type(converters[name])] for name in names])
+
+
+def _integers(column: Sequence[Any]) -> SafeColumn | None:
+    if {*map(type, column)} != {int} or min(column) < 0 or max(column) >= 1 << 64:
+        return None
+    return SafeColumn(map(str, column))
+
+
+def _uuids(column: Sequence[Any]) -> SafeColumn | None:
+    return SafeColumn(map(str, column)) if {*map(type, column)} == {UUID} else None
+
+
+def _paths(column: Sequence[Any]) -> Sequence[str] | None:
+    lines = join_lines(column)
+    return None if lines is None else _quote_lines(column, lines)
+
+
+def _strings(column: Sequence[Any]) -> Sequence[str] | None:
+    lines = join_lines(column)
+    return None if lines is None or "/" in lines else _quote_lines(column, lines)
+
+
+def _quote_lines(column: Sequence[str], lines: str) -> Sequence[str] | None:
+    """Quote a column as `reverse()` does. Return `None` if a value cannot be encoded."""
+    try:
+        if lines.encode().translate(None, _UNQUOTED + b"\n"):
+            column = protocol.quote_matches(_UNSAFE, lines).split("\n")
+    except UnicodeEncodeError:
+        return None
+    # Of the unquoted characters, only these two need escaping in XML.
+    return column if "&" in lines or "'" in lines else SafeColumn(column)
+
+
+_TEXTS: Mapping[type, Texts] = {
+    IntConverter: _integers,
+    UUIDConverter: _uuids,
+    SlugConverter: slugs,
+    StringConverter: _strings,
+    PathConverter: _paths,
+}

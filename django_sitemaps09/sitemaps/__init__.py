@@ -10,14 +10,17 @@ from __future__ import annotations
 from django_sitemaps09.sitemaps.base import (
     CONTRIB_INTERNALS,
     Sitemap,
-    has_same_languages,
     is_contribs,
     is_original,
 )
-from django_sitemaps09.sitemaps.models import GenericSitemap, ModelSitemap, StaticViewSitemap, copy_for_host
-from django_sitemaps09.sitemaps.news import NewsSitemap
-from django_sitemaps09.sitemaps.sites import find_site
-from django_sitemaps09.sitemaps.url_dicts import collect_skips, is_path
+from django_sitemaps09.sitemaps.compat import collect_skips, is_path
+from django_sitemaps09.sitemaps.models import (
+    GenericSitemap,
+    ModelSitemap,
+    NewsSitemap,
+    StaticViewSitemap,
+    find_site,
+)
 
 __all__ = [
     "CONTRIB_INTERNALS",
@@ -27,9 +30,7 @@ __all__ = [
     "Sitemap",
     "StaticViewSitemap",
     "collect_skips",
-    "copy_for_host",
     "find_site",
-    "has_same_languages",
     "is_contribs",
     "is_original",
     "is_path",

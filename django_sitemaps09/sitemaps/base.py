@@ -7,7 +7,6 @@ from contextlib import closing
 from copy import copy
 from datetime import date
 from decimal import Decimal
-from functools import partial
 from inspect import getattr_static
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
@@ -21,13 +20,11 @@ from django.utils.translation import get_language
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.annotations import (
     annotate,
-    column,
     declared_value,
     load_columns,
     localized_location,
 )
-from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, Newest, alias, declared_expressions
-from django_sitemaps09.hooks.links import language_problem, spelling
+from django_sitemaps09.hooks.expressions import Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     AT_A_TIME,
@@ -41,8 +38,13 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.translated import TranslatedItems
-from django_sitemaps09.sitemaps.url_dicts import add_hook_results, filter_on_host
+from django_sitemaps09.sitemaps.compat import (
+    TranslatedItems,
+    add_hook_results,
+    filter_on_host,
+    in_item_language,
+    log_skips,
+)
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -218,7 +220,7 @@ class Sitemap(_Base[ItemT]):
         if item is None:
             return codes
         if not isinstance(location, Mapping):
-            return _in_item_language(self, item, codes)
+            return in_item_language(self, item, codes)
         return [code for code in codes if localized_location(location, code, item) is not None]
 
     def _languages(self) -> Sequence[str]:
@@ -243,7 +245,8 @@ class Sitemap(_Base[ItemT]):
             dated_sitemap = copy(self)
             dated_sitemap.lastmod = lambda item: value if isinstance(value := hook(item), date) else None
             urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
-        return add_hook_results(self, filter_on_host(urls, base), base)
+        with log_skips():
+            return add_hook_results(self, filter_on_host(urls, base), base)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         value = getattr(self, name, None)
@@ -257,36 +260,12 @@ class Sitemap(_Base[ItemT]):
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, in_page_order(sitemap.items())))
     is_uniform = (
-        has_same_languages(sitemap)
+        is_original(sitemap, "get_languages_for_item")
         and not is_expression(sitemap.item_language)
         and not isinstance(sitemap.location, Mapping)
     )
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
-    return TranslatedItems(
-        items, codes, partial(_listed_languages, sitemap), partial(_language_problem, sitemap)
-    )
-
-
-def _listed_languages(sitemap: Sitemap[Any], item: Any) -> Sequence[str]:
-    """Return the languages in which an item has entries."""
-    return _in_item_language(sitemap, item, sitemap.get_languages_for_item(item))
-
-
-def _in_item_language(sitemap: Sitemap[Any], item: Any, codes: Sequence[str]) -> Sequence[str]:
-    """Return only the language of an item, if an expression declares it."""
-    # On classes written for `django.contrib.sitemaps`, the attribute can mean anything.
-    if not is_expression(sitemap.item_language):
-        return codes
-    own = spelling(column(sitemap.item_language, ITEM_LANGUAGE, item), codes)
-    return [code for code in codes if code == own]
-
-
-def _language_problem(sitemap: Sitemap[Any], item: Any) -> str | None:
-    """Return why the language that an expression declares for an item is not listed, or `None`."""
-    if not is_expression(sitemap.item_language):
-        return None
-    languages = sitemap._languages()  # noqa: SLF001 contrib's hook
-    return language_problem(column(sitemap.item_language, ITEM_LANGUAGE, item), languages)
+    return TranslatedItems(sitemap, items, codes)
 
 
 class _Paginator(Paginator):  # type: ignore[type-arg]
@@ -295,11 +274,6 @@ class _Paginator(Paginator):  # type: ignore[type-arg]
     @cached_property
     def count(self) -> int:
         return count_rows(self.counted_items)
-
-
-def has_same_languages(sitemap: Any) -> bool:
-    """Return whether all items have the same languages: `get_languages_for_item()` is not overridden."""
-    return is_original(sitemap, "get_languages_for_item")
 
 
 #: Internals of Django's `Sitemap`. A sitemap that overrides any of these is opaque.

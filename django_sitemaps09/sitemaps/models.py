@@ -1,19 +1,27 @@
-"""Sitemaps for model rows and for views, and a variant of Django's `GenericSitemap`."""
+"""Sitemaps for model rows, news and views, and a variant of Django's `GenericSitemap`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from datetime import timezone as utc_offset
+from functools import reduce
+from operator import or_
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
-from django.core.exceptions import ImproperlyConfigured
-from django.db.models import QuerySet
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.db.models import DateField, DateTimeField, Q, QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
+from django.utils import timezone
 
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import News
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     can_reorder,
@@ -23,7 +31,6 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
-from django_sitemaps09.sitemaps.sites import find_site
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -80,18 +87,6 @@ class ModelSitemap(Sitemap[ModelT]):
         return rows.order_by(*key_names(rows.model), *other_columns)
 
 
-def copy_for_host(sitemap: ModelSitemap[Any], domain: str) -> ModelSitemap[Any]:
-    """Return a copy of a sitemap with a `site_field` that lists the rows of one host."""
-    if type(sitemap).items is not ModelSitemap.items:
-        raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__} has a site_field and overrides items(), which could list "
-            "rows of other sites. Override get_queryset() instead of items()."
-        )
-    host_sitemap = copy(sitemap)
-    host_sitemap._sitemaps09_domain = domain
-    return host_sitemap
-
-
 def _site(sitemap: ModelSitemap[Any]) -> Any:
     domain = sitemap._sitemaps09_domain
     if domain is None:
@@ -103,6 +98,31 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
             f"{domain!r}. Add a Site with this domain, or serve and export a host that has a Site."
         )
     return site
+
+
+def find_site(*domains: str) -> Any:
+    """Return the `Site` with one of the domains, preferably the first; `None` if no site matches.
+
+    The comparison ignores case, and treats Unicode and IDNA as equal.
+    """
+    names = [name for domain in domains for name in _spellings(domain)]
+    sites = apps.get_model("sites", "Site").objects
+    matches = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
+
+    def rank(site: Any) -> tuple[int, Any]:
+        positions = (position for position, name in enumerate(names) if name.lower() == site.domain.lower())
+        return -1 if site.domain == domains[0] else next(positions, len(names)), site.pk
+
+    return min(matches, key=rank, default=None)
+
+
+def _spellings(domain: str) -> Iterator[str]:
+    """Yield a domain unchanged, in IDNA as in URLs, and in Unicode as in some `Site` objects."""
+    yield domain
+    with suppress(UnicodeError):
+        yield domain.encode("idna").decode()
+    with suppress(UnicodeError):
+        yield domain.encode().decode("idna")
 
 
 def queryset_problem(value: object) -> str:
@@ -129,6 +149,61 @@ def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> An
             "support. Use a plain queryset."
         )
     return rows.filter(**conditions)
+
+
+class NewsSitemap(ModelSitemap[ModelT]):
+    """A section for the rows of the last two days, newest first.
+
+    In addition to the attributes of `ModelSitemap`, set `date_field` and `publication_name`. Page 1 always
+    has the newest rows.
+    """
+
+    limit: int = protocol.MAX_NEWS
+    date_field: str = ""
+    publication_name: str = ""
+    publication_language: str | None = None
+
+    def title(self, item: ModelT) -> str:
+        """Return the headline of an item. Default: `str(item)`."""
+        return str(item)
+
+    def news(self, item: ModelT) -> News | None:
+        """Return the `News` of an item, or `None`.
+
+        By default, the language is `publication_language` or `LANGUAGE_CODE`, and `date_field` is the date.
+        """
+        return News(
+            self.publication_name,
+            self.publication_language or conf.language,
+            getattr(item, self.date_field),
+            self.title(item),
+        )
+
+    def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
+        """Return the rows whose `date_field` is between two days ago and now, newest first."""
+        declared_field = f"{type(self).__qualname__}.date_field is {self.date_field!r}"
+        try:
+            field: Any = rows.model._meta.get_field(self.date_field)
+        except FieldDoesNotExist as error:
+            raise ImproperlyConfigured(
+                f"{declared_field}, which is not a field of {rows.model._meta.label}. Set it to the field "
+                "with the publication date."
+            ) from error
+        if not isinstance(field, DateField):
+            raise ImproperlyConfigured(f"{declared_field}, which is not a date field.")
+        now = timezone.now()
+        # Compute the limit in UTC, because local time is set back once a year.
+        end = (now.replace(tzinfo=conf.zone) if timezone.is_naive(now) else now).astimezone(utc_offset.utc)
+        moments = (end - timedelta(days=protocol.NEWS_DAYS), end)
+        bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
+        if not isinstance(field, DateTimeField):
+            # A date counts as midnight on that day.
+            bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
+        elif timezone.is_naive(now):
+            bounds = [bound.replace(tzinfo=None) for bound in bounds]
+        recent_rows = filter_rows(self, rows, {f"{self.date_field}__range": bounds})
+        sorted_rows: QuerySet[ModelT] = recent_rows.order_by(f"-{self.date_field}", "-pk")
+        return sorted_rows
 
 
 class StaticViewSitemap(Sitemap[str]):

@@ -24,11 +24,10 @@ from django_sitemaps09.entries import (
     News,
     excerpt,
 )
-from django_sitemaps09.hooks import extensions, links, values
+from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
-from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
@@ -214,7 +213,7 @@ def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base
 
     def alternate(link: Any) -> Alternate:
         language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
-        return links.alternate((language, target), hosts)
+        return extensions.alternate((language, target), hosts)
 
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]

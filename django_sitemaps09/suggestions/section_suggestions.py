@@ -21,7 +21,7 @@ from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.orm.internals import gives_instances
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import GenericSitemap, has_same_languages
+from django_sitemaps09.sitemaps import GenericSitemap, is_original
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.suggestions.class_code import class_code
@@ -166,7 +166,9 @@ def _other_methods(sitemap: Any) -> list[str]:
     """Return the names of the hooks that need model instances, and that cannot be columns."""
     names = [f"{name}()" for name in extensions.hooks(sitemap)]
     names += ["extensions"] * bool(extensions.project_extensions(sitemap))
-    names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
+    names += ["get_languages_for_item()"] * (
+        sitemap.i18n and not is_original(sitemap, "get_languages_for_item")
+    )
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
     return names
 

@@ -21,8 +21,14 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Alternate, Batch, Column, Extension, check_text, excerpt, short_repr
 from django_sitemaps09.hooks.annotations import load_columns
 from django_sitemaps09.hooks.expressions import alias, declared_expressions, location_in
-from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.values import Items, lastmod_text, log_skipped, priority_text, unescaped
+from django_sitemaps09.hooks.values import (
+    AllowedHosts,
+    Items,
+    lastmod_text,
+    log_skipped,
+    priority_text,
+    unescaped,
+)
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.traits import AT_A_TIME, chunks
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base

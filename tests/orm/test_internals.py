@@ -161,7 +161,8 @@ def test_to_many_aliases(articles: QuerySet[Article]) -> None:
 
 def test_to_many_joins(articles: QuerySet[Article]) -> None:
     query = articles.annotate(x=Max("comments__article__category__slug"), n=Count("tags")).query
-    joins = [internals.to_many_joins(query, internals.columns_in([query.annotations[n]])) for n in "xn"]
+    columns = [internals.columns_in([query.annotations[name]]) for name in "xn"]
+    joins = [internals.to_many_joins(query, [column.alias for column in part]) for part in columns]
     assert joins == [{"tests_comment"}, {"tests_article_tags"}]
     assert internals.to_many_joins(query) == {"tests_comment", "tests_article_tags"}
     assert internals.to_many_joins(articles.filter(category__slug="c").query) == frozenset()

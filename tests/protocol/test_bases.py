@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base, origin, parse_base, uri
 from tests.support.protocol import hosts, urls
 

@@ -191,19 +191,11 @@ def test_a_route_can_be_copied_and_sent_to_workers(duplicate: Any) -> None:
 def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
     """Joined to a base, it would become part of the host."""
     set_script_prefix("app/")
-    assert Route("slug", slug=F("x")).compiled().compose([["s"]], "https://www.example.com") is None
+    assert Route("slug", slug=F("x")).compiled().compose([["s"]]) is None
 
 
 def test_a_view_is_as_good_as_a_name() -> None:
     assert Route(alone, slug=F("x")).url(["s"]) == reverse(alone, kwargs={"slug": "s"}) == "/alone/s/"  # type: ignore[arg-type]
-
-
-def test_prefixes_do_not_fill_the_memory() -> None:
-    route = Route("slug", slug=F("x"))
-    for number in range(1_100):
-        set_script_prefix(f"/{number}/")
-        assert route.url(["s"]) == f"/{number}/slug/s/"
-    assert len(_compiled_routes[get_resolver()]) <= 1_000
 
 
 @pytest.mark.parametrize("case", MATCHING)
@@ -236,7 +228,7 @@ def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_sitemaps09.routing.routes._MAX_COMPILED", 3)
     for number in range(10):
         set_script_prefix(f"/{number}/")
-        Route("int", number=F("pk")).compiled()
+        assert Route("int", number=F("pk")).url([7]) == f"/{number}/int/7/"
         assert len(_compiled_routes[get_resolver()]) <= 3
 
 

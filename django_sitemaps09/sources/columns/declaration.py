@@ -26,18 +26,17 @@ from django_sitemaps09.hooks.expressions import (
     location_problem,
 )
 from django_sitemaps09.hooks.extensions import columns as extension_columns
-from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.links import (
+from django_sitemaps09.hooks.extensions import (
     hreflang,
     language_problem,
     spelling,
     x_default,
     x_default_by_method,
 )
-from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps import has_same_languages
+from django_sitemaps09.sitemaps import is_original
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.columns.locations import template_locations
 from django_sitemaps09.sources.profiling import step
@@ -123,7 +122,7 @@ class Declaration:
 
     @property
     def has_languages_per_item(self) -> bool:
-        return self.languages is not None and not has_same_languages(self.sitemap)
+        return self.languages is not None and not is_original(self.sitemap, "get_languages_for_item")
 
     @property
     def entries_per_item(self) -> int:

@@ -8,8 +8,7 @@ from typing import Any
 
 from django_sitemaps09.entries import TemplateColumn, short_repr
 from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.hosts import AllowedHosts
-from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import MAX_LOCATION
 from django_sitemaps09.routing.location_templates import CompiledTemplate
 

@@ -18,7 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
-from django_sitemaps09.hooks.hosts import AllowedHosts
+from django_sitemaps09.hooks.values import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from tests.compat import projects
 from tests.models import Article

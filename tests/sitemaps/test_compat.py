@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
+from django.db import DatabaseError, InterfaceError
+
 from django_sitemaps09 import Sitemap
 
 SITE = SimpleNamespace(domain="www.example.com")
@@ -29,3 +32,14 @@ def test_long_links_stay_as_contrib_has_long_locations() -> None:
         {"lang_code": "en", "location": f"https://www.example.com{LONG}"},
         {"lang_code": "de", "location": f"https://example.de{LONG}"},
     ]
+
+
+@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
+def test_an_error_of_the_database_does_not_depend_on_the_item(error: type[Exception]) -> None:
+    def images(item: str) -> None:
+        raise error("the connection is closed")
+
+    sitemap = Linked()
+    sitemap.images = images  # type: ignore[method-assign, assignment]
+    with pytest.raises(error):
+        sitemap.get_urls(site=SITE, protocol="https")

@@ -1,0 +1,278 @@
+"""Check attributes that are constants, methods that take the item, and the languages of a section."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+from django.conf import settings
+from django.contrib import sitemaps as contrib
+from django.core.checks import CheckMessage
+
+from django_sitemaps09 import protocol, sources
+from django_sitemaps09.checks.subjects import (
+    COLLECTIONS,
+    Subject,
+    error_text,
+    is_code,
+    is_off,
+    message,
+    safe_repr,
+)
+from django_sitemaps09.entries import Extension
+from django_sitemaps09.hooks.expressions import FIELDS, FORMATS
+from django_sitemaps09.hooks.extensions import EXTENDING, repeated_name
+from django_sitemaps09.hooks.values import CONVERTERS, parse_host
+from django_sitemaps09.routing.location_templates import is_expression
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap, is_contribs
+
+_NUMBERS = (int, float, Decimal)
+_CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
+#: Check codes of attributes that are booleans in `django.contrib.sitemaps`, but can be methods here.
+_SWITCHES = {"alternates": "W047", "x_default": "W048"}
+_TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
+
+
+def check_constants(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are constants."""
+    for name, convert in CONVERTERS.items():
+        value = subject.data(name)
+        if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
+            hint = "Change or remove it, or declare a query expression or a method that takes the item."
+            yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
+    scheme = subject.data("protocol")
+    if scheme not in (None, "http", "https"):
+        text = f"{subject}.protocol must be 'http' or 'https', not {safe_repr(scheme)}."
+        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
+    yield from _check_limit(subject)
+
+
+def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
+    limit = subject.raw("limit")
+    if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
+        # Only the project's code can compute the limit.
+        return
+    if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
+        # __init__() may set another limit, and an overridden paginator might ignore `limit`.
+        return
+    try:
+        size = sources.page_size(limit)
+    except ValueError as error:
+        text = f"{subject}.limit {error}, not {safe_repr(limit)}."
+        yield subject.graded("E013", "W013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
+        return
+    if size > protocol.MAX_URLS:
+        yield message(
+            "W015",
+            f"{subject}.limit is {size:,}, but a sitemap can contain at most {protocol.MAX_URLS:,} URLs.",
+            f"Set {protocol.MAX_URLS:,} or less. Native views and exports never use a higher value, but "
+            "contrib's views serve pages that search engines reject.",
+        )
+
+
+def check_documents(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `format`, `hosts` and `extensions` if they are constants."""
+    yield from _check_format(subject)
+    hosts = subject.data("hosts")
+    if hosts is not None and (problem := _hosts_problem(hosts)):
+        hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
+        yield subject.graded("E050", "W050", f"{subject}.hosts {problem}.", hint)
+    extensions = subject.data("extensions")
+    if extensions is not None and (problem := _extensions_problem(extensions)):
+        hint = "Set a list of Extension objects, each with its own prefix and namespace."
+        yield subject.graded("E054", "W054", f"{subject}.extensions {problem}.", hint)
+
+
+def _check_format(subject: Subject) -> Iterator[CheckMessage]:
+    value = subject.data("format")
+    if value is not None and not (isinstance(value, str) and value in FORMATS):
+        hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
+        text = f"{subject}.format must be 'xml' or 'text', not {safe_repr(value)}."
+        yield subject.graded("E051", "W051", text, hint)
+    elif value == "text" and (xml_names := ", ".join(_xml_only_names(subject))):
+        text = f"{subject}.format is 'text', which does not include {xml_names}."
+        hint = f"Text files contain only URLs. Set format = 'xml', or remove {xml_names}."
+        yield message("W052", text, hint)
+
+
+def _xml_only_names(subject: Subject) -> list[str]:
+    names: list[str] = [name for name in EXTENDING if callable(subject.raw(name))]
+    extensions, alternates = subject.data("extensions"), subject.raw("alternates")
+    if isinstance(extensions, (list, tuple)) and extensions:
+        names.append("extensions")
+    if callable(alternates) or (alternates is True and subject.data("i18n") is True):
+        names.append("alternates")
+    return names
+
+
+def _hosts_problem(hosts: object) -> str | None:
+    if not isinstance(hosts, COLLECTIONS):
+        return f"must be a list, not {safe_repr(hosts)}"
+    for host in hosts:
+        if not issubclass(type(host), str):
+            return f"contains {safe_repr(host)}, which is not a string"
+        if problem := error_text(ValueError, parse_host, host, "https"):
+            return f"contains {host!r}: {problem}"
+    return None
+
+
+def _extensions_problem(extensions: object) -> str | None:
+    if not isinstance(extensions, (list, tuple)):
+        return f"must be a list, not {safe_repr(extensions)}"
+    for extension in extensions:
+        # Not isinstance(), which would evaluate a lazy object.
+        if not issubclass(type(extension), Extension):
+            return f"contains {safe_repr(extension)}, which is not an Extension"
+    name = repeated_name(extensions)
+    return name and f"uses the {name} twice"
+
+
+def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
+    """Check hooks that must or may be methods, including those that Django's `Sitemap` lacks."""
+    for name in EXTENDING:
+        value = subject.data(name)
+        if value is not None:
+            text = f"{subject}.{name} must be a method, not {safe_repr(value)}; it is ignored."
+            hint = f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute."
+            yield message("W053", text, hint)
+    for switch, code in _SWITCHES.items():
+        value = subject.data(switch)
+        if value is not None and not isinstance(value, bool):
+            text = f"{subject}.{switch} must be True, False or a method, not {safe_repr(value)}."
+            yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
+    if not _takes_item(_bind_hook(subject, "for_host")):
+        text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
+        yield message("W049", text, "Define it as `def for_host(self, domain)`. Otherwise rename it.")
+    if not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
+        # An opaque sitemap may call its hooks with other arguments.
+        return
+    news_hooks = ("title",) if issubclass(subject.cls, NewsSitemap) else ()
+    for hook in (*_TAKING_THE_ITEM, *news_hooks):
+        if not _takes_item(_bind_hook(subject, hook)):
+            is_extension = hook in (*EXTENDING, *_SWITCHES)
+            code = "W056" if is_extension and not subject.is_strict else "E056"
+            text = f"{subject}.{hook} cannot be called with the item as its only argument."
+            yield message(code, text, f"Define it as `def {hook}(self, item)`.")
+
+
+def _bind_hook(subject: Subject, name: str) -> Any:
+    """Return a hook bound to its class; `None` if it is missing or binding would run the project's code."""
+    value = subject.raw(name)
+    kind = type(value)
+    if kind is staticmethod:
+        return value.__func__
+    if kind is classmethod:
+        return MethodType(value.__func__, subject.cls)
+    if kind is FunctionType:
+        # Functions that are attributes of an instance are not bound.
+        is_instance = subject.cls is not subject.declaration
+        is_unbound = is_instance and name in getattr(subject.declaration, "__dict__", {})
+        return value if is_unbound else MethodType(value, subject.cls)
+    if kind is partial or hasattr(kind, "__get__"):
+        # Python 3.14 binds a partial. Earlier versions do not.
+        return None
+    return value if callable(value) else None
+
+
+def _takes_item(hook: Any) -> bool:
+    if hook is None:
+        return True
+    try:
+        # Do not follow wrapped functions: a decorator may pass other arguments to the function.
+        signature = inspect.signature(hook, follow_wrapped=False)
+    except (ValueError, TypeError):
+        # Some builtins have no signature.
+        return True
+    return error_text(TypeError, signature.bind, object()) is None
+
+
+def check_languages(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `i18n`, `languages`, `alternates` and `x_default` if they are constants."""
+    languages = subject.data("languages")
+    if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
+        text = f"{subject}.languages must be a list of codes, not {safe_repr(languages)}."
+        yield subject.graded("E040", "W040", text, "Set a list of codes, such as ['en', 'de'].")
+        languages = None
+    i18n = subject.raw("i18n")
+    if subject.has_own_init or is_code(i18n):
+        # The project's code determines whether the other attributes have an effect.
+        return
+    if is_off(i18n):
+        yield from _check_idle_switches(subject, languages)
+        return
+    location, name = subject.data("location"), "languages"
+    if languages is None and isinstance(location, Mapping):
+        languages, name = list(location), "location"
+    for language in languages if isinstance(languages, COLLECTIONS) else ():
+        yield from _check_language(subject, name, language)
+    yield from _check_x_default(subject, languages)
+
+
+def _check_idle_switches(subject: Subject, languages: object) -> Iterator[CheckMessage]:
+    idle = [name for name in ("alternates", "x_default") if subject.data(name) is True]
+    if languages is not None:
+        idle.insert(0, "languages")
+    if idle:
+        yield message(
+            "W044",
+            f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}.",
+            "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes the "
+            "item.",
+        )
+
+
+def _check_language(subject: Subject, name: str, code: object) -> Iterator[CheckMessage]:
+    codes = [code for code, _ in settings.LANGUAGES]
+    if code not in codes:
+        text = f"{subject}.{name} contains {safe_repr(code)}, which is not in LANGUAGES."
+        yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
+    if is_off(subject.raw("alternates")):
+        # Language codes appear in the output only as the `hreflang` of links.
+        return
+    try:
+        if not isinstance(code, str):
+            raise ValueError(f"{safe_repr(code)} is not a string")
+        problem = protocol.hreflang_warning(protocol.hreflang(code))
+    except ValueError as error:
+        yield message(
+            "W041",
+            f"{subject}.{name} contains a code that is not valid in hreflang: {error}.",
+            "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
+            "'de-at' or 'zh-hant'.",
+        )
+        return
+    if problem:
+        yield message(
+            "W042",
+            f"{subject}.{name} contains {safe_repr(code)}: {problem}.",
+            "Search engines ignore an unknown hreflang. Use a language, or a language and an ISO 3166-1 "
+            "country, such as 'es-mx' or 'en-gb'.",
+        )
+
+
+def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessage]:
+    alternates = subject.raw("alternates")
+    if subject.data("x_default") is not True or is_code(alternates):
+        return
+    if is_off(alternates):
+        text = f"{subject}.x_default has no effect without alternates."
+        yield message("W045", text, "Set alternates = True, or remove x_default.")
+        return
+    is_default = languages is None and subject.raw("languages") is None
+    codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
+    is_original = all(
+        any(subject.inherits(cls, name) for cls in (contrib.Sitemap, Sitemap))
+        for name in ("get_languages_for_item", "_languages")
+    )
+    if is_original and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
+        yield message(
+            "W046",
+            f"{subject}.x_default adds no link: LANGUAGE_CODE ({settings.LANGUAGE_CODE!r}) is "
+            "not one of the sitemap's languages.",
+            "Add LANGUAGE_CODE to the languages, remove x_default, or define it as a method that takes "
+            "the item.",
+        )
