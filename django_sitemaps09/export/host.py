@@ -30,9 +30,8 @@ from django_sitemaps09.export.rendering.run import RUN, SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
-from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.notify.messages import host_of
+from django_sitemaps09.notify.engines import key_for
+from django_sitemaps09.notify.ledger import Ledger, host_of
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.targets import owner

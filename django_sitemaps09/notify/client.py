@@ -26,7 +26,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry
 
 import django_sitemaps09
-from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, Response
+from django_sitemaps09.notify.engines import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, Response
 
 _RETRIES = 3
 
@@ -184,18 +184,11 @@ class Client:
     def close(self) -> None:
         self._connections.close()
 
-    def get(self, url: str) -> Response:
-        """Request a URL, and retry after temporary failures."""
-        return self._repeat(url, None)
-
-    def post_json(self, url: str, body: bytes) -> Response:
-        """Send a JSON document, and retry after temporary failures."""
-        return self._repeat(url, body)
-
-    def _repeat(self, url: str, body: bytes | None) -> Response:
+    def request(self, url: str, body: bytes | None = None) -> Response:
+        """Request a URL, or send it a JSON document. Retry after temporary failures."""
         retry, response = self._retry, Response(None, problem="the deadline has passed")
         while seconds := min(self._timeout, self.remaining):
-            response = self._request(url, body, seconds)
+            response = self._request_once(url, body, seconds)
             if not response.is_temporary:
                 return response
             try:
@@ -210,7 +203,7 @@ class Client:
             time.sleep(pause)
         return response
 
-    def _request(self, url: str, body: bytes | None, seconds: float) -> Response:
+    def _request_once(self, url: str, body: bytes | None, seconds: float) -> Response:
         """Send one request, and return its response, or a failure after so many seconds."""
         method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | _JSON)
         with self._connections.deadline(seconds):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.responses import Response
+from django_sitemaps09.notify.engines import Response
 from tests.support.search_engines import Engine, running_engine
 
 
@@ -23,7 +23,7 @@ def client(timeout: float = 5, seconds: float = 20, backoff: float = 0.001) -> C
 def posted(engine: Engine, **options: float) -> Response:
     sender = client(**options)
     try:
-        return sender.post_json(engine.url, b"{}")
+        return sender.request(engine.url, b"{}")
     finally:
         sender.close()
 
@@ -65,7 +65,7 @@ def test_a_refused_connection_is_a_temporary_failure() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         sender = client()
-        response = sender.get(f"http://127.0.0.1:{unused.getsockname()[1]}/")
+        response = sender.request(f"http://127.0.0.1:{unused.getsockname()[1]}/")
         sender.close()
     assert response == Response(None, None, "the connection failed")
     assert response.is_temporary
@@ -88,8 +88,8 @@ def test_a_slow_server_does_not_use_up_the_time_of_others(engine: Engine) -> Non
     engine.answer("slow")
     with running_engine() as other:
         sender = client(timeout=0.1, seconds=30)
-        assert sender.get(engine.url).status is None
-        assert sender.get(other.url).status == 200
+        assert sender.request(engine.url).status is None
+        assert sender.request(other.url).status == 200
         sender.close()
 
 
@@ -147,7 +147,7 @@ def test_a_redirect_is_never_followed(engine: Engine, status: int) -> None:
 
 def test_an_untrusted_certificate_is_rejected(engine: Engine) -> None:
     sender = client()
-    response = sender.get(engine.url.replace("http://", "https://"))
+    response = sender.request(engine.url.replace("http://", "https://"))
     sender.close()
     assert response.status is None
     assert "TLS" in response.failure
@@ -160,8 +160,8 @@ def test_reports_and_logs_contain_neither_the_query_nor_the_body(
     engine.answer("garbage")
     sender = client()
     with caplog.at_level(logging.INFO):
-        response = sender.get(f"{engine.url}?token=secret")
-        response_to_post = sender.post_json(engine.url, b'{"key": "secret"}')
+        response = sender.request(f"{engine.url}?token=secret")
+        response_to_post = sender.request(engine.url, b'{"key": "secret"}')
     sender.close()
     assert "secret" not in f"{caplog.text} {response.failure} {response_to_post.failure}"
 

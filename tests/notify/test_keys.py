@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from django_sitemaps09.notify import generate_key
-from django_sitemaps09.notify.keys import all_keys, key_for
+from django_sitemaps09.notify.engines import all_keys, key_for
 
 pytestmark = pytest.mark.sitemaps09
 

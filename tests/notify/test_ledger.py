@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09 import manifest
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 

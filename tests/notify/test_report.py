@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from django_sitemaps09.notify import EndpointReport, Submission
-from django_sitemaps09.notify.report import Outcome
+from django_sitemaps09.notify.engines import Outcome
 
 
 def test_each_outcome_is_counted_and_a_problem_stays() -> None:

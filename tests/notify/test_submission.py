@@ -18,8 +18,7 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.manifest import Manifest
 from django_sitemaps09.notify import Submission, submission, submit, submit_hosts
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.stores import LocalStore, Store
 from tests.support.search_engines import KEY, Engine, running_engine
 

@@ -21,10 +21,8 @@ from django_sitemaps09.export.publishing.changes import Spool
 from django_sitemaps09.export.publishing.previous import PreviousState
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.report import Report
-from django_sitemaps09.notify import messages
-from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.engines import key_for
+from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, ping_messages
 from django_sitemaps09.notify.submission import Blocked, new_client, send
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ class SubmissionQueue:
         earlier runs could not queue. Yield whether everything was stored.
         """
         without_key: Counter[str] = Counter()
-        pings = messages.pings(index_urls if conf.ping_urls else ())
+        pings = ping_messages(index_urls if conf.ping_urls else ())
         is_stored = False
         with self.lenient("not all changes were queued for submission"):
             self.ledger.prepare(run, chain(self._changes(spool, missed_urls, without_key), pings))
@@ -99,7 +97,7 @@ class SubmissionQueue:
             else:
                 urls = (change.url for change in spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
-        yield from messages.changes(
+        yield from change_messages(
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
         )
 
