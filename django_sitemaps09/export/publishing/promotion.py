@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from django_sitemaps09 import manifest as manifests
+from django_sitemaps09 import protocol
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.journal import JOURNAL, Journal, Step, write_journal
@@ -48,7 +49,7 @@ def digest(store: Store, name: str) -> str | None:
     hash_ = sha256()
     with file, name_errors(f"{store.label}/{name}"):
         try:
-            for data in decompress(file):
+            for data in decompress(file, protocol.MAX_BYTES):
                 hash_.update(data)
         except (zlib.error, EOFError):
             return None
