@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
-
-from django_sitemaps09.writer.text import unescape
+from xml.sax.saxutils import unescape
 
 Verdict = Literal[
     "listed", "changed", "new", "live", "leaving", "removed", "filtered", "skipped", "elsewhere", "absent",
@@ -29,6 +28,7 @@ HEADINGS: dict[Verdict, str] = {
     "invalid": "Not a URL that a sitemap can contain",
 }
 
+_ENTITIES = {"&quot;": '"', "&apos;": "'", "&#9;": "\t", "&#10;": "\n", "&#13;": "\r"}
 _ENTRY = re.compile(r"<url>.*?</url>", re.DOTALL)
 _LINK = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]*)" href="([^"]*)"/>')
 
@@ -45,12 +45,16 @@ class Entry(NamedTuple):
     def value(self, name: str) -> str | None:
         """Return the content of an element without a namespace prefix, or `None`."""
         match = re.search(f"<{name}>([^<]*)</{name}>", self.text)
-        return match and unescape(match[1])
+        return match and _plain(match[1])
 
     @property
     def links(self) -> list[tuple[str, str]]:
         """The alternates: pairs of a language and a URL."""
-        return [(unescape(language), unescape(url)) for language, url in _LINK.findall(self.text)]
+        return [(_plain(language), _plain(url)) for language, url in _LINK.findall(self.text)]
+
+
+def _plain(text: str) -> str:
+    return unescape(text, _ENTITIES)
 
 
 def entries_of_item(text: str) -> list[Entry]:

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from itertools import islice
-from xml.sax import saxutils
 
 from django_sitemaps09.entries import NOT_XML, SafeColumn, excerpt, short_repr
 from django_sitemaps09.exceptions import TextError
@@ -44,11 +43,6 @@ def escape(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
     if not _SPECIAL.search(content):
         return column
     return [_SPECIAL.sub(lambda match: _ENTITIES[match[0]], text) for text in column]
-
-
-def unescape(text: str) -> str:
-    """Return the text that `escape()` has escaped."""
-    return saxutils.unescape(text, {entity: character for character, entity in _ENTITIES.items()})
 
 
 @lru_cache(maxsize=1)
