@@ -5,17 +5,19 @@ from __future__ import annotations
 import codecs
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import DOCUMENT_SECONDS, peek
+from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, Report, optional, peek
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
+
+etree = optional("lxml.etree")
 
 Kind = Literal["urlset", "sitemapindex", "text"]
 
@@ -56,14 +58,19 @@ _HTML = re.compile(
 
 
 class Entry(NamedTuple):
-    """One URL, or one document in an index. `extensions` are the elements of other namespaces."""
+    """One URL, or one document in an index. `extensions` are the elements of other namespaces, by tag."""
 
     line: int
     location: str
     lastmod: str | None = None
     changefreq: str | None = None
     priority: str | None = None
-    extensions: Sequence[Any] = ()
+    extensions: Mapping[str, Sequence[Any]] = MappingProxyType({})
+
+    @property
+    def url(self) -> str:
+        """The location without whitespace around it."""
+        return self.location.strip()
 
 
 class Batch(NamedTuple):
@@ -73,8 +80,6 @@ class Batch(NamedTuple):
     entries: Sequence[Entry]
 
 
-#: A function that reports a broken rule with a text and a line number.
-Report = Callable[[str, object, int], None]
 # A function that calls another one, with these arguments, in the thread that parses a document.
 _Call = Callable[..., Any]
 
@@ -151,12 +156,11 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
 
 
 def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Batch]:
-    root, head = _root(chunks, call)
-    _report_root(root, report)
+    root, head = _root(chunks, report, call)
     yield Batch(root.kind, [])
     tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
     events = ("start", "end", "start-ns")
-    parser = call(partial(libraries.etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
+    parser = call(partial(etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
@@ -164,7 +168,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
         tail = (tail + chunk)[-_HEAD:]
         try:
             call(parser.feed, chunk)
-        except libraries.etree.XMLSyntaxError as error:
+        except etree.XMLSyntaxError as error:
             failure = _invalid(error)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
@@ -189,7 +193,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
             raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
     try:
         element = call(parser.close)
-    except libraries.etree.XMLSyntaxError as error:
+    except etree.XMLSyntaxError as error:
         is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
     _report_unknown(element, set(), report)
@@ -234,45 +238,48 @@ class _Root(NamedTuple):
     kind: Kind
     tag: str
     namespace: str | None
-    prefix: str | None
-    encoding: str
 
 
-def _root(chunks: Iterator[bytes], call: _Call) -> tuple[_Root, bytes]:
-    """Find the root element, with a parser that reads no more than it needs. Return the bytes read, too."""
-    pieces: list[bytes] = []
-    element = _first_element(chunks, pieces, call)
-    head = b"".join(pieces)
+def _root(chunks: Iterator[bytes], report: Report, call: _Call) -> tuple[_Root, bytes]:
+    """Find and check the root element. Return it with the bytes that were read."""
+    element, head = _first_element(chunks, call)
     information = element.getroottree().docinfo
-    name = libraries.etree.QName(element)
+    name = etree.QName(element)
     if name.localname.lower() == "html":
         raise DocumentError("document-type", f"its root element is {element.tag}")
     if information.doctype or information.internalDTD is not None:
         raise DocumentError("xml-doctype", information.doctype)
     if name.localname not in _ENTRY_TAGS:
         raise DocumentError("xml-root", f"its root element is {element.tag}")
+    if name.namespace != SITEMAP_NAMESPACE:
+        report("xml-namespace", name.namespace or "there is no namespace")
+    if element.prefix:
+        report("xml-prefix", element.prefix)
+    encoding = _encoding(head)
+    if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
+        report("document-encoding", encoding)
     kind: Kind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return _Root(kind, element.tag, name.namespace, element.prefix, _encoding(head)), head
+    return _Root(kind, element.tag, name.namespace), head
 
 
-def _first_element(chunks: Iterator[bytes], pieces: list[bytes], call: _Call) -> Any:
-    parser = call(partial(libraries.etree.XMLPullParser, ("start",), **_SAFE))
-    size = 0
+def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
+    """Find the root element, with a parser that reads no more than it needs."""
+    parser = call(partial(etree.XMLPullParser, ("start",), **_SAFE))
+    head = bytearray()
     for chunk in chunks:
-        pieces.append(chunk)
-        size += len(chunk)
+        head += chunk
         for start in range(0, len(chunk), _HEAD):
             failure = None
             try:
                 call(parser.feed, chunk[start : start + _HEAD])
-            except libraries.etree.XMLSyntaxError as error:
+            except etree.XMLSyntaxError as error:
                 failure = error
             element = next((element for _, element in parser.read_events()), None)
             if element is not None:
-                return element
+                return element, bytes(head)
             if failure is not None:
                 raise _invalid(failure)
-        if size > _MAX_HEAD:
+        if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
 
@@ -284,16 +291,6 @@ def _encoding(head: bytes) -> str:
     return match[1].decode() if match else "UTF-8"
 
 
-def _report_root(root: _Root, report: Report) -> None:
-    """Report what is wrong with the root element itself."""
-    if root.namespace != SITEMAP_NAMESPACE:
-        report("xml-namespace", root.namespace or "there is no namespace", 0)
-    if root.prefix:
-        report("xml-prefix", root.prefix, 0)
-    if root.encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
-        report("document-encoding", root.encoding, 0)
-
-
 def _remove(parent: Any, children: Sequence[Any]) -> int:
     """Remove elements that have been read, and return their number, at any depth.
 
@@ -303,7 +300,7 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
         return 0
     if max(map(len, parent), default=0) > MAX_CHILDREN:
         raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
-    count_all = libraries.etree.XPath("count(descendant::*)")
+    count_all = etree.XPath("count(descendant::*)")
     total = count_all(parent)
     if total > _USUAL * len(children):
         # Removing an element takes quadratic time, unless the elements inside are removed first.
@@ -330,10 +327,10 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
     names, problems = find(tags, root.kind, root.namespace)
     for rule, detail in problems:
         report(rule, detail, element.sourceline)
-    extensions = []
-    for name, child in zip(names, element, strict=True):
+    extensions: defaultdict[str, list[Any]] = defaultdict(list)
+    for name, tag, child in zip(names, tags, element, strict=True):
         if name is None:
-            extensions.append(child)
+            extensions[tag].append(child)
         elif name not in values:
             values[name] = (child.text or "")[:_MAX_VALUE]
     location = values.get("loc") or ""
