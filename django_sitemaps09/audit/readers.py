@@ -133,17 +133,19 @@ def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
     return head, chain([head] if head else [], chunks)
 
 
-class Reader(Protocol):
-    """The interface for reading what is audited: a folder, a server, or the views of this project."""
+class Reader:
+    """The base class for reading what is audited: a folder, a server, or the views of this project."""
 
     def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
         """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
+        raise NotImplementedError
 
     def label(self, url: str) -> str:
         """Return the name of a document in the examples of findings."""
+        return url
 
 
-class StoreReader:
+class StoreReader(Reader):
     """Reads files whose URLs begin with `prefix`, which ends in a slash."""
 
     def __init__(self, store: Store, prefix: str) -> None:
@@ -173,7 +175,7 @@ class StoreReader:
         return unquote(url[len(self._prefix) :]) if url.startswith(self._prefix) else None
 
 
-class ClientReader:
+class ClientReader(Reader):
     """Requests URLs on one host. Redirects are not followed: their target may be on another host."""
 
     def __init__(self, base: Base) -> None:
@@ -220,11 +222,8 @@ class ClientReader:
         local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
         return validate_host(self._host, settings.ALLOWED_HOSTS or local)
 
-    def label(self, url: str) -> str:
-        return url
 
-
-class HttpReader:
+class HttpReader(Reader):
     """Requests URLs over HTTP. Certificates are verified. Close it to close its connections."""
 
     def __init__(self) -> None:
@@ -254,32 +253,30 @@ class HttpReader:
                     raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
                 url = _target(url, target)
 
-    def label(self, url: str) -> str:
-        return url
-
     def _request(self, url: str) -> Any:
         if urlsplit(url).scheme not in _SCHEMES:
             raise DocumentError("document-unreachable", f"{url} is not an HTTP URL")
         wait = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-        try:
+        with self._failures():
             return self._connections.request("GET", url, wait=wait, headers=_HEADERS)
-        except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            raise self._failure(error) from error
 
     def _chunks(self, answer: Any) -> Iterator[bytes]:
         """Yield the body as it was sent, with its Content-Encoding."""
-        try:
+        with self._failures():
             while chunk := answer.read1(_CHUNK, decode_content=False):
                 yield chunk
             if not self._connections.remaining:
                 raise OSError("the body may be incomplete")
-        except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            raise self._failure(error) from error
 
-    def _failure(self, error: Exception) -> DocumentError:
-        is_late = not self._connections.remaining
-        text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
-        return DocumentError("document-unreachable", text)
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn the errors of connections into a `DocumentError`."""
+        try:
+            yield
+        except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            is_late = not self._connections.remaining
+            text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
+            raise DocumentError("document-unreachable", text) from error
 
 
 def _target(url: str, location: str) -> str:
