@@ -19,7 +19,7 @@ from django_sitemaps09.audit.report import AuditReport, save_report
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules import robots as robots_rules
 from django_sitemaps09.audit.rules.pages import PageRules
-from django_sitemaps09.audit.rules.robots import Robots, RobotsLocation, origin, read_robots
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.exceptions import AuditError
@@ -148,7 +148,7 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
 
 
-def roots(target: Target, robots: Robots) -> list[ListedDocument]:
+def roots(target: Target, robots: RobotsRules) -> list[ListedDocument]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [ListedDocument(target.document, "")]

@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
-from django_sitemaps09.audit.documents import Batch, Entry, Kind
-from django_sitemaps09.audit.readers import Reader, Report, Response, limit_size, peek
+from django_sitemaps09.audit.documents import DocumentKind, DocumentPart, ReadEntry
+from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_size, peek
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.links import LINK, LinkRules
 from django_sitemaps09.audit.rules.media import MediaRules
-from django_sitemaps09.audit.rules.robots import Robots, origin
+from django_sitemaps09.audit.rules.robots import RobotsRules, origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, normalized, url_problem
 from django_sitemaps09.audit.rules.values import LastmodRange, Moment, ValueRules, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
@@ -47,8 +47,8 @@ class Document:
     listed: ListedDocument
     place: str
     number: int
-    report: Report
-    kind: Kind = "urlset"
+    report: ReportRule
+    kind: DocumentKind = "urlset"
     entries: int = 0
     news: int = 0
     span: LastmodRange = field(default_factory=LastmodRange)
@@ -67,7 +67,7 @@ class Crawl:
     def __init__(
         self,
         reader: Reader,
-        robots: Robots,
+        robots: RobotsRules,
         base: Base | None,
         findings: Findings,
         scratch: Scratch,
@@ -137,7 +137,7 @@ class Crawl:
             self.urls += document.entries
         return children
 
-    def _batches(self, document: Document, response: Response) -> Iterator[Batch]:
+    def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
         url, report = document.listed.url, document.report
         if response.redirects:
             report("document-redirect", f"to {response.url}")
@@ -160,7 +160,7 @@ class Crawl:
             Crawl._garbage += len(chunk)
             yield chunk
 
-    def _check_urls(self, document: Document, entries: Sequence[Entry]) -> None:
+    def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report
         self._url_rules.check(place, document.listed.url, entries, document.entries)
         self._value_rules.check(report, entries, document.span)
@@ -172,7 +172,7 @@ class Crawl:
                 document.news += self._media_rules.check(report, entry)
         self._scratch.add_pages(place, entries)
 
-    def _check_duplicates(self, document: Document, entries: Sequence[Entry]) -> None:
+    def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         urls = normalized([entry.url for entry in entries])
         unique = {*urls} - {""} if "" in urls else {*urls}
         seen = self._scratch.add_urls(unique, document.number)
@@ -189,7 +189,7 @@ class Crawl:
             if url:
                 seen[url] = document.number
 
-    def _children(self, document: Document, entries: Sequence[Entry]) -> Iterator[ListedDocument]:
+    def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report
         self._value_rules.check(report, entries, LastmodRange())
         scope, index_origin = directory(listed.url), origin(listed.url)

@@ -13,13 +13,13 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, Report, optional, peek
+from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
 
 etree = optional("lxml.etree")
 
-Kind = Literal["urlset", "sitemapindex", "text"]
+DocumentKind = Literal["urlset", "sitemapindex", "text"]
 
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
 #: The elements of an entry in the order of the XSD.
@@ -57,7 +57,7 @@ _HTML = re.compile(
 )
 
 
-class Entry(NamedTuple):
+class ReadEntry(NamedTuple):
     """One URL, or one document in an index. `extensions` are the elements of other namespaces, by tag."""
 
     line: int
@@ -73,11 +73,11 @@ class Entry(NamedTuple):
         return self.location.strip()
 
 
-class Batch(NamedTuple):
+class DocumentPart(NamedTuple):
     """Consecutive entries of a document. Their elements are valid until the next batch is read."""
 
-    kind: Kind
-    entries: Sequence[Entry]
+    kind: DocumentKind
+    entries: Sequence[ReadEntry]
 
 
 # A function that calls another one, with these arguments, in the thread that parses a document.
@@ -92,7 +92,7 @@ def is_text(url: str, content_type: str) -> bool:
     )
 
 
-def batches(chunks: Iterator[bytes], report: Report, *, text: bool) -> Iterator[Batch]:
+def batches(chunks: Iterator[bytes], report: ReportRule, *, text: bool) -> Iterator[DocumentPart]:
     """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
 
     Reading ends soon after the maximum number of entries.
@@ -117,7 +117,7 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield chunk[start : start + _PIECE]
 
 
-def _text(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
     number, count, rest = 0, 0, b""
     chunk: bytes | None = next(chunks).removeprefix(codecs.BOM_UTF8)
     while chunk is not None and count <= MAX_URLS:
@@ -129,13 +129,13 @@ def _text(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         for line in lines:
             number += 1
             if line.strip():
-                entries.append(Entry(number, _line_text(line, number, report)))
-        yield Batch("text", entries)
+                entries.append(ReadEntry(number, _line_text(line, number, report)))
+        yield DocumentPart("text", entries)
         count += len(entries)
         chunk = following
 
 
-def _line_text(line: bytes, number: int, report: Report) -> str:
+def _line_text(line: bytes, number: int, report: ReportRule) -> str:
     line = line.removesuffix(b"\r")
     try:
         return line.decode()
@@ -144,7 +144,7 @@ def _line_text(line: bytes, number: int, report: Report) -> str:
         return line.decode(errors="replace")
 
 
-def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+def _xml(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
     """Parse a document in a thread that ends with it.
 
     lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
@@ -155,9 +155,9 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         yield from _parsed(chunks, report, lambda *arguments: pool.submit(*arguments).result())
 
 
-def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Batch]:
+def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
     root, head = _root(chunks, report, call)
-    yield Batch(root.kind, [])
+    yield DocumentPart(root.kind, [])
     tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
     events = ("start", "end", "start-ns")
     parser = call(partial(etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
@@ -178,7 +178,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
             children.pop()
         if len(children) > len(entries):
             _report_unknown(children, {*entries}, report)
-        yield Batch(root.kind, [_entry(element, root, report) for element in entries])
+        yield DocumentPart(root.kind, [_entry(element, root, report) for element in entries])
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())
@@ -235,12 +235,12 @@ _SAFE = {
 class _Root(NamedTuple):
     """The root element of a document."""
 
-    kind: Kind
+    kind: DocumentKind
     tag: str
     namespace: str | None
 
 
-def _root(chunks: Iterator[bytes], report: Report, call: _Call) -> tuple[_Root, bytes]:
+def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[_Root, bytes]:
     """Find and check the root element. Return it with the bytes that were read."""
     element, head = _first_element(chunks, call)
     information = element.getroottree().docinfo
@@ -258,7 +258,7 @@ def _root(chunks: Iterator[bytes], report: Report, call: _Call) -> tuple[_Root, 
     encoding = _encoding(head)
     if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
-    kind: Kind = "urlset" if name.localname == "urlset" else "sitemapindex"
+    kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
     return _Root(kind, element.tag, name.namespace), head
 
 
@@ -314,13 +314,13 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
     return int(total - rest)
 
 
-def _report_unknown(children: Iterable[Any], expected: set[Any], report: Report) -> None:
+def _report_unknown(children: Iterable[Any], expected: set[Any], report: ReportRule) -> None:
     for child in children:
         if child not in expected:
             report("element-unknown", child.tag, child.sourceline)
 
 
-def _entry(element: Any, root: _Root, report: Report) -> Entry:
+def _entry(element: Any, root: _Root, report: ReportRule) -> ReadEntry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
     find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
@@ -336,7 +336,7 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
     location = values.get("loc") or ""
     if not location.strip():
         report("index-loc" if root.kind == "sitemapindex" else "url-missing", "", element.sourceline)
-    return Entry(
+    return ReadEntry(
         element.sourceline,
         location,
         values.get("lastmod"),
@@ -348,7 +348,7 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
 
 @lru_cache(4_096)
 def _names(
-    tags: tuple[str, ...], kind: Kind, namespace: str | None
+    tags: tuple[str, ...], kind: DocumentKind, namespace: str | None
 ) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
     """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
     start = f"{{{namespace}}}" if namespace else ""

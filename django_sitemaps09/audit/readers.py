@@ -46,7 +46,7 @@ _SCHEMES = ("http", "https")
 _MAX_LAYERS = 3
 
 
-class Report(Protocol):
+class ReportRule(Protocol):
     """A function that reports a broken rule in a document, with the value or details and the line."""
 
     def __call__(self, rule: str, text: object = "", line: int = 0) -> None: ...
@@ -65,11 +65,11 @@ class Response(NamedTuple):
     def is_encoded(self) -> bool:
         return self.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
 
-    def decoded(self, report: Report) -> Iterator[bytes]:
+    def decoded(self, report: ReportRule) -> Iterator[bytes]:
         """Return the content without its Content-Encoding."""
         return _layer(self.chunks, report) if self.is_encoded else self.chunks
 
-    def content(self, report: Report) -> Iterator[bytes]:
+    def content(self, report: ReportRule) -> Iterator[bytes]:
         """Return the content without its layers of gzip. Raise `DocumentError` if the data are damaged."""
         layers, chunks = int(self.is_encoded), self.decoded(report)
         while True:
@@ -88,7 +88,7 @@ class Response(NamedTuple):
             chunks = _layer(chunks, report)
 
 
-def _layer(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
+def _layer(chunks: Iterable[bytes], report: ReportRule) -> Iterator[bytes]:
     """Decompress one layer of gzip, up to a limit: a layer of terabytes can have no content inside."""
     most = 2 * MAX_BYTES
     try:

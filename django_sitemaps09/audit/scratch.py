@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.protocol import Base
 
 # Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
@@ -29,7 +29,7 @@ _SCHEMA = """
 """
 
 
-class Page(NamedTuple):
+class SampledPage(NamedTuple):
     """A page to fetch: its URL, its lastmod, and the document with the line that lists it."""
 
     url: str
@@ -112,7 +112,7 @@ class Scratch:
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
         )
 
-    def add_pages(self, place: str, entries: Sequence[Entry]) -> None:
+    def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
         """Add entries to the sample. The same URLs in the same order give the same sample."""
         if self._sample_size == 0:
             return
@@ -128,10 +128,10 @@ class Scratch:
                     rows.append((position, entry.url, entry.lastmod, f"{place}:{entry.line}"))
         self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[SampledPage]:
         """Yield the pages of the sample."""
         for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY position"):
-            yield Page(*row)
+            yield SampledPage(*row)
 
 
 def _digest(text: str) -> int:

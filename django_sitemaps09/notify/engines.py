@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.notify.ledger import Kind, Message
+from django_sitemaps09.notify.ledger import Message, MessageKind
 
 #: Seconds after which the same page may be submitted again, as IndexNow asks for.
 PAUSE = 300.0
@@ -51,7 +51,7 @@ def all_keys() -> Collection[str]:
     return (keys,) if isinstance(keys, str) else keys.values()
 
 
-class Response(NamedTuple):
+class EngineResponse(NamedTuple):
     """Response to a request: `status` is `None` without a response, and `problem` says why.
 
     `retry_after` is the pause in seconds that the server asks for, or `None`.
@@ -102,7 +102,7 @@ def request(endpoint: str, message: Message, key: str | None) -> tuple[str, byte
     return endpoint, json.dumps(body).encode()
 
 
-def outcome(response: Response, message: Message) -> Outcome:
+def outcome(response: EngineResponse, message: Message) -> Outcome:
     """Return what a response means for the message. A problem with the key names the host."""
     status = response.status
     if response.is_success:
@@ -127,7 +127,7 @@ class EndpointReport:
     is its end, in seconds since 1970. `examples` has the first URLs in a dry run.
     """
 
-    kind: Kind
+    kind: MessageKind
     endpoint: str
     host: str
     accepted: int = 0

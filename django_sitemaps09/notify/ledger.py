@@ -28,9 +28,9 @@ from django_sitemaps09.stores.plain import DamagedError
 logger = logging.getLogger(__name__)
 
 #: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
-Kind = Literal["indexnow", "ping"]
+MessageKind = Literal["indexnow", "ping"]
 #: Maximum number of URLs in a message.
-MAX_URLS: dict[Kind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
+MAX_URLS: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
 # Maximum number of URLs in memory. If there are many hosts, some messages are not full.
 _MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
@@ -61,7 +61,7 @@ _TRIM = (
 class Message(NamedTuple):
     """URLs of one host. `endpoints` has the ids of the endpoints that still need them; `None`: all."""
 
-    kind: Kind
+    kind: MessageKind
     host: str
     urls: tuple[str, ...]
     endpoints: tuple[str, ...] | None = None
@@ -227,7 +227,7 @@ def _parse_pauses(document: Mapping[str, Any]) -> dict[str, float]:
 
 def _parse(document: Mapping[str, Any]) -> Message:
     kind, host, urls, endpoints = (document[name] for name in ("kind", "host", "urls", "endpoints"))
-    if kind not in get_args(Kind):
+    if kind not in get_args(MessageKind):
         raise ValueError(f"{kind!r:.100} is not a kind of message")
     if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS[kind]:
         raise ValueError(f"it must have 1 to {MAX_URLS[kind]:,} URLs")

@@ -18,7 +18,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import engines
 from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
-from django_sitemaps09.notify.ledger import FOLDER, Kind, Ledger, Message
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, MessageKind
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.stores import Store
@@ -179,7 +179,7 @@ class _Run:
     def __init__(self, target: Store, state: Store) -> None:
         self._started, self._target, self._state = time.perf_counter(), target, state
         self._unreadable: list[str] = []
-        self._reports: dict[tuple[Kind, str, str], EndpointReport] = {}
+        self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
         self.ledger = Ledger(state)
 
     @property

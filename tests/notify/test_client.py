@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.engines import Response
+from django_sitemaps09.notify.engines import EngineResponse
 from tests.support.search_engines import Engine, running_engine
 
 
@@ -20,7 +20,7 @@ def client(timeout: float = 5, seconds: float = 20, backoff: float = 0.001) -> C
     return Client(timeout, seconds, backoff)
 
 
-def posted(engine: Engine, **options: float) -> Response:
+def posted(engine: Engine, **options: float) -> EngineResponse:
     sender = client(**options)
     try:
         return sender.request(engine.url, b"{}")
@@ -31,7 +31,7 @@ def posted(engine: Engine, **options: float) -> Response:
 @pytest.mark.parametrize("status", [200, 202, 204, 400, 403, 404, 422])
 def test_a_final_status_is_returned_at_once(engine: Engine, status: int) -> None:
     engine.answer(status)
-    assert posted(engine) == Response(status)
+    assert posted(engine) == EngineResponse(status)
     assert len(engine.requests) == 1
 
 
@@ -67,7 +67,7 @@ def test_a_refused_connection_is_a_temporary_failure() -> None:
         sender = client()
         response = sender.request(f"http://127.0.0.1:{unused.getsockname()[1]}/")
         sender.close()
-    assert response == Response(None, None, "the connection failed")
+    assert response == EngineResponse(None, None, "the connection failed")
     assert response.is_temporary
 
 
@@ -119,7 +119,7 @@ class TestRetryAfter:
     @pytest.mark.parametrize("status", [429, 503])
     def test_beyond_the_deadline_ends_the_retries(self, engine: Engine, status: int) -> None:
         engine.answer((status, {"Retry-After": "3600"}))
-        assert posted(engine) == Response(status, 3600)
+        assert posted(engine) == EngineResponse(status, 3600)
         assert len(engine.requests) == 1
 
     def test_defaults_to_ten_minutes_for_a_429(self, engine: Engine) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
-from django_sitemaps09.audit.readers import Report
+from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.entries import excerpt
 
 #: Maximum number of examples for each rule.
@@ -160,7 +160,7 @@ class Findings:
         self._counts: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
-    def at(self, place: str) -> Report:
+    def at(self, place: str) -> ReportRule:
         """Return a function that counts a finding in the document `place`."""
         return partial(self.add, place)
 

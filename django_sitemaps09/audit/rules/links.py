@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import url_problem
@@ -147,7 +147,7 @@ class LinkRules:
         self._size = 0
         self._bases: set[Base | None] = set()
 
-    def check(self, place: str, entry: Entry, elements: Sequence[Any]) -> None:
+    def check(self, place: str, entry: ReadEntry, elements: Sequence[Any]) -> None:
         """Check the alternates of an entry."""
         report, url = self._findings.at(place), entry.url
         languages: set[str] = set()

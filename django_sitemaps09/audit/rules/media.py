@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.readers import Report
+from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.entries import NAMESPACES, Image, News, Video
@@ -25,7 +25,7 @@ from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS
 Problem = tuple[str, str]
 
 
-class _Kind(NamedTuple):
+class _Elements(NamedTuple):
     """The elements of an extension. Google has dropped those in `dropped`.
 
     Those in `lists` may occur more than once.
@@ -48,16 +48,16 @@ _VIDEO_ORDER = (
     *("family_friendly", "restriction", "gallery_loc", "price", "requires_subscription", "uploader"),
     *("tvshow", "platform", "live", "id"),
 )
-_IMAGE = _Kind("image", _IMAGE_NAMES, dropped=_IMAGE_NAMES[1:])
-_VIDEO = _Kind(
+_IMAGE = _Elements("image", _IMAGE_NAMES, dropped=_IMAGE_NAMES[1:])
+_VIDEO = _Elements(
     "video",
     _VIDEO_ORDER,
     dropped={*Video.dropped_tags}.intersection(_VIDEO_ORDER),
     lists=("tag", "category", "content_segment_loc", "gallery_loc", "price", "id"),
 )
-_PUBLICATION = _Kind("news", ("name", "language"))
+_PUBLICATION = _Elements("news", ("name", "language"))
 _NEWS_NAMES = ("publication", "publication_date", "title", "geo_locations")
-_NEWS = _Kind("news", (*_NEWS_NAMES, *News.dropped_tags), News.dropped_tags)
+_NEWS = _Elements("news", (*_NEWS_NAMES, *News.dropped_tags), News.dropped_tags)
 # Parts of the namespaces of extensions. A namespace with such a part is that extension, or misspelled.
 _PARTS = {"sitemap-image": "image", "sitemap-video": "video", "sitemap-news": "news", "/xhtml": "xhtml"}
 _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
@@ -111,7 +111,7 @@ class MediaRules:
     def __init__(self, now: datetime) -> None:
         self._oldest_news = now - timedelta(days=NEWS_DAYS)
 
-    def check(self, report: Report, entry: Entry) -> int:
+    def check(self, report: ReportRule, entry: ReadEntry) -> int:
         """Check the extensions of an entry. Return its number of news articles."""
         problems: list[Problem] = [*_namespace_problems(entry.extensions)]
         images, videos, articles = (
@@ -190,7 +190,7 @@ def _namespace_problems(tags: Iterable[str]) -> Iterator[Problem]:
             yield "namespace-similar", f"{namespace} instead of {NAMESPACES[prefix]}"
 
 
-def _texts(element: Any, kind: _Kind) -> Generator[Problem, None, dict[str, str]]:
+def _texts(element: Any, kind: _Elements) -> Generator[Problem, None, dict[str, str]]:
     """Return the text of each child by its name. Yield unknown, repeated and dropped elements."""
     texts: dict[str, str] = {}
     start = kind.namespace

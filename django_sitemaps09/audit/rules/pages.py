@@ -15,7 +15,7 @@ from django_sitemaps09.audit.documents import etree
 from django_sitemaps09.audit.readers import Reader, Response, read_start
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.values import parse_lastmod
-from django_sitemaps09.audit.scratch import Page
+from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import uri
 
@@ -40,7 +40,7 @@ class PageRules:
         self._pause = 1 / rate if rate else 0.0
         self._next = 0.0
 
-    def check(self, page: Page) -> None:
+    def check(self, page: SampledPage) -> None:
         """Request a page, and check the response."""
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + self._pause
@@ -52,7 +52,7 @@ class PageRules:
         for rule, detail in problems:
             self._findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
 
-    def _problems(self, page: Page, response: Response) -> Iterator[tuple[str, str]]:
+    def _problems(self, page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
         if 300 <= response.status < 400:
             yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
             return

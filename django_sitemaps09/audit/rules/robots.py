@@ -27,7 +27,7 @@ _OTHER = "no-agent-of-this-audit"
 _DISALLOW = re.compile(r"\s*d[a-z]+\s*:\s*[^\s#]", re.IGNORECASE)
 
 
-class Robots:
+class RobotsRules:
     """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
 
     `sitemaps` has the URLs of its `Sitemap` lines.
@@ -96,7 +96,9 @@ class RobotsLocation(NamedTuple):
         return f"{self.base}/robots.txt"
 
 
-def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings) -> Robots:
+def read_robots(
+    reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings
+) -> RobotsRules:
     """Read a robots.txt, and apply the rules that need no other document."""
     report = findings.at(reader.label(where.url))
     start: tuple[bytes, bool] | None = None
@@ -120,7 +122,7 @@ def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], fi
     except UnicodeDecodeError as error:
         report("robots-encoding", error)
         text = content.decode(errors="replace")
-    robots = Robots(where.base, text, agents)
+    robots = RobotsRules(where.base, text, agents)
     if not robots.sitemaps and (start is not None or where.is_expected):
         report("robots-no-sitemap")
     for sitemap in robots.sitemaps:

@@ -14,10 +14,10 @@ from django.urls import get_script_prefix, resolve
 from django.utils import translation
 
 from django_sitemaps09 import protocol, sections
-from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import Reader
 from django_sitemaps09.audit.rules import Findings
-from django_sitemaps09.audit.rules.robots import Robots, RobotsLocation, origin, read_robots
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hooks.hosts import AllowedHosts
@@ -127,7 +127,7 @@ class UrlRules:
     `base` is the base of this project's URLs, or `None` if the URLs are those of another project.
     """
 
-    def __init__(self, findings: Findings, base: Base | None, robots: Robots, reader: Reader) -> None:
+    def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
         self._findings = findings
         self._robots, self._reader = robots, reader
         self._hosts = {} if base is None else _section_hosts(base)
@@ -143,7 +143,7 @@ class UrlRules:
         self._prefix = get_script_prefix()
         self._left = _MAX_COST
 
-    def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
+    def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
         locations = [entry.location for entry in entries]
@@ -183,7 +183,7 @@ class UrlRules:
             return self._hosts[name.section]
         return {*chain.from_iterable(self._hosts.values())}
 
-    def _check_blocked(self, place: str, entries: Sequence[Entry], number: int) -> None:
+    def _check_blocked(self, place: str, entries: Sequence[ReadEntry], number: int) -> None:
         left = self._left if number else _MAX_COST
         urls = [entry.url for entry in entries]
         cost = self._robots.cost(urls)
@@ -197,7 +197,7 @@ class UrlRules:
             for agent in self._robots.blocking_agents(url):
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
 
-    def _check_form(self, place: str, entry: Entry, scope: str, hosts: Collection[Base]) -> None:
+    def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
         if url != entry.location:
             self._findings.add(place, "url-whitespace", repr(entry.location), entry.line)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.readers import Report
+from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.protocol import CHANGEFREQS
 
 # The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
@@ -119,7 +119,7 @@ class ValueRules:
         # The latest date and time that are not in the future everywhere on earth.
         self._latest = {True: now + _ZONES, False: now + _CLOCK}
 
-    def check(self, report: Report, entries: Sequence[Entry], span: LastmodRange) -> None:
+    def check(self, report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange) -> None:
         """Check the entries of a batch, and add their lastmod to the span of the document."""
         parsed = {
             text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None
