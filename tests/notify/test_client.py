@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
 import time
 from email.utils import formatdate
 from typing import Any
@@ -97,14 +96,6 @@ def test_no_request_is_sent_after_the_deadline(engine: Engine) -> None:
     response = posted(engine, seconds=0)
     assert response.failure == "the deadline has passed"
     assert engine.requests == []
-
-
-def test_a_request_that_is_too_slow_leaves_no_thread(engine: Engine) -> None:
-    engine.answer("silent")
-    before = threading.active_count()
-    posted(engine, timeout=0.1, seconds=0.1)
-    # The server still has the thread of the request.
-    assert threading.active_count() <= before + 1
 
 
 class TestRetryAfter:

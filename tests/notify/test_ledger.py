@@ -188,6 +188,9 @@ class TestADamagedFile:
                     message("https://a.b/\x1b[2J")._asdict(),
                     message("https://c.d/")._asdict(),
                     message(A, host="\x1b[2J")._asdict(),
+                    message(A, host="a\ud800")._asdict(),
+                    message(A, host="")._asdict(),
+                    message("https://a.b/" + 20_000 * "a")._asdict(),
                     message(5)._asdict(),
                     message(A, endpoints=())._asdict(),
                     message(A, endpoints=["\x1b[2J"])._asdict(),
@@ -211,29 +214,6 @@ class TestADamagedFile:
             [path] = ledger.damaged()
             assert path.startswith(f"{FOLDER}/damaged-")
             assert ledger.state.read(path, 50_000_001) == content
-
-    @pytest.mark.parametrize(
-        "damaged",
-        [
-            message(),
-            message(*(f"{A}{number}" for number in range(100_001))),
-            message(A, kind="ping", host="a.b")._replace(urls=()),
-            message(A, B, kind="ping"),
-            message(A, host="a\ud800"),
-            message(A, host="a.b/\x1b[2J"),
-            message(A, host=""),
-            message("https://a.b/\x1b[2J"),
-            message("https://a.b/" + 20_000 * "a"),
-        ],
-    )
-    def test_that_this_package_cannot_have_written_is_set_aside(
-        self, ledger: Ledger, damaged: Message
-    ) -> None:
-        ledger.prepare("run-1", [damaged])
-        ledger.activate("run-1")
-        ledger.compact(100)
-        assert pending(ledger) == []
-        assert len(ledger.damaged()) == 1
 
     def test_damaged_pauses_are_ignored(self, ledger: Ledger) -> None:
         ledger.write_pauses({"x a.b": time.time() + 100})
