@@ -29,8 +29,10 @@ _ISAL_LEVEL = 2
 _GZIP = 31
 #: The first bytes of every gzip file.
 GZIP_MAGIC = b"\x1f\x8b"
-# Maximum number of bytes to read or decompress at a time.
-_CHUNK = 1_000_000
+# Number of bytes at the end of a member: its checksum and its length.
+_TRAILER_SIZE = 8
+# Maximum number of bytes to read or decompress at a time. Of a damaged file, no more than this is lost.
+_CHUNK = 131_072
 
 
 class Compressor(Protocol):
@@ -74,11 +76,10 @@ def gunzip(
 
     There are at most `most` bytes and one, which shows that the content is longer. With `members`, the data
     can have several members. Raise `zlib.error` if the data are damaged or other data follow, and
-    `EOFError` if they are truncated.
+    `EOFError` if they are truncated, after the pieces before that.
     """
     stream, left, piece_size = zlib.decompressobj(_GZIP), most + 1, piece_size or _CHUNK
-    for chunk in chunks:
-        data = chunk
+    for data in _apart_from_trailer(chunks):
         while data:
             if stream.eof:
                 if not members or not data.startswith(GZIP_MAGIC[:1]):
@@ -94,6 +95,16 @@ def gunzip(
         yield rest
     if not stream.eof:
         raise EOFError
+
+
+def _apart_from_trailer(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the checksum at the end by itself, because zlib returns nothing from a piece with an error."""
+    rest = b""
+    for chunk in chunks:
+        rest += chunk
+        yield rest[:-_TRAILER_SIZE]
+        rest = rest[-_TRAILER_SIZE:]
+    yield rest
 
 
 def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:

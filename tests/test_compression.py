@@ -75,7 +75,7 @@ class TestAGzipFile:
         assert compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 100, 1_000_000])
+@pytest.mark.parametrize("chunk", [1, 2, 100, compression._CHUNK])
 class TestReadingAFile:
     @pytest.fixture(autouse=True)
     def _chunk(self, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +94,12 @@ class TestReadingAFile:
             assert decompress_whole(content, MAX_BYTES) is None
             with pytest.raises(error):
                 list(decompress(BytesIO(content), MAX_BYTES))
+
+    def test_yields_the_content_before_a_wrong_checksum(self) -> None:
+        pieces: list[bytes] = []
+        with pytest.raises(zlib.error, match="incorrect data check"):
+            pieces.extend(decompress(BytesIO(compress(SHORT)[:-8] + bytes(8)), MAX_BYTES))
+        assert b"".join(pieces) == SHORT
 
     def test_can_have_several_members_only_if_they_are_allowed(self) -> None:
         packed = compress(SHORT)
