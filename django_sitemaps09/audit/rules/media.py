@@ -14,6 +14,7 @@ from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.entries import NAMESPACES, Image, News, Video
+from django_sitemaps09.entries.fields import MAX_DURATION
 from django_sitemaps09.entries.media import (
     MAX_VIDEO_DESCRIPTION,
     MAX_VIDEO_TAGS,
@@ -92,7 +93,7 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "title": _up_to(MAX_VIDEO_TITLE),
     "description": _up_to(MAX_VIDEO_DESCRIPTION),
     "uploader": _up_to(MAX_VIDEO_UPLOADER),
-    "duration": _number(1, 28_800),
+    "duration": _number(1, MAX_DURATION),
     "rating": _number(0, 5),
     "view_count": _word("[0-9]+"),
     "expiration_date": _is_date,
