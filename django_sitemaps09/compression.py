@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from types import ModuleType
 from typing import BinaryIO, Protocol
 
@@ -28,8 +29,10 @@ _ISAL_LEVEL = 2
 _GZIP = 31
 #: The first bytes of every gzip file.
 GZIP_MAGIC = b"\x1f\x8b"
-# Maximum number of bytes to read or decompress at a time.
-_CHUNK = 1_000_000
+# Number of bytes at the end of a member: its checksum and its length.
+_TRAILER_SIZE = 8
+# Maximum number of bytes to read or decompress at a time. Of a damaged file, no more than this is lost.
+_CHUNK = 131_072
 
 
 class Compressor(Protocol):
@@ -58,35 +61,74 @@ def compress(data: bytes, level: int | None = None, *, linked: bool = False) -> 
     return stream.compress(data) + stream.flush()
 
 
-def decompress_whole(content: bytes, most: int) -> bytes | None:
-    """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
-    stream = zlib.decompressobj(_GZIP)
-    try:
-        data = stream.decompress(content, most + 1)
-    except zlib.error:
-        return None
-    return data if stream.eof and len(data) <= most and not stream.unused_data else None
+class TrailingDataError(zlib.error):
+    """Other data, which begin with `data`, follow the compressed data."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__("there is data after the end of the gzip stream")
+        self.data = data
 
 
-def decompress(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the content of a file in chunks, decompressed if it is a gzip file.
+def gunzip(
+    chunks: Iterable[bytes], most: int, *, members: bool = False, piece_size: int | None = None
+) -> Iterator[bytes]:
+    """Yield the content of gzip data in pieces.
 
-    Raise `zlib.error` or `EOFError` if it is damaged, or if anything follows the compressed data.
+    There are at most `most` bytes and one, which shows that the content is longer. With `members`, the data
+    can have several members. Raise `zlib.error` if the data are damaged or other data follow, and
+    `EOFError` if they are truncated, after the pieces before that.
     """
-    data = file.read(_CHUNK)
-    chunks = iter(partial(file.read, _CHUNK), b"")
-    if not data.startswith(GZIP_MAGIC):
-        yield data
-        yield from chunks
-        return
-    stream = zlib.decompressobj(_GZIP)
-    while data and not stream.eof:
+    stream, left, piece_size = zlib.decompressobj(_GZIP), most + 1, piece_size or _CHUNK
+    for data in _apart_from_trailer(chunks):
         while data:
-            yield stream.decompress(data, _CHUNK)
-            data = stream.unconsumed_tail
-        data = next(chunks, b"")
-    yield stream.flush()
+            if stream.eof:
+                if not members or not data.startswith(GZIP_MAGIC[:1]):
+                    raise TrailingDataError(data)
+                stream = zlib.decompressobj(_GZIP)
+            if piece := stream.decompress(data, min(piece_size, left)):
+                yield piece
+            left -= len(piece)
+            if not left:
+                return
+            data = stream.unused_data if stream.eof else stream.unconsumed_tail
+    if rest := stream.flush()[:left]:
+        yield rest
     if not stream.eof:
         raise EOFError
-    if data or stream.unused_data:
-        raise zlib.error("there is data after the end of the gzip stream")
+
+
+def _apart_from_trailer(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the checksum at the end by itself, because zlib returns nothing from a piece with an error."""
+    rest = b""
+    for chunk in chunks:
+        rest += chunk
+        yield rest[:-_TRAILER_SIZE]
+        rest = rest[-_TRAILER_SIZE:]
+    yield rest
+
+
+def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """Yield the content of a file in pieces, decompressed if it is a gzip file.
+
+    There are at most `most` bytes and one, which shows that the content is longer. Raise `zlib.error` or
+    `EOFError` if a gzip file is damaged.
+    """
+    head = file.read(max(_CHUNK, len(GZIP_MAGIC)))
+    chunks = chain([head], iter(partial(file.read, _CHUNK), b""))
+    if head.startswith(GZIP_MAGIC):
+        yield from gunzip(chunks, most)
+        return
+    left = most + 1
+    while left and (chunk := next(chunks, b"")[:left]):
+        yield chunk
+        left -= len(chunk)
+
+
+def decompress_whole(content: bytes, most: int) -> bytes | None:
+    """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
+    try:
+        # Joining a single piece copies nothing.
+        data = b"".join(gunzip([content], most, piece_size=most + 1))
+    except (zlib.error, EOFError):
+        return None
+    return data if len(data) <= most else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09 import checks, compression
-from django_sitemaps09.compression import compress, compressor
+from django_sitemaps09.compression import (
+    TrailingDataError,
+    compress,
+    compressor,
+    decompress,
+    decompress_whole,
+    gunzip,
+)
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
+from django_sitemaps09.protocol import MAX_BYTES
 from tests.support.compressing import SECTIONS, unpacked
 from tests.support.configuration import BASE
 from tests.support.services import missing
@@ -25,6 +34,7 @@ LEVELS = range(1, 10)
 
 #: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
+SHORT = TEXT[:5_000]
 
 
 @pytest.fixture(params=["zlib", pytest.param("isal", marks=pytest.mark.services)])
@@ -63,6 +73,40 @@ class TestAGzipFile:
     def test_of_a_level_is_that_of_zlib_whatever_is_installed(self, level: int) -> None:
         stream = zlib.compressobj(level, zlib.DEFLATED, 31)
         assert compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 100, compression._CHUNK])
+class TestReadingAFile:
+    @pytest.fixture(autouse=True)
+    def _chunk(self, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(compression, "_CHUNK", chunk)
+
+    @pytest.mark.parametrize("more", [-1, 0, 1])
+    def test_ends_one_byte_after_the_limit(self, more: int) -> None:
+        most = len(SHORT) + more
+        for content in (SHORT, compress(SHORT)):
+            assert b"".join(decompress(BytesIO(content), most)) == SHORT[: most + 1]
+        assert decompress_whole(compress(SHORT), most) == (None if more < 0 else SHORT)
+
+    def test_that_is_damaged_is_an_error(self) -> None:
+        packed = compress(SHORT)
+        for content, error in {packed[:-3]: EOFError, packed[:40] + b"x" * 40: zlib.error}.items():
+            assert decompress_whole(content, MAX_BYTES) is None
+            with pytest.raises(error):
+                list(decompress(BytesIO(content), MAX_BYTES))
+
+    def test_yields_the_content_before_a_wrong_checksum(self) -> None:
+        pieces: list[bytes] = []
+        with pytest.raises(zlib.error, match="incorrect data check"):
+            pieces.extend(decompress(BytesIO(compress(SHORT)[:-8] + bytes(8)), MAX_BYTES))
+        assert b"".join(pieces) == SHORT
+
+    def test_can_have_several_members_only_if_they_are_allowed(self) -> None:
+        packed = compress(SHORT)
+        assert b"".join(gunzip([packed + packed], MAX_BYTES, members=True)) == SHORT + SHORT
+        for data in (packed, b"<!-- cached -->"):
+            with pytest.raises(TrailingDataError, match="data after the end"):
+                list(gunzip([packed, data], MAX_BYTES))
 
 
 def test_without_a_level_isal_is_used_if_it_is_installed(codec: str) -> None:

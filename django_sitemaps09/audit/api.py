@@ -12,13 +12,15 @@ from urllib.parse import urlsplit
 
 from django.urls import get_script_prefix
 
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.crawl import AuditContext, Crawl, ListedDocument
-from django_sitemaps09.audit.page_rules import PageRules
+from django_sitemaps09.audit import documents, readers
+from django_sitemaps09.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
-from django_sitemaps09.audit.report import AuditReport, Findings, save_report
-from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin, read_robots
-from django_sitemaps09.audit.scratch import Sample, Scratch
+from django_sitemaps09.audit.report import AuditReport, save_report
+from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules import robots as robots_rules
+from django_sitemaps09.audit.rules.pages import PageRules
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
+from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export.options import export_base
@@ -54,24 +56,20 @@ def audit(
     host.
     Raise `AuditError` for invalid arguments.
     """
-    libraries.require()
     _check(url, directory, fetch, rate)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     findings = Findings()
     with ExitStack() as stack:
         # Requests of the test client leave the language of the last page active.
         stack.enter_context(site_locale())
-        scratch = stack.enter_context(closing(Scratch()))
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
-        sample = Sample(
-            None if fetch == "all" else fetch, scratch, None if url is not None else target.robots.base
-        )
-        context = AuditContext(target.reader, findings, scratch, robots, target.project, sample, started)
-        crawl = Crawl(context, on_document)
+        scratch = Scratch(None if fetch == "all" else fetch, target.robots.base if url is None else None)
+        stack.callback(scratch.close)
+        crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
         crawl.run(roots(target, robots))
         pages = PageRules(target.pages, findings, rate if url is not None else 0)
-        fetched = sum(1 for _ in map(pages.check, sample.pages()))
+        fetched = sum(1 for _ in map(pages.check, scratch.pages()))
     report = AuditReport(
         started=started,
         seconds=time.perf_counter() - clock,
@@ -87,6 +85,13 @@ def audit(
 
 
 def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: float) -> None:
+    """Raise `AuditError` for missing libraries and invalid arguments."""
+    libraries = {"lxml": documents.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
+    if missing := [name for name, library in libraries.items() if library is None]:
+        raise AuditError(
+            f"An audit needs {', '.join(missing)}. Install the extra `audit`: "
+            'pip install "django-sitemaps09[audit]".'
+        )
     if url is not None and directory is not None:
         raise AuditError("An audit reads either a URL or a directory. Pass only one of them.")
     if fetch != "all" and fetch < 0:
@@ -143,7 +148,7 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
 
 
-def roots(target: Target, robots: Robots) -> list[ListedDocument]:
+def roots(target: Target, robots: RobotsRules) -> list[ListedDocument]:
     """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [ListedDocument(target.document, "")]

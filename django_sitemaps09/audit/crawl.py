@@ -6,20 +6,19 @@ import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
-from django_sitemaps09.audit.bodies import Response, content, limit_size, peek
-from django_sitemaps09.audit.documents import Batch, Entry, Kind
-from django_sitemaps09.audit.link_rules import LinkRules
-from django_sitemaps09.audit.media_rules import MediaRules
-from django_sitemaps09.audit.readers import Reader
-from django_sitemaps09.audit.report import Findings
-from django_sitemaps09.audit.robots_rules import Robots, origin
-from django_sitemaps09.audit.scratch import Sample, Scratch
-from django_sitemaps09.audit.url_rules import UrlRules, directory, is_inside, normalized, url_problem
-from django_sitemaps09.audit.value_rules import ZONES, LastmodRange, Moment, ValueRules, parse_lastmod
+from django_sitemaps09.audit.documents import DocumentKind, DocumentPart, ReadEntry
+from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_size, peek
+from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules.links import LINK, LinkRules
+from django_sitemaps09.audit.rules.media import MediaRules
+from django_sitemaps09.audit.rules.robots import RobotsRules, origin
+from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, normalized, url_problem
+from django_sitemaps09.audit.rules.values import LastmodRange, Moment, ValueRules, parse_lastmod
+from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base
@@ -41,18 +40,6 @@ class ListedDocument(NamedTuple):
     lastmod: Moment | None = None
 
 
-class AuditContext(NamedTuple):
-    """Objects that the documents of one audit share. `base` is the base of this project's URLs, if any."""
-
-    reader: Reader
-    findings: Findings
-    scratch: Scratch
-    robots: Robots
-    base: Base | None
-    sample: Sample
-    now: datetime
-
-
 @dataclass
 class Document:
     """State of a document while it is read. `entries` counts URLs, or the documents in an index."""
@@ -60,27 +47,39 @@ class Document:
     listed: ListedDocument
     place: str
     number: int
-    kind: Kind = "urlset"
+    report: ReportRule
+    kind: DocumentKind = "urlset"
     entries: int = 0
     news: int = 0
     span: LastmodRange = field(default_factory=LastmodRange)
 
 
 class Crawl:
-    """Reads the documents of one audit. `urls` counts the URLs that were read."""
+    """Reads the documents of one audit. `urls` counts the URLs that were read.
+
+    `base` is the base of this project's URLs; `None` if the URLs are those of another project.
+    """
 
     # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
     # cycles, and keep the names of their documents. Python does not count these when it decides to collect.
     _garbage: ClassVar[int] = 0
 
-    def __init__(self, context: AuditContext, on_document: Callable[[str], object]) -> None:
-        self._context = context
-        self._findings = context.findings
+    def __init__(
+        self,
+        reader: Reader,
+        robots: RobotsRules,
+        base: Base | None,
+        findings: Findings,
+        scratch: Scratch,
+        now: datetime,
+        on_document: Callable[[str], object],
+    ) -> None:
+        self._reader, self._robots, self._findings, self._scratch = reader, robots, findings, scratch
         self._on_document = on_document
-        self._urls = UrlRules(context.findings, context.base, context.robots, context.reader)
-        self._values = ValueRules(context.findings, context.now)
-        self._links = LinkRules(context.findings, context.scratch)
-        self._media = MediaRules(context.findings, self._links, context.now)
+        self._url_rules = UrlRules(findings, base, robots, reader)
+        self._value_rules = ValueRules(now)
+        self._link_rules = LinkRules(findings, scratch)
+        self._media_rules = MediaRules(now)
         self._seen: set[str] = set()
         self._labels: list[str] = []
         self.urls = 0
@@ -95,72 +94,65 @@ class Crawl:
         queue = deque(roots)
         while queue:
             listed = queue.popleft()
+            report = self._findings.at(listed.place)
             if listed.url in self._seen:
-                rule = "index-cycle" if listed.url in listed.parents else "index-duplicate"
-                self._findings.add(rule, listed.place, listed.url)
+                report("index-cycle" if listed.url in listed.parents else "index-duplicate", listed.url)
             elif self.documents >= MAX_DOCUMENTS:
-                self._findings.add("document-limit", listed.place, f"{MAX_DOCUMENTS:,} documents were read")
+                report("document-limit", f"{MAX_DOCUMENTS:,} documents were read")
                 break
             elif len(listed.parents) > MAX_LEVELS:
-                self._findings.add(
-                    "document-limit", listed.place, f"{listed.url} is at level {MAX_LEVELS + 1}"
-                )
+                report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
             else:
                 self._seen.add(listed.url)
                 queue.extendleft(reversed(self._read(listed)))
                 if Crawl._garbage > _GARBAGE:
                     gc.collect()
                     Crawl._garbage = 0
-        self._links.finish()
+        self._link_rules.finish()
 
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
-        place = self._context.reader.label(listed.url)
+        place = self._reader.label(listed.url)
         self._on_document(place)
-        document = Document(listed, place, self.documents)
+        document = Document(listed, place, self.documents, self._findings.at(place))
         self._labels.append(place)
-        for agent in self._context.robots.blocking_agents(listed.url):
-            self._findings.add("robots-blocks-document", place, f"forbidden for {agent}")
+        for agent in self._robots.blocking_agents(listed.url):
+            document.report("robots-blocks-document", f"forbidden for {agent}")
         children: list[ListedDocument] = []
         try:
-            with self._context.reader.open(listed.url) as response:
+            with self._reader.open(listed.url) as response:
                 for batch in self._batches(document, response):
                     document.kind = batch.kind
                     if batch.kind == "sitemapindex":
-                        children += self._children(document, batch)
+                        children += self._children(document, batch.entries)
                     else:
-                        self._check_urls(document, batch)
+                        self._check_urls(document, batch.entries)
                     document.entries += len(batch.entries)
-            self._finish(document)
+            _check_whole(document)
         except DocumentError as error:
             listed_in = f"listed in {listed.place}" if listed.place else ""
-            self._findings.add(error.rule, place, "; ".join(filter(None, (str(error), listed_in))))
-        self._urls.finish((listed.url, *listed.parents))
+            document.report(error.rule, "; ".join(filter(None, (str(error), listed_in))))
+        self._url_rules.finish((listed.url, *listed.parents))
         if document.kind != "sitemapindex":
             self.urls += document.entries
         return children
 
-    def _batches(self, document: Document, response: Response) -> Iterator[Batch]:
-        place, add = document.place, self._findings.add
+    def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
+        url, report = document.listed.url, document.report
         if response.redirects:
-            add("document-redirect", place, f"to {response.url}")
+            report("document-redirect", f"to {response.url}")
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
             raise DocumentError(rule, f"status {response.status}")
         kind = response.headers.get("content-type", "").lower()
         head, body = peek(response.chunks, len(GZIP_MAGIC))
         is_plain = "content-encoding" not in response.headers and not head.startswith(GZIP_MAGIC)
-        response = response._replace(chunks=body)
-        chunks = content(response, lambda rule, detail: add(rule, place, detail))
-        yield from documents.batches(
-            self._counted(limit_size(chunks, MAX_BYTES, "document-too-large")),
-            lambda rule, text, line: add(rule, place, text, line),
-            text=documents.is_text(document.listed.url, kind),
-        )
-        if is_plain and document.listed.url.partition("?")[0].endswith(".gz"):
-            add("gzip-missing", place)
+        chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
+        yield from documents.batches(self._counted(chunks), report, text=documents.is_text(url, kind))
+        if is_plain and url.partition("?")[0].endswith(".gz"):
+            report("gzip-missing")
         if kind.startswith("text/html"):
-            add("document-type", place, kind)
+            report("document-type", kind)
 
     @staticmethod
     def _counted(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -168,88 +160,76 @@ class Crawl:
             Crawl._garbage += len(chunk)
             yield chunk
 
-    def _check_urls(self, document: Document, batch: Batch) -> None:
-        place, entries = document.place, batch.entries
-        self._urls.check(place, document.listed.url, entries, document.entries)
-        self._values.check(place, entries, document.span)
+    def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
+        place, report = document.place, document.report
+        self._url_rules.check(place, document.listed.url, entries, document.entries)
+        self._value_rules.check(report, entries, document.span)
         self._check_duplicates(document, entries)
-        document.news += sum(self._media.check(place, entry) for entry in entries if entry.extensions)
-        self._context.sample.add(place, entries)
+        for entry in entries:
+            if entry.extensions:
+                if LINK in entry.extensions:
+                    self._link_rules.check(place, entry, entry.extensions[LINK])
+                document.news += self._media_rules.check(report, entry)
+        self._scratch.add_pages(place, entries)
 
-    def _check_duplicates(self, document: Document, entries: Sequence[Entry]) -> None:
-        urls = normalized([entry.location.strip() for entry in entries])
+    def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
+        urls = normalized([entry.url for entry in entries])
         unique = {*urls} - {""} if "" in urls else {*urls}
-        seen = self._context.scratch.add_urls(unique, document.number)
+        seen = self._scratch.add_urls(unique, document.number)
         if not seen and len(unique) == len(urls):
             return
         for url, entry in zip(urls, entries, strict=True):
-            location, number = entry.location.strip(), seen.get(url)
+            number = seen.get(url)
             if number == document.number:
-                text = location if location == url else f"{location} is equivalent to {url}"
-                self._findings.add("url-duplicate", document.place, text, entry.line)
+                text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
+                document.report("url-duplicate", text, entry.line)
             elif number is not None:
-                text = f"{location} is also in {self._labels[number]}"
-                self._findings.add("url-duplicate-across", document.place, text, entry.line)
+                text = f"{entry.url} is also in {self._labels[number]}"
+                document.report("url-duplicate-across", text, entry.line)
             if url:
                 seen[url] = document.number
 
-    def _children(self, document: Document, batch: Batch) -> Iterator[ListedDocument]:
-        listed, place = document.listed, document.place
-        self._values.check(place, batch.entries, LastmodRange())
-        scope = directory(listed.url)
-        index_origin = origin(listed.url)
+    def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
+        listed, report = document.listed, document.report
+        self._value_rules.check(report, entries, LastmodRange())
+        scope, index_origin = directory(listed.url), origin(listed.url)
         parents = (*listed.parents, listed.url)
-        for entry in batch.entries:
-            url = entry.location.strip()
+        for entry in entries:
+            url = entry.url
             if not url:
                 continue
             if problem := url_problem(url):
                 rule, detail = problem
-                self._findings.add("index-loc", place, f"{url} ({rule}: {detail})", entry.line)
+                report("index-loc", f"{url} ({rule}: {detail})", entry.line)
                 if rule != "url-encoding":
                     continue
             elif origin(url) != index_origin:
-                self._findings.add("index-host", place, f"{url} is not on {index_origin}", entry.line)
+                report("index-host", f"{url} is not on {index_origin}", entry.line)
                 continue
             elif not is_inside(url, scope):
-                self._findings.add("index-scope", place, f"{url} is not in {scope}", entry.line)
-            yield ListedDocument(url, f"{place}:{entry.line}", parents, _moment(entry))
+                report("index-scope", f"{url} is not in {scope}", entry.line)
+            lastmod = parse_lastmod((entry.lastmod or "").strip()).moment
+            yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
 
-    def _finish(self, document: Document) -> None:
-        """Apply the rules that need the whole document."""
-        place, count = document.place, document.entries
-        if document.kind == "sitemapindex":
-            if not count:
-                self._findings.add("index-empty", place)
-            if count > MAX_URLS:
-                self._findings.add("index-too-many", place, f"{count:,}")
-            if document.listed.parents:
-                self._findings.add("index-nested", place, f"listed in {document.listed.place}")
-            return
+
+def _check_whole(document: Document) -> None:
+    """Apply the rules that need the whole document."""
+    report, count = document.report, document.entries
+    if document.kind == "sitemapindex":
         if not count:
-            self._findings.add("urlset-empty", place)
+            report("index-empty")
         if count > MAX_URLS:
-            self._findings.add("document-too-many-urls", place, f"{count:,}")
-        if document.news > MAX_NEWS:
-            self._findings.add("news-too-many", place, f"{document.news:,}")
-        if text := document.span.alike():
-            self._findings.add("lastmod-alike", place, text)
-        self._check_index_lastmod(document)
-
-    def _check_index_lastmod(self, document: Document) -> None:
-        newest, listed = document.span.newest, document.listed.lastmod
-        if newest is None or listed is None:
-            return
-        # A date includes its whole day. If only one of the values is a date, its zone is not known.
-        slack = (
-            timedelta(days=1, microseconds=-1) if listed.is_date and not newest.is_date else timedelta(0)
-        )
-        if newest.is_date != listed.is_date:
-            slack += ZONES
-        if newest.at - listed.at > slack:
-            text = f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
-            self._findings.add("index-lastmod", document.place, text)
-
-
-def _moment(entry: Entry) -> Moment | None:
-    return parse_lastmod((entry.lastmod or "").strip()).moment
+            report("index-too-many", f"{count:,}")
+        if document.listed.parents:
+            report("index-nested", f"listed in {document.listed.place}")
+        return
+    if not count:
+        report("urlset-empty")
+    if count > MAX_URLS:
+        report("document-too-many-urls", f"{count:,}")
+    if document.news > MAX_NEWS:
+        report("news-too-many", f"{document.news:,}")
+    if text := document.span.alike():
+        report("lastmod-alike", text)
+    if text := document.span.newer_than(document.listed.lastmod):
+        report("index-lastmod", text)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import codecs
 import re
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import DOCUMENT_SECONDS, peek
+from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
 
-Kind = Literal["urlset", "sitemapindex", "text"]
+etree = optional("lxml.etree")
+
+DocumentKind = Literal["urlset", "sitemapindex", "text"]
 
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
 #: The elements of an entry in the order of the XSD.
@@ -55,26 +57,29 @@ _HTML = re.compile(
 )
 
 
-class Entry(NamedTuple):
-    """One URL, or one document in an index. `extensions` are the elements of other namespaces."""
+class ReadEntry(NamedTuple):
+    """One URL, or one document in an index. `extensions` are the elements of other namespaces, by tag."""
 
     line: int
     location: str
     lastmod: str | None = None
     changefreq: str | None = None
     priority: str | None = None
-    extensions: Sequence[Any] = ()
+    extensions: Mapping[str, Sequence[Any]] = MappingProxyType({})
+
+    @property
+    def url(self) -> str:
+        """The location without whitespace around it."""
+        return self.location.strip()
 
 
-class Batch(NamedTuple):
+class DocumentPart(NamedTuple):
     """Consecutive entries of a document. Their elements are valid until the next batch is read."""
 
-    kind: Kind
-    entries: Sequence[Entry]
+    kind: DocumentKind
+    entries: Sequence[ReadEntry]
 
 
-#: A function that reports a broken rule with a text and a line number.
-Report = Callable[[str, object, int], None]
 # A function that calls another one, with these arguments, in the thread that parses a document.
 _Call = Callable[..., Any]
 
@@ -87,7 +92,7 @@ def is_text(url: str, content_type: str) -> bool:
     )
 
 
-def batches(chunks: Iterator[bytes], report: Report, *, text: bool) -> Iterator[Batch]:
+def batches(chunks: Iterator[bytes], report: ReportRule, *, text: bool) -> Iterator[DocumentPart]:
     """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
 
     Reading ends soon after the maximum number of entries.
@@ -112,7 +117,7 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield chunk[start : start + _PIECE]
 
 
-def _text(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
     number, count, rest = 0, 0, b""
     chunk: bytes | None = next(chunks).removeprefix(codecs.BOM_UTF8)
     while chunk is not None and count <= MAX_URLS:
@@ -124,13 +129,13 @@ def _text(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         for line in lines:
             number += 1
             if line.strip():
-                entries.append(Entry(number, _line_text(line, number, report)))
-        yield Batch("text", entries)
+                entries.append(ReadEntry(number, _line_text(line, number, report)))
+        yield DocumentPart("text", entries)
         count += len(entries)
         chunk = following
 
 
-def _line_text(line: bytes, number: int, report: Report) -> str:
+def _line_text(line: bytes, number: int, report: ReportRule) -> str:
     line = line.removesuffix(b"\r")
     try:
         return line.decode()
@@ -139,7 +144,7 @@ def _line_text(line: bytes, number: int, report: Report) -> str:
         return line.decode(errors="replace")
 
 
-def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
+def _xml(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
     """Parse a document in a thread that ends with it.
 
     lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
@@ -150,13 +155,12 @@ def _xml(chunks: Iterator[bytes], report: Report) -> Iterator[Batch]:
         yield from _parsed(chunks, report, lambda *arguments: pool.submit(*arguments).result())
 
 
-def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Batch]:
-    root, head = _root(chunks, call)
-    _report_root(root, report)
-    yield Batch(root.kind, [])
+def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
+    root, head = _root(chunks, report, call)
+    yield DocumentPart(root.kind, [])
     tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
     events = ("start", "end", "start-ns")
-    parser = call(partial(libraries.etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
+    parser = call(partial(etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
@@ -164,7 +168,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
         tail = (tail + chunk)[-_HEAD:]
         try:
             call(parser.feed, chunk)
-        except libraries.etree.XMLSyntaxError as error:
+        except etree.XMLSyntaxError as error:
             failure = _invalid(error)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
@@ -174,7 +178,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
             children.pop()
         if len(children) > len(entries):
             _report_unknown(children, {*entries}, report)
-        yield Batch(root.kind, [_entry(element, root, report) for element in entries])
+        yield DocumentPart(root.kind, [_entry(element, root, report) for element in entries])
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())
@@ -189,7 +193,7 @@ def _parsed(chunks: Iterator[bytes], report: Report, call: _Call) -> Iterator[Ba
             raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
     try:
         element = call(parser.close)
-    except libraries.etree.XMLSyntaxError as error:
+    except etree.XMLSyntaxError as error:
         is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
     _report_unknown(element, set(), report)
@@ -231,48 +235,51 @@ _SAFE = {
 class _Root(NamedTuple):
     """The root element of a document."""
 
-    kind: Kind
+    kind: DocumentKind
     tag: str
     namespace: str | None
-    prefix: str | None
-    encoding: str
 
 
-def _root(chunks: Iterator[bytes], call: _Call) -> tuple[_Root, bytes]:
-    """Find the root element, with a parser that reads no more than it needs. Return the bytes read, too."""
-    pieces: list[bytes] = []
-    element = _first_element(chunks, pieces, call)
-    head = b"".join(pieces)
+def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[_Root, bytes]:
+    """Find and check the root element. Return it with the bytes that were read."""
+    element, head = _first_element(chunks, call)
     information = element.getroottree().docinfo
-    name = libraries.etree.QName(element)
+    name = etree.QName(element)
     if name.localname.lower() == "html":
         raise DocumentError("document-type", f"its root element is {element.tag}")
     if information.doctype or information.internalDTD is not None:
         raise DocumentError("xml-doctype", information.doctype)
     if name.localname not in _ENTRY_TAGS:
         raise DocumentError("xml-root", f"its root element is {element.tag}")
-    kind: Kind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return _Root(kind, element.tag, name.namespace, element.prefix, _encoding(head)), head
+    if name.namespace != SITEMAP_NAMESPACE:
+        report("xml-namespace", name.namespace or "there is no namespace")
+    if element.prefix:
+        report("xml-prefix", element.prefix)
+    encoding = _encoding(head)
+    if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
+        report("document-encoding", encoding)
+    kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
+    return _Root(kind, element.tag, name.namespace), head
 
 
-def _first_element(chunks: Iterator[bytes], pieces: list[bytes], call: _Call) -> Any:
-    parser = call(partial(libraries.etree.XMLPullParser, ("start",), **_SAFE))
-    size = 0
+def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
+    """Find the root element, with a parser that reads no more than it needs."""
+    parser = call(partial(etree.XMLPullParser, ("start",), **_SAFE))
+    head = bytearray()
     for chunk in chunks:
-        pieces.append(chunk)
-        size += len(chunk)
+        head += chunk
         for start in range(0, len(chunk), _HEAD):
             failure = None
             try:
                 call(parser.feed, chunk[start : start + _HEAD])
-            except libraries.etree.XMLSyntaxError as error:
+            except etree.XMLSyntaxError as error:
                 failure = error
             element = next((element for _, element in parser.read_events()), None)
             if element is not None:
-                return element
+                return element, bytes(head)
             if failure is not None:
                 raise _invalid(failure)
-        if size > _MAX_HEAD:
+        if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
 
@@ -284,16 +291,6 @@ def _encoding(head: bytes) -> str:
     return match[1].decode() if match else "UTF-8"
 
 
-def _report_root(root: _Root, report: Report) -> None:
-    """Report what is wrong with the root element itself."""
-    if root.namespace != SITEMAP_NAMESPACE:
-        report("xml-namespace", root.namespace or "there is no namespace", 0)
-    if root.prefix:
-        report("xml-prefix", root.prefix, 0)
-    if root.encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
-        report("document-encoding", root.encoding, 0)
-
-
 def _remove(parent: Any, children: Sequence[Any]) -> int:
     """Remove elements that have been read, and return their number, at any depth.
 
@@ -303,7 +300,7 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
         return 0
     if max(map(len, parent), default=0) > MAX_CHILDREN:
         raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
-    count_all = libraries.etree.XPath("count(descendant::*)")
+    count_all = etree.XPath("count(descendant::*)")
     total = count_all(parent)
     if total > _USUAL * len(children):
         # Removing an element takes quadratic time, unless the elements inside are removed first.
@@ -317,29 +314,29 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
     return int(total - rest)
 
 
-def _report_unknown(children: Iterable[Any], expected: set[Any], report: Report) -> None:
+def _report_unknown(children: Iterable[Any], expected: set[Any], report: ReportRule) -> None:
     for child in children:
         if child not in expected:
             report("element-unknown", child.tag, child.sourceline)
 
 
-def _entry(element: Any, root: _Root, report: Report) -> Entry:
+def _entry(element: Any, root: _Root, report: ReportRule) -> ReadEntry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
     find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
     names, problems = find(tags, root.kind, root.namespace)
     for rule, detail in problems:
         report(rule, detail, element.sourceline)
-    extensions = []
-    for name, child in zip(names, element, strict=True):
+    extensions: defaultdict[str, list[Any]] = defaultdict(list)
+    for name, tag, child in zip(names, tags, element, strict=True):
         if name is None:
-            extensions.append(child)
+            extensions[tag].append(child)
         elif name not in values:
             values[name] = (child.text or "")[:_MAX_VALUE]
     location = values.get("loc") or ""
     if not location.strip():
         report("index-loc" if root.kind == "sitemapindex" else "url-missing", "", element.sourceline)
-    return Entry(
+    return ReadEntry(
         element.sourceline,
         location,
         values.get("lastmod"),
@@ -351,7 +348,7 @@ def _entry(element: Any, root: _Root, report: Report) -> Entry:
 
 @lru_cache(4_096)
 def _names(
-    tags: tuple[str, ...], kind: Kind, namespace: str | None
+    tags: tuple[str, ...], kind: DocumentKind, namespace: str | None
 ) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
     """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
     start = f"{{{namespace}}}" if namespace else ""

@@ -1,11 +1,14 @@
-"""Read documents and pages from a folder, from the views of this project, or over HTTP."""
+"""Read documents and pages as streams: from a folder, from the views of this project, or over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
-from typing import Any, Protocol
+from importlib import import_module
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 from django.conf import settings
@@ -13,33 +16,136 @@ from django.http.request import split_domain_port, validate_host
 from django.test import Client
 from django.urls import get_script_prefix
 
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import CHUNK, DOCUMENT_SECONDS, Response
+from django_sitemaps09.compression import GZIP_MAGIC, TrailingDataError, gunzip
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import MAX_BYTES, Base
 from django_sitemaps09.stores import Store
 
+
+def optional(name: str) -> Any:
+    """Return a module of the extra `audit`, or `None` if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
+
+
+urllib3 = optional("urllib3")
+
 _HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
-#: Maximum seconds for connecting, and for waiting for more data.
+# Maximum number of bytes to read at a time.
+_CHUNK = 262_144
+#: Maximum seconds for reading one document, for connecting, and for waiting for more data.
+DOCUMENT_SECONDS = 300.0
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
 MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEMES = ("http", "https")
+_MAX_LAYERS = 3
 
 
-class Reader(Protocol):
-    """The interface for reading what is audited: a folder, a server, or the views of this project."""
+class ReportRule(Protocol):
+    """A function that reports a broken rule in a document, with the value or details and the line."""
+
+    def __call__(self, rule: str, text: object = "", line: int = 0) -> None: ...
+
+
+class Response(NamedTuple):
+    """A response to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    chunks: Iterator[bytes]
+    redirects: tuple[str, ...] = ()
+
+    @property
+    def is_encoded(self) -> bool:
+        return self.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
+
+    def decoded(self, report: ReportRule) -> Iterator[bytes]:
+        """Return the content without its Content-Encoding."""
+        return _layer(self.chunks, report) if self.is_encoded else self.chunks
+
+    def content(self, report: ReportRule) -> Iterator[bytes]:
+        """Return the content without its layers of gzip. Raise `DocumentError` if the data are damaged."""
+        layers, chunks = int(self.is_encoded), self.decoded(report)
+        while True:
+            head, chunks = peek(chunks, len(GZIP_MAGIC))
+            if not head.startswith(GZIP_MAGIC):
+                return chunks
+            layers += 1
+            if layers > _MAX_LAYERS:
+                raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
+            if layers == 2:
+                report(
+                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                )
+            elif "xml" in self.headers.get("content-type", "") and not self.is_encoded:
+                report("gzip-type", self.headers["content-type"])
+            chunks = _layer(chunks, report)
+
+
+def _layer(chunks: Iterable[bytes], report: ReportRule) -> Iterator[bytes]:
+    """Decompress one layer of gzip, up to a limit: a layer of terabytes can have no content inside."""
+    most = 2 * MAX_BYTES
+    try:
+        yield from limit_size(gunzip(chunks, most, members=True), most)
+    except TrailingDataError as error:
+        report("gzip-trailing", f"{error.data[:20]!r}")
+    except zlib.error as error:
+        raise DocumentError("gzip-damaged", str(error)) from error
+    except EOFError as error:
+        raise DocumentError("gzip-truncated", "the end of the gzip stream is missing") from error
+
+
+def limit_size(chunks: Iterable[bytes], most: int) -> Iterator[bytes]:
+    """Yield chunks of at most `most` bytes in total. Raise `DocumentError` if there are more."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > most:
+            yield chunk[: most - size]
+            raise DocumentError("document-too-large", f"more than {most:,} bytes")
+        yield chunk
+
+
+def read_start(chunks: Iterable[bytes], most: int) -> tuple[bytes, bool]:
+    """Return the first `most` bytes, and whether there are more."""
+    pieces, left = [], most
+    for chunk in chunks:
+        pieces.append(chunk[:left])
+        left -= len(chunk)
+        if left < 0:
+            break
+    return b"".join(pieces), left < 0
+
+
+def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
+    """Return the first `size` or more bytes (fewer at the end), and an iterator over all chunks."""
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if len(head) >= size:
+            break
+    return head, chain([head] if head else [], chunks)
+
+
+class Reader:
+    """The base class for reading what is audited: a folder, a server, or the views of this project."""
 
     def open(self, url: str, *, redirects: bool = True) -> AbstractContextManager[Response]:
         """Request a URL. Raise `DocumentError` if there is no response. The context closes the response."""
+        raise NotImplementedError
 
     def label(self, url: str) -> str:
         """Return the name of a document in the examples of findings."""
+        return url
 
 
-class StoreReader:
+class StoreReader(Reader):
     """Reads files whose URLs begin with `prefix`, which ends in a slash."""
 
     def __init__(self, store: Store, prefix: str) -> None:
@@ -59,7 +165,7 @@ class StoreReader:
             yield Response(url, 404, {}, iter(()))
             return
         with file:
-            yield Response(url, 200, {}, iter(partial(file.read, CHUNK), b""))
+            yield Response(url, 200, {}, iter(partial(file.read, _CHUNK), b""))
 
     def label(self, url: str) -> str:
         return self.name(url) or url
@@ -69,7 +175,7 @@ class StoreReader:
         return unquote(url[len(self._prefix) :]) if url.startswith(self._prefix) else None
 
 
-class ClientReader:
+class ClientReader(Reader):
     """Requests URLs on one host. Redirects are not followed: their target may be on another host."""
 
     def __init__(self, base: Base) -> None:
@@ -116,11 +222,8 @@ class ClientReader:
         local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
         return validate_host(self._host, settings.ALLOWED_HOSTS or local)
 
-    def label(self, url: str) -> str:
-        return url
 
-
-class HttpReader:
+class HttpReader(Reader):
     """Requests URLs over HTTP. Certificates are verified. Close it to close its connections."""
 
     def __init__(self) -> None:
@@ -150,32 +253,30 @@ class HttpReader:
                     raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
                 url = _target(url, target)
 
-    def label(self, url: str) -> str:
-        return url
-
     def _request(self, url: str) -> Any:
         if urlsplit(url).scheme not in _SCHEMES:
             raise DocumentError("document-unreachable", f"{url} is not an HTTP URL")
-        wait = libraries.urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-        try:
+        wait = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+        with self._failures():
             return self._connections.request("GET", url, wait=wait, headers=_HEADERS)
-        except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            raise self._failure(error) from error
 
     def _chunks(self, answer: Any) -> Iterator[bytes]:
         """Yield the body as it was sent, with its Content-Encoding."""
-        try:
-            while chunk := answer.read1(CHUNK, decode_content=False):
+        with self._failures():
+            while chunk := answer.read1(_CHUNK, decode_content=False):
                 yield chunk
             if not self._connections.remaining:
                 raise OSError("the body may be incomplete")
-        except (libraries.urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            raise self._failure(error) from error
 
-    def _failure(self, error: Exception) -> DocumentError:
-        is_late = not self._connections.remaining
-        text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
-        return DocumentError("document-unreachable", text)
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn the errors of connections into a `DocumentError`."""
+        try:
+            yield
+        except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
+            is_late = not self._connections.remaining
+            text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
+            raise DocumentError("document-unreachable", text) from error
 
 
 def _target(url: str, location: str) -> str:

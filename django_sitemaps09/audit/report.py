@@ -1,10 +1,9 @@
-"""What an audit finds: findings in constant memory, the report and its file, and baselines."""
+"""The report of an audit: its JSON, the file beside the manifest, and baselines."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -12,75 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from django_sitemaps09 import protocol, published
-from django_sitemaps09.audit.rules import RULES, Severity
+from django_sitemaps09.audit.rules import RULES, Finding
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state import manifest
 
 logger = logging.getLogger(__name__)
 
-#: Maximum number of examples for each rule.
-MAX_EXAMPLES = 10
-# Maximum length of an example in characters. A position and two URLs usually fit.
-_MAX_EXAMPLE = 600
 #: The file beside the manifest that has the last report.
 FILE = "audit.json"
 _MAX_FILE_BYTES = 10_000_000
 _FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A broken rule: how often it is broken, and where it is broken first.
-
-    An example has the form `document:line: text`. Control characters are escaped. `accepted` is the number
-    that a baseline accepts.
-    """
-
-    rule: str
-    severity: Severity
-    count: int
-    examples: tuple[str, ...]
-    accepted: int = 0
-
-    @property
-    def is_accepted(self) -> bool:
-        """Return whether the baseline accepts all occurrences."""
-        return self.count <= self.accepted
-
-
-class Findings:
-    """Findings of one audit so far: the counts and the examples."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._examples: defaultdict[str, list[str]] = defaultdict(list)
-
-    def add(self, rule: str, place: str, text: object = "", line: int = 0) -> None:
-        """Count a finding. `place` is the document, and `text` the value with further details."""
-        self._counts[rule] += 1
-        examples = self._examples[rule]
-        if len(examples) < MAX_EXAMPLES:
-            position = f"{place}:{line}" if line else place
-            content = excerpt(text, _MAX_EXAMPLE)
-            examples.append(excerpt(f"{position}: {content}" if content else position, _MAX_EXAMPLE))
-
-    def add_all(self, others: Findings) -> None:
-        """Add the findings of others, whose examples follow these."""
-        self._counts.update(others._counts)
-        for rule, examples in others._examples.items():
-            self._examples[rule] += examples[: MAX_EXAMPLES - len(self._examples[rule])]
-
-    def result(self) -> tuple[Finding, ...]:
-        """Return the broken rules in the order of `RULES`, errors first."""
-        findings = [
-            Finding(rule.id, rule.severity, self._counts[rule.id], tuple(self._examples[rule.id]))
-            for rule in RULES.values()
-            if self._counts[rule.id]
-        ]
-        return tuple(sorted(findings, key=lambda finding: finding.severity))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.protocol import Base
 
 # Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
@@ -25,11 +25,11 @@ _SCHEMA = """
         PRIMARY KEY (source, target)
     ) WITHOUT ROWID;
     CREATE TABLE groups (digest INTEGER PRIMARY KEY);
-    CREATE TABLE pages (url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
+    CREATE TABLE pages (position INTEGER PRIMARY KEY, url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
 """
 
 
-class Page(NamedTuple):
+class SampledPage(NamedTuple):
     """A page to fetch: its URL, its lastmod, and the document with the line that lists it."""
 
     url: str
@@ -38,9 +38,13 @@ class Page(NamedTuple):
 
 
 class Scratch:
-    """The temporary database. Close it to remove its file."""
+    """The temporary database. Close it to remove its file.
 
-    def __init__(self) -> None:
+    `sample_size` is the number of pages to choose; `None` chooses all. If `base` is set, only URLs on it
+    are chosen.
+    """
+
+    def __init__(self, sample_size: int | None = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
@@ -48,6 +52,9 @@ class Scratch:
         self._connection.execute("BEGIN")
         # The document of each batch of URLs.
         self._documents: list[int] = []
+        self._sample_size, self._count = sample_size, 0
+        self._start = "http" if base is None else f"{base}/"
+        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
 
     def close(self) -> None:
         self._connection.close()
@@ -105,48 +112,26 @@ class Scratch:
             " (SELECT 1 FROM links AS back WHERE back.source = links.target AND back.target = links.source)"
         )
 
-    def add_pages(self, pages: Sequence[Page]) -> None:
-        self._connection.executemany("INSERT INTO pages VALUES (?, ?, ?)", pages)
-
-    def pages(self) -> Iterator[Page]:
-        """Yield the pages in the order in which they were added."""
-        for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY rowid"):
-            yield Page(*row)
-
-
-class Sample:
-    """The pages to fetch. `size` is `None` for all pages. Only URLs on `base` are chosen if it is set.
-
-    The same URLs in the same order give the same sample.
-    """
-
-    def __init__(self, size: int | None, scratch: Scratch, base: Base | None) -> None:
-        self._size, self._scratch = size, scratch
-        self._start = "" if base is None else f"{base}/"
-        self._pages: list[Page] = []
-        self._count = 0
-        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
-
-    def add(self, place: str, entries: Sequence[Entry]) -> None:
-        """Consider the entries of a batch."""
-        if self._size == 0:
+    def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
+        """Add entries to the sample. The same URLs in the same order give the same sample."""
+        if self._sample_size == 0:
             return
-        pages = (Page(entry.location.strip(), entry.lastmod, f"{place}:{entry.line}") for entry in entries)
-        pages = (page for page in pages if page.url.startswith(self._start or "http"))
-        if self._size is None:
-            self._scratch.add_pages([*pages])
-            return
-        for page in pages:
-            # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
-            self._count += 1
-            if len(self._pages) < self._size:
-                self._pages.append(page)
-            elif (position := self._random.randrange(self._count)) < self._size:
-                self._pages[position] = page
+        rows = []
+        for entry in entries:
+            if entry.url.startswith(self._start):
+                position = self._count
+                self._count += 1
+                if self._sample_size is not None and position >= self._sample_size:
+                    # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
+                    position = self._random.randrange(self._count)
+                if self._sample_size is None or position < self._sample_size:
+                    rows.append((position, entry.url, entry.lastmod, f"{place}:{entry.line}"))
+        self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
 
-    def pages(self) -> Iterator[Page]:
-        """Yield the chosen pages."""
-        yield from self._scratch.pages() if self._size is None else self._pages
+    def pages(self) -> Iterator[SampledPage]:
+        """Yield the pages of the sample."""
+        for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY position"):
+            yield SampledPage(*row)
 
 
 def _digest(text: str) -> int:

@@ -18,9 +18,7 @@ from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.filenames import page_name, parse_page_name
 from django_sitemaps09.hooks.values import AllowedHosts
-from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row

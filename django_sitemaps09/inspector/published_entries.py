@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.compression import decompress
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer.text import escape
+from django_sitemaps09.writer.lines import find_line
 
 #: Maximum number of files that one search reads.
 MAX_FILES = 40
-# Maximum length of an entry in bytes.
-_MAX_ENTRY = 1_000_000
 
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#9;": "\t", "&#10;": "\n", "&#13;": "\r"}
 _ENTRY = re.compile(r"<url>.*?</url>", re.DOTALL)
@@ -127,27 +124,5 @@ def find_entry(store: Store, name: str, location: str) -> Entry | None:
     if file is None:
         return None
     with file:
-        if name.endswith(".txt"):
-            return _find(file, f"\n{location}\n".encode(), b"\n")
-        [escaped_location] = escape([location], ())
-        return _find(file, f"<url><loc>{escaped_location}</loc>".encode(), b"</url>")
-
-
-def _find(file: BinaryIO, start: bytes, end: bytes) -> Entry | None:
-    """Return the text that begins with `start` and ends with `end`."""
-    # The first line of a text file has no line end before it.
-    pending, size, is_found = b"\n" if start[:1] == b"\n" else b"", 0, False
-    for chunk in decompress(file):
-        size += len(chunk)
-        pending += chunk
-        position = pending.find(start)
-        if position >= 0:
-            pending, is_found = pending[position:], True
-            stop = pending.find(end, len(start) - len(end))
-            if stop >= 0:
-                return Entry(pending[: stop + len(end)].decode(errors="replace").strip())
-        else:
-            pending = pending[1 - len(start) :]
-        if size > protocol.MAX_BYTES or (is_found and len(pending) > _MAX_ENTRY):
-            return None
-    return None
+        line = find_line(file, protocol.MAX_BYTES, location)
+    return None if line is None else Entry(line)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.notify.keys import generate_key
-from django_sitemaps09.notify.report import EndpointReport, Submission
+from django_sitemaps09.notify.engines import EndpointReport, Submission, generate_key
 from django_sitemaps09.notify.submission import submit, submit_hosts
 
 __all__ = ["EndpointReport", "Submission", "generate_key", "submit", "submit_hosts"]

@@ -26,7 +26,7 @@ from urllib3.response import BaseHTTPResponse
 from urllib3.util import Retry
 
 import django_sitemaps09
-from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, Response
+from django_sitemaps09.notify.engines import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, EngineResponse
 
 _RETRIES = 3
 
@@ -184,18 +184,11 @@ class Client:
     def close(self) -> None:
         self._connections.close()
 
-    def get(self, url: str) -> Response:
-        """Request a URL, and retry after temporary failures."""
-        return self._repeat(url, None)
-
-    def post_json(self, url: str, body: bytes) -> Response:
-        """Send a JSON document, and retry after temporary failures."""
-        return self._repeat(url, body)
-
-    def _repeat(self, url: str, body: bytes | None) -> Response:
-        retry, response = self._retry, Response(None, problem="the deadline has passed")
+    def request(self, url: str, body: bytes | None = None) -> EngineResponse:
+        """Request a URL, or send it a JSON document. Retry after temporary failures."""
+        retry, response = self._retry, EngineResponse(None, problem="the deadline has passed")
         while seconds := min(self._timeout, self.remaining):
-            response = self._request(url, body, seconds)
+            response = self._request_once(url, body, seconds)
             if not response.is_temporary:
                 return response
             try:
@@ -210,7 +203,7 @@ class Client:
             time.sleep(pause)
         return response
 
-    def _request(self, url: str, body: bytes | None, seconds: float) -> Response:
+    def _request_once(self, url: str, body: bytes | None, seconds: float) -> EngineResponse:
         """Send one request, and return its response, or a failure after so many seconds."""
         method, headers = ("GET", _HEADERS) if body is None else ("POST", _HEADERS | _JSON)
         with self._connections.deadline(seconds):
@@ -219,13 +212,13 @@ class Client:
                 response = self._connections.request(method, url, wait=wait, body=body, headers=headers)
             except (HTTPError, ValueError, OSError) as error:
                 if not self._connections.remaining:
-                    return Response(None, problem="it did not respond in time")
+                    return EngineResponse(None, problem="it did not respond in time")
                 problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
-                return Response(
+                return EngineResponse(
                     None, problem=next(problems, f"the request failed ({type(error).__name__})")
                 )
             response.close()
-        return Response(response.status, self._retry_after(response))
+        return EngineResponse(response.status, self._retry_after(response))
 
     def _retry_after(self, response: BaseHTTPResponse) -> float | None:
         try:

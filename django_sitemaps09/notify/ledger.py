@@ -1,4 +1,4 @@
-"""The ledger of submissions, a transactional outbox in the state folder beside the manifest.
+"""Messages to search engines, and their ledger: a transactional outbox in the state folder.
 
 An export prepares messages before it publishes, and activates them afterwards. If it is killed in between,
 the next run reads from the manifest whether to activate them. A message is removed when all endpoints have
@@ -11,20 +11,28 @@ import logging
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import groupby, islice
 from secrets import token_hex
-from typing import Any, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from django_sitemaps09.notify.messages import MAX_URLS, Kind, Message, host_of
+from django_sitemaps09 import protocol
 from django_sitemaps09.state.manifest import check_names, read_sealed, seal
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 
 logger = logging.getLogger(__name__)
+
+#: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
+MessageKind = Literal["indexnow", "ping"]
+#: Maximum number of URLs in a message.
+MAX_URLS: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
+# Maximum number of URLs in memory. If there are many hosts, some messages are not full.
+_MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
 FOLDER = "submissions"
 _PAUSES = f"{FOLDER}/pauses.json"
@@ -48,6 +56,57 @@ _TRIM = (
     "DELETE FROM entry WHERE rowid IN "
     "(SELECT rowid FROM entry WHERE kind = 'indexnow' ORDER BY rowid LIMIT -1 OFFSET ?)"
 )
+
+
+class Message(NamedTuple):
+    """URLs of one host. `endpoints` has the ids of the endpoints that still need them; `None`: all."""
+
+    kind: MessageKind
+    host: str
+    urls: tuple[str, ...]
+    endpoints: tuple[str, ...] | None = None
+
+
+def host_of(url: str) -> str | None:
+    """Return the host of a URL, with its port if that is not the default; `None` if it is not a URL.
+
+    A URL has no control characters and no surrogates: these could end or deceive what prints or sends it.
+    """
+    try:
+        return protocol.origin(url).domain if url.isprintable() else None
+    except ValueError:
+        return None
+
+
+def ping_messages(urls: Iterable[str]) -> Iterator[Message]:
+    """Yield a message for the URL of each sitemap."""
+    for url in urls:
+        if host := host_of(url):
+            yield Message("ping", host, (url,))
+
+
+def change_messages(
+    urls: Iterable[str], has_key: Callable[[str], bool], without_key: Counter[str]
+) -> Iterator[Message]:
+    """Yield messages of at most 10,000 URLs for each host.
+
+    URLs on hosts without a key are counted in `without_key` instead.
+    """
+    buffers: defaultdict[str, list[str]] = defaultdict(list)
+    buffered = 0
+    for url in urls:
+        host = host_of(url)
+        if host is None or not has_key(host):
+            without_key[host or "no valid host"] += 1
+            continue
+        buffers[host].append(url)
+        buffered += 1
+        fullest = host if buffered < _MAX_BUFFERED else max(buffers, key=lambda name: len(buffers[name]))
+        if len(buffers[fullest]) == protocol.MAX_MESSAGE_URLS or buffered == _MAX_BUFFERED:
+            buffered -= len(buffers[fullest])
+            yield Message("indexnow", fullest, tuple(buffers.pop(fullest)))
+    for host, rest in buffers.items():
+        yield Message("indexnow", host, tuple(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +227,7 @@ def _parse_pauses(document: Mapping[str, Any]) -> dict[str, float]:
 
 def _parse(document: Mapping[str, Any]) -> Message:
     kind, host, urls, endpoints = (document[name] for name in ("kind", "host", "urls", "endpoints"))
-    if kind not in get_args(Kind):
+    if kind not in get_args(MessageKind):
         raise ValueError(f"{kind!r:.100} is not a kind of message")
     if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS[kind]:
         raise ValueError(f"it must have 1 to {MAX_URLS[kind]:,} URLs")

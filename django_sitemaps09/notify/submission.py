@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,12 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import protocol, published, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError, ManifestError
-from django_sitemaps09.notify import indexnow, ping
-from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.notify.messages import Kind, Message
-from django_sitemaps09.notify.report import EndpointReport, Outcome, Submission
-from django_sitemaps09.notify.responses import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY
+from django_sitemaps09.notify import engines
+from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, MessageKind
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.state import manifest
@@ -125,23 +122,14 @@ def _has_export(folder: ExportFolder) -> bool:
 
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
-    started, reports, ledger = time.perf_counter(), _Reports(), Ledger(state)
-    damaged = ledger.damaged()
-    for _, message in _messages(ledger, damaged):
-        for endpoint in _endpoints(message):
-            report = reports.for_message(message, endpoint)
+    run = _Run(target, state)
+    for _, message, endpoints in run.messages():
+        for endpoint in endpoints:
+            report = run.report(message, endpoint)
             report.pending += len(message.urls)
             report.messages += 1
             report.examples = (*report.examples, *message.urls)[:_EXAMPLES]
-    seconds = time.perf_counter() - started
-    return Submission(
-        target.label,
-        tuple(reports.values()),
-        seconds,
-        dry_run=True,
-        damaged=tuple(damaged),
-        unqueued=_has_unqueued(state),
-    )
+    return run.result(dry_run=True)
 
 
 def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submission:
@@ -149,55 +137,33 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
 
     All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
     """
-    started, ledger = time.perf_counter(), Ledger(state)
+    run = _Run(target, state)
+    ledger = run.ledger
     if ledger.is_empty():
-        seconds = time.perf_counter() - started
-        return Submission(
-            target.label, (), seconds, damaged=tuple(ledger.damaged()), unqueued=_has_unqueued(state)
-        )
+        return run.result()
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
-        root = _root(state)
-        if root is not None and root.run:
+        if (root := run.root) is not None and root.run:
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
-        damaged = ledger.damaged()
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
-        latest = time.time() + MAX_PAUSE
+        latest = time.time() + engines.MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
-        run = _Run(client, pauses, dict(pauses), blocked)
+        delivery = _Delivery(client, blocked, pauses, dict(pauses))
         # If the state cannot be written, nothing may be sent: it would be sent again by each run.
         ledger.write_pauses(pauses)
         try:
-            for name, message in _messages(ledger, damaged):
-                endpoints = _endpoints(message)
-                remaining = [url for url in endpoints if not run.deliver(message, url)]
+            for name, message, endpoints in run.messages():
+                remaining = [
+                    url for url in endpoints if not delivery.deliver(message, url, run.report(message, url))
+                ]
                 check()
                 if remaining != endpoints or not remaining:
                     ledger.settle(name, message, map(_id, remaining))
         finally:
-            if run.pauses != pauses:
-                _write_pauses(ledger, run.pauses)
-    seconds = time.perf_counter() - started
-    return Submission(
-        target.label,
-        tuple(run.reports.values()),
-        seconds,
-        dropped,
-        damaged=tuple(damaged),
-        unqueued=_has_unqueued(state),
-    )
-
-
-def _root(state: Store) -> manifest.Manifest | None:
-    with suppress(ManifestError):
-        return manifest.read_root(state)
-    return None
-
-
-def _has_unqueued(state: Store) -> bool:
-    root = _root(state)
-    return root is not None and bool(root.unqueued)
+            if delivery.pauses != pauses:
+                _write_pauses(ledger, delivery.pauses)
+    return run.result(dropped)
 
 
 def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
@@ -208,33 +174,65 @@ def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
         logger.exception("The time of a submission could not be recorded")
 
 
-class _Reports(dict[tuple[Kind, str, str], EndpointReport]):
-    """Reports by kind, endpoint and host."""
+class _Run:
+    """The pending messages of one target, and the reports on them."""
 
-    def for_message(self, message: Message, endpoint: str) -> EndpointReport:
+    def __init__(self, target: Store, state: Store) -> None:
+        self._started, self._target, self._state = time.perf_counter(), target, state
+        self._unreadable: list[str] = []
+        self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
+        self.ledger = Ledger(state)
+
+    @property
+    def root(self) -> manifest.Manifest | None:
+        with suppress(ManifestError):
+            return manifest.read_root(self._state)
+        return None
+
+    def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
+        """Yield each message with its name, and the configured endpoints that still need it."""
+        for name in self.ledger.names():
+            try:
+                message = self.ledger.read(name)
+            except DamagedError:
+                self._unreadable.append(f"{FOLDER}/{name}")
+                continue
+            if message is not None:
+                needing = message.endpoints
+                urls = conf.indexnow_urls if message.kind == "indexnow" else conf.ping_urls
+                yield name, message, [url for url in urls if needing is None or _id(url) in needing]
+
+    def report(self, message: Message, endpoint: str) -> EndpointReport:
         """Return the report for the host of a message at an endpoint."""
-        return self.setdefault(
+        return self._reports.setdefault(
             (message.kind, endpoint, message.host),
             EndpointReport(message.kind, protocol.endpoint_label(endpoint), message.host),
         )
 
+    def result(self, dropped: int = 0, *, dry_run: bool = False) -> Submission:
+        root = self.root
+        return Submission(
+            self._target.label,
+            tuple(self._reports.values()),
+            time.perf_counter() - self._started,
+            dropped,
+            dry_run,
+            damaged=(*self.ledger.damaged(), *self._unreadable),
+            unqueued=root is not None and bool(root.unqueued),
+        )
 
-@dataclass(slots=True)
-class _Run:
-    """One submission to a target, and its reports.
 
-    `previous_pauses` has the pauses at its start, and `pauses` those at its end.
-    """
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """How messages are sent. `previous_pauses` has the pauses at the start, `pauses` those at the end."""
 
     client: Client
+    blocked: Blocked
     previous_pauses: Mapping[str, float]
     pauses: dict[str, float]
-    blocked: Blocked
-    reports: _Reports = field(default_factory=_Reports)
 
-    def deliver(self, message: Message, endpoint: str) -> bool:
+    def deliver(self, message: Message, endpoint: str, report: EndpointReport) -> bool:
         """Send a message to an endpoint. Return whether it need not be sent there again."""
-        report = self.reports.for_message(message, endpoint)
         until = self.previous_pauses.get(_pause_key(endpoint, message.host), 0.0)
         if until > time.time():
             report.pending += len(message.urls)
@@ -247,49 +245,28 @@ class _Run:
         return outcome.verdict != "pending"
 
     def _send(self, message: Message, endpoint: str, report: EndpointReport) -> Outcome:
-        if message.kind == "ping":
-            response = ping.submit(self.client, endpoint, message)
-            outcome = ping.outcome(response)
-        else:
-            key = key_for(message.host)
-            if key is None:
-                return Outcome("pending", "INDEXNOW_KEY has no key for this host")
-            response = indexnow.submit(self.client, endpoint, key, message)
-            outcome = indexnow.outcome(response, message.host)
+        is_indexnow = message.kind == "indexnow"
+        key = engines.key_for(message.host) if is_indexnow else None
+        if is_indexnow and key is None:
+            return Outcome("pending", "INDEXNOW_KEY has no key for this host")
+        response = self.client.request(*engines.request(endpoint, message, key))
+        outcome = engines.outcome(response, message)
         report.messages += 1
         report.status = response.status
+        is_too_many = response.status == engines.TOO_MANY
         if outcome.verdict == "pending":
             # If the endpoint does not work at all, it is not used for other hosts either. A 429 is for one.
-            is_down = response.is_temporary and response.status != TOO_MANY
+            is_down = response.is_temporary and not is_too_many
             self.blocked[endpoint, None if is_down else message.host] = outcome
-        if response.status == TOO_MANY or (response.is_temporary and response.retry_after):
-            report.resumes = self._pause(message, endpoint, response.retry_after or AFTER_TOO_MANY)
-        elif response.is_success and message.kind == "indexnow":
-            self._pause(message, endpoint, indexnow.PAUSE)
+        pause = 0.0
+        if is_too_many or (response.is_temporary and response.retry_after):
+            pause = response.retry_after or engines.AFTER_TOO_MANY
+            report.resumes = time.time() + pause
+        elif response.is_success and is_indexnow:
+            pause = engines.PAUSE
+        if pause:
+            self.pauses[_pause_key(endpoint, message.host)] = time.time() + pause
         return outcome
-
-    def _pause(self, message: Message, endpoint: str, seconds: float) -> float:
-        until = time.time() + seconds
-        self.pauses[_pause_key(endpoint, message.host)] = until
-        return until
-
-
-def _messages(ledger: Ledger, damaged: list[str]) -> Iterator[tuple[str, Message]]:
-    """Yield the pending messages, and add the names of those that cannot be read to `damaged`."""
-    for name in ledger.names():
-        try:
-            message = ledger.read(name)
-        except DamagedError:
-            damaged.append(f"{FOLDER}/{name}")
-            continue
-        if message is not None:
-            yield name, message
-
-
-def _endpoints(message: Message) -> list[str]:
-    """Return the configured endpoints that still need a message."""
-    urls = conf.indexnow_urls if message.kind == "indexnow" else conf.ping_urls
-    return [url for url in urls if message.endpoints is None or _id(url) in message.endpoints]
 
 
 def _id(endpoint: str) -> str:

@@ -15,7 +15,7 @@ from django_sitemaps09 import robots, sections, sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
-from django_sitemaps09.notify.keys import all_keys, key_for
+from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import exported_files, validators

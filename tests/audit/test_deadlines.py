@@ -80,7 +80,7 @@ def test_a_submission_to_a_slow_server_ends(name: str) -> None:
     before, started = threads(), time.monotonic()
     with slow_server(*SLOW[name]) as base:
         client = Client(0.2, 0.3)
-        assert client.get(base).failure == "it did not respond in time"
+        assert client.request(base).failure == "it did not respond in time"
         client.close()
         assert threads() == before
     assert time.monotonic() - started < 5

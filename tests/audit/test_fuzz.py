@@ -12,29 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from django_sitemaps09.audit import audit
-from tests.support.broken_sites import (
-    IMAGE,
-    NEWS,
-    OTHER,
-    PAGE,
-    SPACE,
-    VIDEO,
-    XHTML,
-    article,
-    links,
-    sound,
-    url,
-    urlset,
-    video,
-    write,
-)
+from tests.support.broken_sites import OTHER, PAGE, article, links, sound, url, urlset, video, write
+from tests.support.valid_sites import ALL
 
 pytestmark = pytest.mark.sitemaps09
 
 FULL = urlset(
     url("/words/en/", f"<lastmod>2026-01-31T10:30:00Z</lastmod>{links(('en', '/words/en/'))}{video()}"),
     url("/words/b/", f"<changefreq>daily</changefreq><priority>0.5</priority>{article()}"),
-    root=" ".join([SPACE, XHTML, IMAGE, VIDEO, NEWS]),
+    root=ALL,
 ).encode()
 NAMES = [PAGE, "sitemap.xml", "robots.txt"]
 CONTENTS = {**sound(), PAGE: FULL}

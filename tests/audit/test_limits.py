@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09.audit import AuditReport, audit, crawl, link_rules
+from django_sitemaps09.audit import AuditReport, audit, crawl
+from django_sitemaps09.audit.rules import links as link_rules
 from django_sitemaps09.protocol import MAX_BYTES
 from tests.support.broken_sites import (
     BASE,

@@ -69,6 +69,13 @@ def test_a_finding_names_the_page_and_the_line_that_lists_it() -> None:
     assert finding.examples == (f"{base}/sitemap-a-1.xml:3: {base}/words/a/ (404)",)
 
 
+def test_a_finding_quotes_what_forbids_indexing() -> None:
+    page = Answer("", 200, {"X-Robots-Tag": "noindex"})
+    with site(lambda base: {"words/a/": page, "words/b/": "text", "about/": "text"}) as base:
+        [finding] = audit(base, fetch="all", rate=0).findings
+    assert finding.examples[0].endswith(f"{base}/words/a/ (X-Robots-Tag: noindex)")
+
+
 def test_a_sample_has_the_requested_size() -> None:
     with site() as base:
         assert audit(base, fetch=2, rate=0).pages == 2

@@ -16,16 +16,16 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 from django.urls import get_script_prefix, set_script_prefix
 
-from django_sitemaps09.audit import audit, documents, last_report, url_rules
+from django_sitemaps09.audit import audit, documents, last_report
 from django_sitemaps09.audit.api import choose_target
-from django_sitemaps09.audit.bodies import Response, content
-from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.languages import parse_language
-from django_sitemaps09.audit.page_rules import PageRules
-from django_sitemaps09.audit.report import Findings
-from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, read_robots
-from django_sitemaps09.audit.scratch import Page, Scratch
-from django_sitemaps09.audit.url_rules import UrlRules, normalized, url_problem
+from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.readers import Response
+from django_sitemaps09.audit.rules import Findings, urls
+from django_sitemaps09.audit.rules.links import parse_language
+from django_sitemaps09.audit.rules.pages import PageRules
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
+from django_sitemaps09.audit.rules.urls import UrlRules, normalized, url_problem
+from django_sitemaps09.audit.scratch import SampledPage, Scratch
 from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
 from tests.support.broken_sites import HEAD, OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
@@ -64,7 +64,7 @@ def broken(folder: Path, **files: str | bytes) -> set[str]:
 def page_rules(body: str = "", **headers: str) -> set[str]:
     findings = Findings()
     reader = OneAnswer(f"<html><head>{body}</head></html>".encode(), content_type="text/html", **headers)
-    PageRules(reader, findings, 0).check(Page(f"{BASE}/", None, "a:1"))
+    PageRules(reader, findings, 0).check(SampledPage(f"{BASE}/", None, "a:1"))
     return {finding.rule for finding in findings.result()}
 
 
@@ -154,10 +154,10 @@ def test_an_entry_with_many_elements_is_read_in_linear_time(tmp_path: Path) -> N
 
 def test_the_inner_layers_of_gzip_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty members have no content that a limit for the document could count."""
-    monkeypatch.setattr("django_sitemaps09.audit.bodies.MAX_BYTES", 10_000)
+    monkeypatch.setattr("django_sitemaps09.audit.readers.MAX_BYTES", 10_000)
     body = gzip.compress(gzip.compress(b"") * 2_000)
     with pytest.raises(DocumentError) as failure:
-        list(content(Response(BASE, 200, {}, iter([body])), lambda rule, detail: None))
+        list(Response(BASE, 200, {}, iter([body])).content(lambda *_: None))
     assert failure.value.rule == "document-too-large"
 
 
@@ -269,8 +269,8 @@ def test_equivalent_urls_have_one_normal_form(address: str, expected: str) -> No
 def test_findings_of_another_host_are_added_up_to_the_limit() -> None:
     findings, others = Findings(), Findings()
     for number in range(8):
-        findings.add("url-host", "a", number)
-        others.add("url-host", "b", number)
+        findings.add("a", "url-host", number)
+        others.add("b", "url-host", number)
     findings.add_all(others)
     [finding] = findings.result()
     assert (finding.count, len(finding.examples)) == (16, 10)
@@ -279,7 +279,7 @@ def test_findings_of_another_host_are_added_up_to_the_limit() -> None:
 def test_many_agents_cost_little() -> None:
     lines = "".join(f"User-agent: a{n}\n" for n in range(10_000)) + "Disallow: /\n" * 10_000
     started = time.process_time()
-    assert [*Robots(parse_base(BASE), lines).blocking_agents(f"{BASE}/a")] == []
+    assert [*RobotsRules(parse_base(BASE), lines).blocking_agents(f"{BASE}/a")] == []
     assert time.process_time() - started < 5
 
 
@@ -301,14 +301,14 @@ def test_many_agents_cost_little() -> None:
     ],
 )
 def test_rules_are_those_of_the_product_of_an_agent(agent: str, name: str, is_blocked: bool) -> None:
-    robots = Robots(parse_base(BASE), f"User-agent: {name}\nDisallow: /", (agent,))
+    robots = RobotsRules(parse_base(BASE), f"User-agent: {name}\nDisallow: /", (agent,))
     assert [*robots.blocking_agents(f"{BASE}/a")] == [agent] * is_blocked
 
 
 def test_a_long_robots_txt_is_applied_to_the_first_urls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(url_rules, "_MAX_COST", 10_000)
+    monkeypatch.setattr(urls, "_MAX_COST", 10_000)
     page = urlset(*(url(f"/words/{n}/") for n in range(500)))
     robots = f"User-agent: *\nDisallow: /words/\nSitemap: {BASE}/sitemap.xml"
     write(tmp_path, {**sound(), PAGE: page, "robots.txt": robots})
@@ -346,9 +346,9 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(
 ) -> None:
     register(shop=Shop(3), words=Words(3))
     base = parse_base(BASE)
-    urls = UrlRules(findings := Findings(), base, Robots(base), OneAnswer(b""))
-    urls.check("a", f"{BASE}/{document}", [Entry(1, "https://shop.example.com/words/1/")], 0)
-    urls.finish([f"{BASE}/{document}"])
+    rules = UrlRules(findings := Findings(), base, RobotsRules(base), OneAnswer(b""))
+    rules.check("a", f"{BASE}/{document}", [ReadEntry(1, "https://shop.example.com/words/1/")], 0)
+    rules.finish([f"{BASE}/{document}"])
     assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
 
 
@@ -368,10 +368,10 @@ def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(
 ) -> None:
     """https://www.sitemaps.org/protocol.html#sitemaps_cross_submits"""
     reader = OneAnswer(f"Sitemap: https://files.example/{named}".encode())
-    urls = UrlRules(findings := Findings(), None, Robots(parse_base("https://files.example")), reader)
+    rules = UrlRules(findings := Findings(), None, RobotsRules(parse_base("https://files.example")), reader)
     for number in range(3):
-        urls.check("a", "https://files.example/a.xml", [Entry(1, f"{BASE}/{number}/")], number)
-    urls.finish([f"https://files.example/{name}" for name in ("a.xml", *parents)])
+        rules.check("a", "https://files.example/a.xml", [ReadEntry(1, f"{BASE}/{number}/")], number)
+    rules.finish([f"https://files.example/{name}" for name in ("a.xml", *parents)])
     assert [(finding.rule, finding.count) for finding in findings.result()] == (
         [] if is_valid else [("url-host", 3)]
     )
@@ -380,15 +380,15 @@ def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(
 @pytest.mark.parametrize("text", ["\n", "disallow:\n", "disallow:", " ", "user agent "])
 def test_whitespace_in_a_long_robots_txt_costs_little(text: str) -> None:
     started = time.process_time()
-    Robots(parse_base(BASE), text * (500_000 // len(text)))
-    Robots(parse_base(BASE), f"{text}{' ' * 500_000}x")
+    RobotsRules(parse_base(BASE), text * (500_000 // len(text)))
+    RobotsRules(parse_base(BASE), f"{text}{' ' * 500_000}x")
     assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize("line", ["Disallow: /a", "disalow:/a", "DISALLOW : /a"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_rules_are_read_in_each_form_that_protego_reads(line: str, end: str) -> None:
-    robots = Robots(parse_base(BASE), f"User-agent: *{end}{line}{end}")
+    robots = RobotsRules(parse_base(BASE), f"User-agent: *{end}{line}{end}")
     assert [*robots.blocking_agents(f"{BASE}/a")] == ["*"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from django_sitemaps09.audit import libraries
+from django_sitemaps09.audit.rules import robots
 from tests.support.answers import site
 from tests.support.broken_sites import BASE, BROKEN, OTHER, PAGE, element, sound, url, urlset, write
 
@@ -168,7 +168,7 @@ def test_arguments_that_cannot_be_parsed_are_an_error(arguments: list[str]) -> N
 
 
 def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(libraries, "protego", None)
+    monkeypatch.setattr(robots, "protego", None)
     with pytest.raises(CommandError, match=r"needs protego\. Install the extra `audit`") as raised:
         call_command("audit_sitemaps", dir=str(folder(tmp_path)))
     assert raised.value.returncode == 2

@@ -15,8 +15,7 @@ from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
 
 from django_sitemaps09 import stores
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.ledger import Ledger, Message
 from django_sitemaps09.stores import LocalStore
 from tests.support.search_engines import KEY, Engine, engine
 

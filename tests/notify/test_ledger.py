@@ -1,16 +1,25 @@
-"""The ledger: what is pending, what is merged, and what damaged files do."""
+"""Messages and their ledger: how many URLs each has, what is pending, merged and damaged."""
 
 from __future__ import annotations
 
 import time
+import tracemalloc
 import zlib
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify import ledger as ledgers
+from django_sitemaps09.notify.ledger import (
+    FOLDER,
+    Ledger,
+    Message,
+    change_messages,
+    host_of,
+    ping_messages,
+)
 from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
@@ -179,6 +188,9 @@ class TestADamagedFile:
                     message("https://a.b/\x1b[2J")._asdict(),
                     message("https://c.d/")._asdict(),
                     message(A, host="\x1b[2J")._asdict(),
+                    message(A, host="a\ud800")._asdict(),
+                    message(A, host="")._asdict(),
+                    message("https://a.b/" + 20_000 * "a")._asdict(),
                     message(5)._asdict(),
                     message(A, endpoints=())._asdict(),
                     message(A, endpoints=["\x1b[2J"])._asdict(),
@@ -203,29 +215,6 @@ class TestADamagedFile:
             assert path.startswith(f"{FOLDER}/damaged-")
             assert ledger.state.read(path, 50_000_001) == content
 
-    @pytest.mark.parametrize(
-        "damaged",
-        [
-            message(),
-            message(*(f"{A}{number}" for number in range(100_001))),
-            message(A, kind="ping", host="a.b")._replace(urls=()),
-            message(A, B, kind="ping"),
-            message(A, host="a\ud800"),
-            message(A, host="a.b/\x1b[2J"),
-            message(A, host=""),
-            message("https://a.b/\x1b[2J"),
-            message("https://a.b/" + 20_000 * "a"),
-        ],
-    )
-    def test_that_this_package_cannot_have_written_is_set_aside(
-        self, ledger: Ledger, damaged: Message
-    ) -> None:
-        ledger.prepare("run-1", [damaged])
-        ledger.activate("run-1")
-        ledger.compact(100)
-        assert pending(ledger) == []
-        assert len(ledger.damaged()) == 1
-
     def test_damaged_pauses_are_ignored(self, ledger: Ledger) -> None:
         ledger.write_pauses({"x a.b": time.time() + 100})
         assert [*ledger.pauses()] == ["x a.b"]
@@ -236,3 +225,52 @@ class TestADamagedFile:
 def test_expired_pauses_are_removed(ledger: Ledger) -> None:
     ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
     assert [*ledger.pauses()] == ["new"]
+
+
+# Messages
+
+
+def test_urls_are_split_by_host_into_messages_of_ten_thousand() -> None:
+    urls = [f"https://{host}.example.com/{n}" for n in range(12_500) for host in ("a", "b")]
+    found = list(change_messages(urls, lambda host: True, Counter()))
+    sizes = [(message.host, len(message.urls)) for message in found]
+    assert sorted(sizes) == [
+        ("a.example.com", 2_500),
+        ("a.example.com", 10_000),
+        ("b.example.com", 2_500),
+        ("b.example.com", 10_000),
+    ]
+    assert Counter(url for message in found for url in message.urls) == Counter(urls)
+    assert all(host_of(url) == message.host for message in found for url in message.urls)
+
+
+def test_http_and_https_share_a_message_but_ports_do_not() -> None:
+    urls = ["http://a.b/1", "https://a.b/2", "https://a.b:443/3", "https://A.B/4", "https://a.b:8443/5"]
+    found = {message.host: message.urls for message in change_messages(urls, lambda host: True, Counter())}
+    assert found == {"a.b": tuple(urls[:4]), "a.b:8443": (urls[4],)}
+
+
+def test_urls_without_a_key_are_counted_instead() -> None:
+    without: Counter[str] = Counter()
+    urls = ["https://a.b/1", "https://c.d/2", "https://c.d/3", "no URL", "https://u@a.b/"]
+    found = list(change_messages(urls, lambda host: host == "a.b", without))
+    assert found == [Message("indexnow", "a.b", ("https://a.b/1",))]
+    assert without == {"c.d": 2, "no valid host": 2}
+
+
+def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "_MAX_BUFFERED", 1_000)
+    urls = (f"https://h{n % 50}.example.com/{n}" for n in range(200_000))
+    tracemalloc.start()
+    try:
+        count = sum(len(message.urls) for message in change_messages(urls, lambda host: True, Counter()))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 200_000
+    assert peak < 2_000_000
+
+
+def test_each_ping_is_a_message() -> None:
+    urls = ["https://a.b/sitemap.xml", "https://a.b/sitemap-2.xml"]
+    assert list(ping_messages([*urls, "no URL"])) == [Message("ping", "a.b", (url,)) for url in urls]

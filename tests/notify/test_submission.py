@@ -17,8 +17,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.notify import Submission, submission, submit, submit_hosts
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import LocalStore, Store

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from tempfile import TemporaryFile
-from typing import IO, BinaryIO, Literal, NamedTuple, cast
-from xml.sax.saxutils import unescape
+from typing import IO, Literal, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
@@ -27,12 +25,11 @@ from django_sitemaps09.signals import published
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
+from django_sitemaps09.writer.lines import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
 
-_ENTITIES = {"&quot;": '"', "&apos;": "'"}
 _AT_ONCE = 1_000
-_LINE = 1_000_000
 
 Kind = Literal["added", "removed", "changed"]
 
@@ -90,7 +87,7 @@ class Spool:
         for name in removed:
             record = previous.get(name, SectionRecord())
             files = dict(zip(record.file_names(name), record.pages, strict=True))
-            self._write(UrlChange("removed", name, _url(line)) for line in _lines(store, files))
+            self._write(UrlChange("removed", name, location_of(line)) for line in _lines(store, files))
 
     @property
     def exceeds_limit(self) -> bool:
@@ -134,7 +131,7 @@ def published_urls(store: Store, name: str, page: PageRecord) -> list[str]:
         expected = ExpectedFile(name, frozenset({page.digest}), bytes=page.bytes)
         if problem := check_file(store, expected).problem:
             raise ExportError(f"{store.label}: {name} is missing or damaged ({problem})")
-    return [*map(_url, _lines(store, {name: page}))]
+    return [*map(location_of, _lines(store, {name: page}))]
 
 
 def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:
@@ -198,16 +195,9 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
 
 
 def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
-    rows = ((_url(line), blake2b(line, digest_size=16).digest()) for line in lines)
+    rows = ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
     while batch := list(islice(rows, _AT_ONCE)):
         table.executemany(sql, batch)
-
-
-def _url(line: bytes) -> str:
-    if line.startswith(b"http"):
-        # The file is a text file: the line is a URL.
-        return line.decode(errors="replace").rstrip("\n")
-    return unescape(line.partition(b"<loc>")[2].partition(b"</loc>")[0].decode(errors="replace"), _ENTITIES)
 
 
 def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
@@ -225,20 +215,11 @@ def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
                 )
                 continue
             stored_file.seek(0)
-            # Other users may be able to write to the store, so read no more bytes than were exported.
-            max_bytes = page.bytes if page.digest else protocol.MAX_BYTES
-            with gzip.open(stored_file) if name.endswith(".gz") else nullcontext(stored_file) as file:
-                try:
-                    yield from _entries(cast(BinaryIO, file), max_bytes)
-                except (EOFError, gzip.BadGzipFile, zlib.error):
-                    # The export replaces the damaged file in any case.
-                    logger.warning(
-                        "%s: %s is damaged, so the count of changed URLs is not exact.", store.label, name
-                    )
-
-
-def _entries(file: BinaryIO, max_bytes: int) -> Iterator[bytes]:
-    while max_bytes > 0 and (line := file.readline(min(max_bytes, _LINE))):
-        max_bytes -= len(line)
-        if line.startswith((b"<url><loc>", b"http")):
-            yield line
+            try:
+                # Other users may be able to write to the store, so read no more bytes than were exported.
+                yield from entry_lines(stored_file, page.bytes if page.digest else protocol.MAX_BYTES)
+            except (EOFError, zlib.error):
+                # The export replaces the damaged file in any case.
+                logger.warning(
+                    "%s: %s is damaged, so the count of changed URLs is not exact.", store.label, name
+                )

@@ -14,6 +14,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export.options import HostOptions
@@ -56,7 +57,7 @@ def digest(store: Store, name: str) -> str | None:
     hash_ = sha256()
     with file, name_errors(f"{store.label}/{name}"):
         try:
-            for data in decompress(file):
+            for data in decompress(file, protocol.MAX_BYTES):
                 hash_.update(data)
         except (zlib.error, EOFError):
             return None

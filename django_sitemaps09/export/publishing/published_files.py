@@ -231,20 +231,21 @@ class _Content(NamedTuple):
 
 
 def _read(file: BinaryIO, name: str, max_bytes: int) -> _Content:
-    """Read a file in chunks, up to `max_bytes`. Raise `zlib.error` or `EOFError` if it is damaged."""
+    """Read a file in chunks, up to one more than `max_bytes`.
+
+    Raise `zlib.error` or `EOFError` if it is damaged.
+    """
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     if is_gzip != name.endswith(".gz"):
         raise zlib.error("it must not be compressed" if is_gzip else "it is not a gzip file")
     file.seek(0)
     pattern = b"\n" if name.endswith(".txt") else b"<url>"
     hash_, urls, bytes_, tail = sha256(), 0, 0, b""
-    for data in decompress(file):
+    for data in decompress(file, max_bytes):
         hash_.update(data)
         # The pattern can begin at the end of one chunk, and end in the next one.
         text = tail + data
         urls += text.count(pattern)
         tail = text[max(0, len(text) - len(pattern) + 1) :]
         bytes_ += len(data)
-        if bytes_ > max_bytes:
-            break
     return _Content(hash_.hexdigest(), urls, bytes_)

@@ -22,10 +22,8 @@ from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.publishing.promotion import PublishTarget
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.notify import messages
-from django_sitemaps09.notify.keys import key_for
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.notify.messages import Message
+from django_sitemaps09.notify.engines import key_for
+from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.notify.submission import Blocked, new_client, send
 from django_sitemaps09.state.manifest import Manifest, PageRecord
 from django_sitemaps09.state.previous import PreviousState
@@ -82,7 +80,7 @@ class SubmissionQueue:
         pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
         queued: set[str] = set()
         without_key: Counter[str] = Counter()
-        pings = messages.pings(index_urls if conf.ping_urls else ())
+        pings = ping_messages(index_urls if conf.ping_urls else ())
         is_stored = False
         with self.lenient("not all changes were queued for submission"):
             changes = self._changes(self._missed_urls(pages, queued), without_key)
@@ -120,7 +118,7 @@ class SubmissionQueue:
             else:
                 urls = (change.url for change in self.spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
-        yield from messages.changes(
+        yield from change_messages(
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
         )
 
@@ -134,7 +132,7 @@ class SubmissionQueue:
                 continue
             yield from urls
             # Without a key for any of its URLs, none are queued.
-            if not urls or any(key_for(messages.host_of(url) or "") for url in urls):
+            if not urls or any(key_for(host_of(url) or "") for url in urls):
                 queued.add(name)
 
 

@@ -68,7 +68,7 @@ def run(folder: Path, engine: Engine, configure: Callable[..., None]) -> Callabl
 @pytest.fixture
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a host be submitted again at once."""
-    monkeypatch.setattr("django_sitemaps09.notify.indexnow.PAUSE", -1.0)
+    monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
 
 
 def recorded(folder: Path) -> list[str]:

@@ -268,12 +268,12 @@ def nothing_is_lost(name: str, place: str, step: str, seconds: str) -> dict[str,
     Return the number of points, what was lost at which of them, and after how many of them removed URLs
     were unknown, by what has happened. After some seconds, skip the rest.
     """
-    from django_sitemaps09.notify import indexnow
+    from django_sitemaps09.notify import engines
 
     deadline = time.monotonic() + float(seconds)
     _create_tables()
     # A host can be submitted again at once.
-    indexnow.PAUSE = -1.0
+    engines.PAUSE = -1.0
     scenario, points, lost = SCENARIOS[name], 0, []
     unknown: Counter[str] = Counter()
     with running_engine() as engine:

@@ -14,10 +14,10 @@ from django.urls import get_script_prefix, resolve
 from django.utils import translation
 
 from django_sitemaps09 import protocol, sections
-from django_sitemaps09.audit.documents import Entry
+from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import Reader
-from django_sitemaps09.audit.report import Findings
-from django_sitemaps09.audit.robots_rules import Robots, RobotsLocation, origin, read_robots
+from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hooks.values import AllowedHosts
@@ -127,7 +127,7 @@ class UrlRules:
     `base` is the base of this project's URLs, or `None` if the URLs are those of another project.
     """
 
-    def __init__(self, findings: Findings, base: Base | None, robots: Robots, reader: Reader) -> None:
+    def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
         self._findings = findings
         self._robots, self._reader = robots, reader
         self._hosts = {} if base is None else _section_hosts(base)
@@ -143,19 +143,20 @@ class UrlRules:
         self._prefix = get_script_prefix()
         self._left = _MAX_COST
 
-    def check(self, place: str, document_url: str, entries: Sequence[Entry], number: int) -> None:
+    def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
         locations = [entry.location for entry in entries]
         if not protocol.are_plain(locations, scope, _LONG):
             hosts = self._declared_hosts(document_url)
             for entry in entries:
-                self._check_form(place, entry, scope, hosts)
+                if entry.url:
+                    self._check_form(place, entry, scope, hosts)
         self._check_blocked(place, entries, number)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
-                if index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0:
-                    self._check_resolving(place, entry)
+                if (index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0) and not self._resolves(entry.url):
+                    self._findings.add(place, "url-unresolved", entry.url, entry.line)
 
     def finish(self, documents: Sequence[str]) -> None:
         """Report the URLs of a document on other hosts, unless the robots.txt of such a host names it.
@@ -182,26 +183,24 @@ class UrlRules:
             return self._hosts[name.section]
         return {*chain.from_iterable(self._hosts.values())}
 
-    def _check_blocked(self, place: str, entries: Sequence[Entry], number: int) -> None:
+    def _check_blocked(self, place: str, entries: Sequence[ReadEntry], number: int) -> None:
         left = self._left if number else _MAX_COST
-        urls = [entry.location.strip() for entry in entries]
+        urls = [entry.url for entry in entries]
         cost = self._robots.cost(urls)
         self._left = left - cost
         if self._left < 0:
             entries = entries[: max(left, 0) * len(urls) // cost]
             if left >= 0:
                 text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
-                self._findings.add("document-limit", place, text)
+                self._findings.add(place, "document-limit", text)
         for entry, url in zip(entries, urls, strict=False):
             for agent in self._robots.blocking_agents(url):
-                self._findings.add("url-blocked", place, f"{url} is forbidden for {agent}", entry.line)
+                self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
 
-    def _check_form(self, place: str, entry: Entry, scope: str, hosts: Collection[Base]) -> None:
-        url = entry.location.strip()
-        if not url:
-            return
+    def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
+        url = entry.url
         if url != entry.location:
-            self._findings.add("url-whitespace", place, repr(entry.location), entry.line)
+            self._findings.add(place, "url-whitespace", repr(entry.location), entry.line)
         findings, url_origin, document_origin = self._findings, origin(url), origin(scope)
         problem = url_problem(url)
         if problem is None and len(url) > _LONG:
@@ -216,16 +215,15 @@ class UrlRules:
             problem = "url-scope", f"the document is in {scope}"
         if problem is not None:
             rule, detail = problem
-            findings.add(rule, place, f"{url} ({detail})" if detail else url, entry.line)
+            findings.add(place, rule, f"{url} ({detail})" if detail else url, entry.line)
 
-    def _check_resolving(self, place: str, entry: Entry) -> None:
-        url = entry.location.strip()
+    def _resolves(self, url: str) -> bool:
+        """Return whether the URLconf matches a URL. Those on other hosts are not checked."""
         if not url or origin(url) != self._base:
-            return
+            return True
         path = unquote(urlsplit(_normalized(url)).path)
         if not path.startswith(self._prefix):
-            self._findings.add("url-unresolved", place, url, entry.line)
-            return
+            return False
         path = path[len(self._prefix) :]
         # `i18n_patterns()` only matches the active language.
         code = path.partition("/")[0]
@@ -233,4 +231,5 @@ class UrlRules:
             try:
                 resolve(f"/{path}", conf.urlconf)
             except Exception:  # noqa: BLE001 a converter of the project can raise anything
-                self._findings.add("url-unresolved", place, url, entry.line)
+                return False
+        return True

@@ -11,12 +11,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
 
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import Response, content, limit_size
-from django_sitemaps09.audit.readers import Reader
-from django_sitemaps09.audit.report import Findings
-from django_sitemaps09.audit.scratch import Page
-from django_sitemaps09.audit.value_rules import parse_lastmod
+from django_sitemaps09.audit.documents import etree
+from django_sitemaps09.audit.readers import Reader, Response, read_start
+from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules.values import parse_lastmod
+from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import uri
 
@@ -41,7 +40,7 @@ class PageRules:
         self._pause = 1 / rate if rate else 0.0
         self._next = 0.0
 
-    def check(self, page: Page) -> None:
+    def check(self, page: SampledPage) -> None:
         """Request a page, and check the response."""
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + self._pause
@@ -51,9 +50,9 @@ class PageRules:
         except DocumentError as error:
             problems = [("page-unreachable", str(error))]
         for rule, detail in problems:
-            self._findings.add(rule, page.place, f"{page.url} ({detail})" if detail else page.url)
+            self._findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
 
-    def _problems(self, page: Page, response: Response) -> Iterator[tuple[str, str]]:
+    def _problems(self, page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
         if 300 <= response.status < 400:
             yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
             return
@@ -121,18 +120,11 @@ def _normalized(url: str) -> str:
 
 def _html(response: Response) -> Any:
     """Parse the beginning of a page. Return `None` if it cannot be parsed."""
-    pieces = []
+    body, _ = read_start(response.content(lambda *_: None), MAX_PAGE)
     try:
-        for piece in limit_size(content(response, lambda rule, detail: None), MAX_PAGE, "page-unreachable"):
-            pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
-    except DocumentError as error:
-        if error.rule != "page-unreachable":
-            raise
-    body = b"".join(pieces)
-    try:
-        parser = libraries.etree.HTMLParser(encoding=_charset(response), no_network=True, huge_tree=False)
-        return libraries.etree.fromstring(body, parser) if body.strip() else None
-    except (libraries.etree.LxmlError, LookupError, ValueError):
+        parser = etree.HTMLParser(encoding=_charset(response), no_network=True, huge_tree=False)
+        return etree.fromstring(body, parser) if body.strip() else None
+    except (etree.LxmlError, LookupError, ValueError):
         return None
 
 

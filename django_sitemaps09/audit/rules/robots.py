@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -9,14 +10,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.audit import libraries
-from django_sitemaps09.audit.bodies import decoded, limit_size
-from django_sitemaps09.audit.readers import Reader
-from django_sitemaps09.audit.report import Findings
+from django_sitemaps09.audit.readers import Reader, optional, read_start
+from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import MAX_BYTES
+
+protego = optional("protego")
 
 # A `User-agent` line in the forms that Protego reads. The version of an agent does not count.
 _AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*(?=\s|#|$)|[^\s/*#]*)", re.IGNORECASE)
@@ -26,7 +27,7 @@ _OTHER = "no-agent-of-this-audit"
 _DISALLOW = re.compile(r"\s*d[a-z]+\s*:\s*[^\s#]", re.IGNORECASE)
 
 
-class Robots:
+class RobotsRules:
     """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
 
     `sitemaps` has the URLs of its `Sitemap` lines.
@@ -35,7 +36,7 @@ class Robots:
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
         self.base, self._start = base, f"{base}/"
         lines = [*_simplified(text, agents)]
-        self._parser: Any = libraries.protego.Protego.parse("\n".join(lines))
+        self._parser: Any = protego.Protego.parse("\n".join(lines))
         self.agents = agents if any(map(_DISALLOW.match, lines)) else ()
         self._size = len(text) * len(self.agents)
         self.sitemaps = tuple(dict.fromkeys(url.strip() for url in self._parser.sitemaps))
@@ -95,46 +96,36 @@ class RobotsLocation(NamedTuple):
         return f"{self.base}/robots.txt"
 
 
-def read_robots(reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings) -> Robots:
+def read_robots(
+    reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings
+) -> RobotsRules:
     """Read a robots.txt, and apply the rules that need no other document."""
-    place = reader.label(where.url)
-    content: bytes | None = None
+    report = findings.at(reader.label(where.url))
+    start: tuple[bytes, bool] | None = None
     try:
         with reader.open(where.url) as response:
             if response.status >= 500 or response.status == 429:
                 raise DocumentError("robots-unreachable", f"status {response.status}")
             if response.status < 400:
-                chunks = decoded(response, lambda rule, detail: findings.add(rule, place, detail))
-                content = _content(chunks, place, findings)
-        if content is None and where.file is not None and where.file.is_file():
-            with where.file.open("rb") as opened:
-                content = _content(iter(partial(opened.read, MAX_BYTES), b""), place, findings)
-    except OSError as error:
-        findings.add("robots-unreachable", place, reason_of(error))
-    except DocumentError as error:
-        findings.add("robots-unreachable", place, error)
+                start = read_start(response.decoded(report), MAX_BYTES)
+        if start is None and where.file is not None and where.file.is_file():
+            with where.file.open("rb") as file:
+                start = read_start(iter(partial(file.read, MAX_BYTES), b""), MAX_BYTES)
+    except (DocumentError, OSError) as error:
+        report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
+    content, is_longer = start or (b"", False)
+    if is_longer:
+        report("robots-size", f"more than {MAX_BYTES:,} bytes")
+    content = content.removeprefix(codecs.BOM_UTF8)
     try:
-        text = (content or b"").removeprefix(b"\xef\xbb\xbf").decode()
+        text = content.decode()
     except UnicodeDecodeError as error:
-        findings.add("robots-encoding", place, error)
-        text = (content or b"").decode(errors="replace")
-    robots = Robots(where.base, text, agents)
-    if not robots.sitemaps and (content is not None or where.is_expected):
-        findings.add("robots-no-sitemap", place)
+        report("robots-encoding", error)
+        text = content.decode(errors="replace")
+    robots = RobotsRules(where.base, text, agents)
+    if not robots.sitemaps and (start is not None or where.is_expected):
+        report("robots-no-sitemap")
     for sitemap in robots.sitemaps:
         if origin(sitemap) is None:
-            findings.add("robots-line", place, sitemap)
+            report("robots-line", sitemap)
     return robots
-
-
-def _content(chunks: Iterator[bytes], place: str, findings: Findings) -> bytes:
-    """Return the part of a robots.txt that Google reads."""
-    pieces = []
-    try:
-        for piece in limit_size(chunks, MAX_BYTES, "robots-size"):
-            pieces.append(piece)  # noqa: PERF402 the pieces before the error are used
-    except DocumentError as error:
-        if error.rule != "robots-size":
-            raise
-        findings.add(error.rule, place, error)
-    return b"".join(pieces)

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.report import Findings
+from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.protocol import CHANGEFREQS
 
 # The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
@@ -25,7 +25,7 @@ _LONGEST = 100
 _FRACTION = re.compile(r"\.\d+")
 #: Tolerances for clocks and time zones.
 _CLOCK = timedelta(minutes=5)
-ZONES = timedelta(hours=14)
+_ZONES = timedelta(hours=14)
 #: The lastmods of a document are alike if all are within `_ALIKE`, and at least `_ALIKE_URLS` exist.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
@@ -96,16 +96,30 @@ class LastmodRange:
             f"{self.count:,} URLs from {self.oldest.at:%Y-%m-%d %H:%M} to {self.newest.at:%Y-%m-%d %H:%M}"
         )
 
+    def newer_than(self, listed: Moment | None) -> str | None:
+        """Return the text of the finding if the newest value is newer than that in the index."""
+        newest = self.newest
+        if newest is None or listed is None:
+            return None
+        # A date includes its whole day. If only one of the values is a date, its zone is not known.
+        slack = timedelta(0)
+        if listed.is_date and not newest.is_date:
+            slack = timedelta(days=1, microseconds=-1)
+        if newest.is_date != listed.is_date:
+            slack += _ZONES
+        if newest.at - listed.at <= slack:
+            return None
+        return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
+
 
 class ValueRules:
     """The checks of values in one audit."""
 
-    def __init__(self, findings: Findings, now: datetime) -> None:
-        self._findings = findings
+    def __init__(self, now: datetime) -> None:
         # The latest date and time that are not in the future everywhere on earth.
-        self._latest = {True: now + ZONES, False: now + _CLOCK}
+        self._latest = {True: now + _ZONES, False: now + _CLOCK}
 
-    def check(self, place: str, entries: Sequence[Entry], span: LastmodRange) -> None:
+    def check(self, report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange) -> None:
         """Check the entries of a batch, and add their lastmod to the span of the document."""
         parsed = {
             text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None
@@ -120,22 +134,18 @@ class ValueRules:
         if not (rules or words or bad):
             return
         for entry in entries:
+            problems: list[tuple[str, str | None]] = []
             if entry.lastmod in rules:
-                self._findings.add(
-                    rules[entry.lastmod], place, self._text(entry, entry.lastmod), entry.line
-                )
+                problems.append((rules[entry.lastmod], entry.lastmod))
             if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
-                text = self._text(entry, entry.changefreq)
-                self._findings.add("changefreq-value", place, text, entry.line)
+                problems.append(("changefreq-value", entry.changefreq))
             if entry.priority in bad:
-                self._findings.add("priority-value", place, self._text(entry, entry.priority), entry.line)
+                problems.append(("priority-value", entry.priority))
+            for rule, value in problems:
+                report(rule, f"{value!r} of {entry.url}", entry.line)
 
     def _parse(self, text: str) -> ParsedValue:
         parsed = parse_lastmod(text.strip())
         moment = parsed.moment
         is_late = moment is not None and moment.at > self._latest[moment.is_date]
         return ParsedValue(moment, "lastmod-future") if is_late else parsed
-
-    @staticmethod
-    def _text(entry: Entry, value: str | None) -> str:
-        return f"{value!r} of {entry.location.strip()}"

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
+from dataclasses import fields
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from django_sitemaps09.audit.documents import Entry
-from django_sitemaps09.audit.link_rules import LINK, LinkRules
-from django_sitemaps09.audit.report import Findings
-from django_sitemaps09.audit.url_rules import url_problem
-from django_sitemaps09.audit.value_rules import parse_lastmod
+from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.readers import ReportRule
+from django_sitemaps09.audit.rules.urls import url_problem
+from django_sitemaps09.audit.rules.values import parse_lastmod
+from django_sitemaps09.entries import NAMESPACES, Image, News, Video
+from django_sitemaps09.entries.fields import MAX_DURATION
 from django_sitemaps09.entries.media import (
     MAX_VIDEO_DESCRIPTION,
     MAX_VIDEO_TAGS,
@@ -22,51 +23,44 @@ from django_sitemaps09.entries.media import (
 )
 from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS
 
-IMAGE = "{http://www.google.com/schemas/sitemap-image/1.1}"
-VIDEO = "{http://www.google.com/schemas/sitemap-video/1.1}"
-NEWS = "{http://www.google.com/schemas/sitemap-news/0.9}"
-
 Problem = tuple[str, str]
 
 
-class _Kind(NamedTuple):
-    """The elements of an extension, in the order of its XSD.
+class _Elements(NamedTuple):
+    """The elements of an extension. Google has dropped those in `dropped`.
 
-    Google has dropped those in `dropped`. Those in `lists` may occur more than once.
+    Those in `lists` may occur more than once.
     """
 
-    rules: str
-    namespace: str
+    prefix: str
     names: Collection[str]
     dropped: Collection[str] = ()
     lists: Collection[str] = ()
 
+    @property
+    def namespace(self) -> str:
+        return f"{{{NAMESPACES[self.prefix]}}}"
 
-_IMAGE_DROPPED = ("caption", "geo_location", "title", "license")
-_NEWS_DROPPED = ("access", "genres", "keywords", "stock_tickers")
+
+_IMAGE_NAMES = [field.name for field in fields(Image)]
 _VIDEO_ORDER = (
     *("thumbnail_loc", "title", "description", "content_loc", "player_loc", "duration", "expiration_date"),
     *("rating", "content_segment_loc", "view_count", "publication_date", "tag", "category"),
     *("family_friendly", "restriction", "gallery_loc", "price", "requires_subscription", "uploader"),
     *("tvshow", "platform", "live", "id"),
 )
-_IMAGE = _Kind("image", IMAGE, ("loc", *_IMAGE_DROPPED), _IMAGE_DROPPED)
-_VIDEO = _Kind(
+_IMAGE = _Elements("image", _IMAGE_NAMES, dropped=_IMAGE_NAMES[1:])
+_VIDEO = _Elements(
     "video",
-    VIDEO,
     _VIDEO_ORDER,
-    dropped=("category", "gallery_loc", "price", "tvshow", "content_segment_loc", "id"),
+    dropped={*Video.dropped_tags}.intersection(_VIDEO_ORDER),
     lists=("tag", "category", "content_segment_loc", "gallery_loc", "price", "id"),
 )
-_PUBLICATION = _Kind("news", NEWS, ("name", "language"))
-_NEWS = _Kind(
-    "news",
-    NEWS,
-    ("publication", "publication_date", "title", "geo_locations", *_NEWS_DROPPED),
-    _NEWS_DROPPED,
-)
+_PUBLICATION = _Elements("news", ("name", "language"))
+_NEWS_NAMES = ("publication", "publication_date", "title", "geo_locations")
+_NEWS = _Elements("news", (*_NEWS_NAMES, *News.dropped_tags), News.dropped_tags)
 # Parts of the namespaces of extensions. A namespace with such a part is that extension, or misspelled.
-_PARTS = {"sitemap-image": IMAGE, "sitemap-video": VIDEO, "sitemap-news": NEWS, "/xhtml": LINK[:-4]}
+_PARTS = {"sitemap-image": "image", "sitemap-video": "video", "sitemap-news": "news", "/xhtml": "xhtml"}
 _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
 # Google also accepts times without seconds here.
 _NEWS_DATES = (None, "lastmod-ambiguous")
@@ -99,7 +93,7 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "title": _up_to(MAX_VIDEO_TITLE),
     "description": _up_to(MAX_VIDEO_DESCRIPTION),
     "uploader": _up_to(MAX_VIDEO_UPLOADER),
-    "duration": _number(1, 28_800),
+    "duration": _number(1, MAX_DURATION),
     "rating": _number(0, 5),
     "view_count": _word("[0-9]+"),
     "expiration_date": _is_date,
@@ -115,38 +109,32 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
 class MediaRules:
     """The checks of extensions in one audit."""
 
-    def __init__(self, findings: Findings, links: LinkRules, now: datetime) -> None:
-        self._findings, self._links = findings, links
+    def __init__(self, now: datetime) -> None:
         self._oldest_news = now - timedelta(days=NEWS_DAYS)
 
-    def check(self, place: str, entry: Entry) -> int:
+    def check(self, report: ReportRule, entry: ReadEntry) -> int:
         """Check the extensions of an entry. Return its number of news articles."""
-        elements = defaultdict(list)
-        for element in entry.extensions:
-            elements[element.tag].append(element)
-        problems: list[Problem] = [*_namespace_problems(elements)]
+        problems: list[Problem] = [*_namespace_problems(entry.extensions)]
         images, videos, articles = (
-            elements.get(tag, []) for tag in (f"{IMAGE}image", f"{VIDEO}video", f"{NEWS}news")
+            entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
         )
-        if LINK in elements:
-            self._links.check(place, entry, elements[LINK])
         if len(images) > MAX_IMAGES:
-            self._findings.add("image-too-many", place, f"{entry.location}: {len(images):,}", entry.line)
+            report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
         if len(articles) > 1:
-            self._findings.add("news-repeated", place, entry.location, entry.line)
+            report("news-repeated", entry.location, entry.line)
         for image in images:
             problems += _image_problems(image)
         for video in videos:
-            problems += _video_problems(video, entry.location.strip())
+            problems += _video_problems(video, entry.url)
         for article in articles:
             problems += self._news_problems(article)
         for rule, detail in dict.fromkeys(problems):
-            self._findings.add(rule, place, f"{detail} of {entry.location.strip()}", entry.line)
+            report(rule, f"{detail} of {entry.url}", entry.line)
         return len(articles)
 
     def _news_problems(self, article: Any) -> Iterator[Problem]:
         texts = yield from _texts(article, _NEWS)
-        publication = article.find(f"{NEWS}publication")
+        publication = article.find(f"{_NEWS.namespace}publication")
         if publication is not None:
             texts |= yield from _texts(publication, _PUBLICATION)
         yield from _missing(texts, "news", ("name", "language", "publication_date", "title"))
@@ -184,10 +172,10 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
         if name in _VIDEO_VALUES and not _VIDEO_VALUES[name](text):
             yield "video-value", f"{name} {text[:100]!r}"
     for name in ("restriction", "platform"):
-        for element in video.iterfind(f"{VIDEO}{name}"):
+        for element in video.iterfind(f"{_VIDEO.namespace}{name}"):
             if element.get("relationship") not in ("allow", "deny"):
                 yield "video-value", f"relationship of {name}"
-    names = [element.tag.removeprefix(VIDEO) for element in video]
+    names = [element.tag.removeprefix(_VIDEO.namespace) for element in video]
     ranks = [_VIDEO_ORDER.index(name) for name in names if name in _VIDEO_ORDER]
     if ranks != sorted(ranks):
         yield "video-order", " ".join(names)
@@ -197,23 +185,24 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
 
 def _namespace_problems(tags: Iterable[str]) -> Iterator[Problem]:
     for tag in tags:
-        namespace = tag.rpartition("}")[0] + "}"
-        right = next((known for part, known in _PARTS.items() if part in namespace.lower()), namespace)
-        if right != namespace:
-            yield "namespace-similar", f"{namespace[1:-1]} instead of {right[1:-1]}"
+        namespace = tag.rpartition("}")[0].removeprefix("{")
+        prefix = next((prefix for part, prefix in _PARTS.items() if part in namespace.lower()), None)
+        if prefix is not None and namespace != NAMESPACES[prefix]:
+            yield "namespace-similar", f"{namespace} instead of {NAMESPACES[prefix]}"
 
 
-def _texts(element: Any, kind: _Kind) -> Generator[Problem, None, dict[str, str]]:
+def _texts(element: Any, kind: _Elements) -> Generator[Problem, None, dict[str, str]]:
     """Return the text of each child by its name. Yield unknown, repeated and dropped elements."""
     texts: dict[str, str] = {}
+    start = kind.namespace
     for child in element:
-        name = child.tag.removeprefix(kind.namespace)
+        name = child.tag.removeprefix(start)
         if name not in kind.names:
             yield "element-unknown", f"{name} in {element.tag}"
         elif name in texts and name not in kind.lists:
             yield "element-repeated", f"{name} in {element.tag}"
         if name in kind.dropped:
-            yield f"{kind.rules}-dropped", name
+            yield f"{kind.prefix}-dropped", name
         texts[name] = child.text or ""
     return texts
 
