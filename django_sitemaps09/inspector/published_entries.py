@@ -10,7 +10,7 @@ from django_sitemaps09.compression import decompress
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.inspector.answers import Entry
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer.text import escape
+from django_sitemaps09.writer.document import escape
 
 #: Maximum number of files that one search reads.
 MAX_FILES = 40

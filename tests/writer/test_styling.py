@@ -21,7 +21,7 @@ from django_sitemaps09.writer import (
     urlset_head,
     write_documents,
 )
-from django_sitemaps09.writer.index import read_index
+from django_sitemaps09.writer.document import read_index
 from tests.support.writing import DECLARATION, lastmod_texts, parse, single, uris
 
 HEAD = DECLARATION + b"\n"

@@ -10,7 +10,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, Suffix, highest_numbers, index_number, parse_page_name
 from django_sitemaps09.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer.index import read_index
+from django_sitemaps09.writer.document import read_index
 
 
 def adopt(store: Store, url: str, base: str, names: Mapping[str, int | None]) -> Manifest:
