@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -34,7 +34,6 @@ _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
 
 Check: TypeAlias = Callable[..., Any]
-LocationKind: TypeAlias = Literal["", "media", "external"]
 
 #: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
@@ -108,30 +107,26 @@ def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
 
 
 class FieldRule(NamedTuple):
-    """The rule of a field of a value object: its check, and whether `None` is kept instead.
-
-    `location` is empty if the field is not a location. A `media` location can be relative to `MEDIA_URL`,
-    and an `external` location can be on any host.
-    """
+    """A field of a value object, its check, whether `None` is kept unchecked, and whether it is a URL."""
 
     name: str
     check: Check
     is_optional: bool
-    location: LocationKind
+    is_location: bool
 
 
-def rule(check: Check, location: LocationKind = "", **arguments: Any) -> Mapping[str, Any]:
-    """Return the `metadata` of a dataclass field with this rule. `arguments` are those of the check."""
-    return {"check": partial(check, **arguments) if arguments else check, "location": location}
+def rule(check: Check, **arguments: Any) -> Mapping[str, Check]:
+    """Return the `metadata` of a dataclass field with this check and its arguments."""
+    return {"check": partial(check, **arguments) if arguments else check}
 
 
 @lru_cache(maxsize=64)
 def field_rules(kind: type) -> Sequence[FieldRule]:
     """Return the rules of a dataclass, in the order of its fields."""
     return [
-        FieldRule(field.name, field.metadata["check"], field.default is None, field.metadata["location"])
+        FieldRule(field.name, check, field.default is None, check in (location, optional_location))
         for field in fields(kind)
-        if "check" in field.metadata
+        if (check := field.metadata.get("check"))
     ]
 
 

@@ -2,7 +2,7 @@
 
 Creating a value object raises `ValueError` for an invalid field, and `TypeError` for a tag that Google no
 longer supports. The fields of a class are the one table of its elements: they have the names of Google's
-tags, are in the order of the XSD, and their metadata is how they are checked, resolved and written.
+tags, are in the order of the XSD, and their metadata has their checks.
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview
 """
 
@@ -91,8 +91,7 @@ def _check_instance(name: str, value: object, kind: type) -> object:
 
 
 _TEXT, _OPTIONAL_TEXT, _MOMENT = rule(fields.text), rule(fields.optional_text), rule(fields.moment)
-_MEDIA, _OPTIONAL_MEDIA = rule(fields.location, "media"), rule(fields.optional_location, "media")
-_EXTERNAL = rule(fields.optional_location, "external")
+_LOCATION, _OPTIONAL_LOCATION = rule(fields.location), rule(fields.optional_location)
 _FLAG, _RELATIONSHIP = rule(fields.flag), rule(_check_word, words=get_args(Relationship))
 _VIEW_COUNT = rule(fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number")
 
@@ -121,12 +120,12 @@ class Image:
     August 2022, but other crawlers may read them. Strings have at most 2,048 characters.
     """
 
-    loc: str = field(metadata=_MEDIA)
+    loc: str = field(metadata=_LOCATION)
     _: KW_ONLY
     caption: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
     geo_location: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
     title: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
-    license: str | None = field(default=None, metadata=_EXTERNAL)
+    license: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
 
     def __post_init__(self) -> None:
         # Sites can have millions of images. For nearly all of them, this fast check is enough.
@@ -176,12 +175,12 @@ class Video(_SupportedTags):
     )
     reason = "Google dropped {} in 2022"
 
-    thumbnail_loc: str = field(metadata=_MEDIA)
+    thumbnail_loc: str = field(metadata=_LOCATION)
     title: str = field(metadata=rule(fields.text, most=MAX_VIDEO_TITLE))
     description: str = field(metadata=rule(fields.text, most=MAX_VIDEO_DESCRIPTION))
     _: KW_ONLY
-    content_loc: str | None = field(default=None, metadata=_OPTIONAL_MEDIA)
-    player_loc: str | None = field(default=None, metadata=_EXTERNAL)
+    content_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
+    player_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
     duration: int | timedelta | None = field(default=None, metadata=rule(fields.seconds))
     expiration_date: date | None = field(default=None, metadata=_MOMENT)
     rating: float | Decimal | None = field(default=None, metadata=rule(fields.rating))
@@ -192,7 +191,7 @@ class Video(_SupportedTags):
     restriction: Restriction | None = field(default=None, metadata=rule(_check_instance, kind=Restriction))
     requires_subscription: bool | None = field(default=None, metadata=_FLAG)
     uploader: str | None = field(default=None, metadata=rule(fields.optional_text, most=MAX_VIDEO_UPLOADER))
-    uploader_info: str | None = field(default=None, metadata=_EXTERNAL)
+    uploader_info: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
     platform: Platform | None = field(default=None, metadata=rule(_check_instance, kind=Platform))
     live: bool | None = field(default=None, metadata=_FLAG)
 

@@ -76,7 +76,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
     names: list[str] = []
     texts: list[str] = []
     attributes: dict[str, str] = {}
-    for name, _, _, location in field_rules(kind):
+    for name, _, _, is_location in field_rules(kind):
         content = getattr(value, name)
         if content is None or content == "":
             continue
@@ -87,9 +87,10 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
         if isinstance(content, (Restriction, Platform)):
             # The words are already checked and need no escaping.
             attributes[name] = f' relationship="{content.relationship}"'
-            content = " ".join(content.countries if name == "restriction" else content.platforms)
+            words = content.countries if isinstance(content, Restriction) else content.platforms
+            content = " ".join(words)
         names.append(name)
-        texts.append(join(base, content) if location else _text(content))
+        texts.append(join(base, content) if is_location else _text(content))
     # Escaping all strings together is faster than one by one.
     texts = [*escape(texts, repeat(key))]
     if "uploader_info" in names:
