@@ -18,12 +18,15 @@ from django.utils.functional import Promise
 
 from django_sitemaps09.django_internals import ReverseCall, evaluate_lazy, intercepted_reverse
 from django_sitemaps09.entries import reason_of
-from django_sitemaps09.suggestions.hidden_code import check
-from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
-from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text
-from django_sitemaps09.suggestions.side_effects import active, without_queries
-from django_sitemaps09.suggestions.stand_ins import StandIn
-from django_sitemaps09.suggestions.symbols import Symbol
+from django_sitemaps09.suggestions.project_code import (
+    UntraceableError,
+    check_hidden,
+    describe,
+    frames_of,
+    project_frame,
+)
+from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text, active, without_queries
+from django_sitemaps09.suggestions.stand_ins import StandIn, Symbol
 from django_sitemaps09.suggestions.values import (
     CoalescedValue,
     Constant,
@@ -80,7 +83,7 @@ def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
 
 def _check_functions(recording: Recording) -> None:
     for frame in recording.frames.values():
-        check(frame)
+        check_hidden(frame)
 
 
 @dataclass
