@@ -273,14 +273,7 @@ def endpoint_label(url: str) -> str:
 
 def _is_endpoint(url: str) -> bool:
     try:
-        base = origin(url)
-        return uri(url) == url and (base.scheme == "https" or _is_loopback(urlsplit(url).hostname or ""))
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
+        is_encrypted, host = origin(url).scheme == "https", urlsplit(url).hostname or ""
+        return uri(url) == url and (is_encrypted or host == "localhost" or ip_address(host).is_loopback)
     except ValueError:
         return False

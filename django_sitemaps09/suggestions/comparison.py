@@ -93,21 +93,17 @@ class Pair(NamedTuple):
                 yield from zip(batch.keys, texts, strict=True)
 
 
-def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
+def _difference(entry: tuple[Any, str] | None, declared: tuple[Any, str] | None) -> str:
     """Return a message with both texts of an item, or with one text if the other is skipped."""
     if entry and declared and entry[0] == declared[0]:
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
-    if declared is None or (entry and _is_before(entry[0], declared[0])):
+    if declared is None or (entry and entry[0] < declared[0]):
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be skipped"  # type: ignore[index, arg-type]
     return f"item {declared[0]!r} is skipped now, but would be {_shown(declared)}"
 
 
-def _shown(entry: tuple[Hashable, str]) -> str:
+def _shown(entry: tuple[Any, str]) -> str:
     return excerpt(entry[1].strip(), MAX_MESSAGE)
-
-
-def _is_before(key: Any, other: Any) -> bool:
-    return bool(key < other)
 
 
 def sample_keys(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
-import linecache
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -20,11 +20,9 @@ from typing import Any
 import django
 from django.contrib.sitemaps import Sitemap
 from django.db.models import Model
-from django.shortcuts import resolve_url
-from django.urls import reverse, reverse_lazy
 
 import django_sitemaps09
-from django_sitemaps09.suggestions.text_flows import functions_of
+from django_sitemaps09.suggestions.text_flows import URL_FUNCTIONS, functions_of
 
 _OURS, _DJANGO = (f"{Path(str(package.__file__)).parent}/" for package in (django_sitemaps09, django))
 _STANDARD_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
@@ -38,7 +36,6 @@ _KNOWN = ("django_sitemaps09.", "namedtuple_", "asgiref.")
 _Try = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _FIXED = (str, bytes, int, float, bool, tuple, frozenset, type(None))
 _FIXED_CLASSES = (Model, Sitemap, Enum, BaseException)
-_FIXED_FUNCTIONS = (reverse, reverse_lazy, resolve_url)
 _FIXED_MODULES = ("django.urls", "django.shortcuts", "django.db.models")
 
 
@@ -116,14 +113,12 @@ def check_hidden(frame: FrameType) -> None:
     is_known = str(frame.f_globals.get("__name__")).startswith(_KNOWN)
     if is_ours(frame) or is_foreign(code) or is_known:
         return
-    functions = functions_of("".join(linecache.getlines(code.co_filename, frame.f_globals)))
-    found = functions.get((code.co_name, code.co_firstlineno))
-    if not found:
+    functions = functions_of(frame)
+    if not functions:
         raise UntraceableError(f"{describe(code, code.co_firstlineno)}: has no source code")
-    for function in found:
-        for node in ast.walk(function):
-            for problem in _problems(node, code.co_varnames):
-                raise UntraceableError(f"{describe(code, getattr(node, 'lineno', 0))}: {problem}")
+    for node in chain.from_iterable(map(ast.walk, functions)):
+        for problem in _problems(node, code.co_varnames):
+            raise UntraceableError(f"{describe(code, getattr(node, 'lineno', 0))}: {problem}")
 
 
 def _problems(node: ast.AST, variables: tuple[str, ...]) -> Iterator[str]:
@@ -152,10 +147,9 @@ def _problems(node: ast.AST, variables: tuple[str, ...]) -> Iterator[str]:
 
 def _is_seen(node: ast.expr) -> bool:
     """Return whether tracing detects a comparison with this value: `None`, or a `__class__`."""
-    match node:
-        case ast.Constant(value=None) | ast.Attribute(attr="__class__"):
-            return True
-    return False
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    return isinstance(node, ast.Attribute) and node.attr == "__class__"
 
 
 def _is_override(item: ast.withitem) -> bool:
@@ -212,7 +206,7 @@ def _is_fixed(value: object) -> bool:
         return issubclass(value, _FIXED_CLASSES)
     if inspect.ismodule(value):
         return value.__name__ in _FIXED_MODULES
-    return type(value) in _FIXED or any(value is function for function in _FIXED_FUNCTIONS)
+    return type(value) in _FIXED or any(value is function for function in URL_FUNCTIONS)
 
 
 def _imports(code: CodeType) -> Iterator[str]:

@@ -174,10 +174,7 @@ class _Rewriter:
             raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
         if len(self._open) > MAX_LEVELS:
             raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
-        namespace, _, local = name.rpartition(" ")
-        if namespace != self._extension.namespace:
-            raise ValueError(f"the element {_describe_name(name)} is not in the namespace of the extension")
-        tag = f"{self._extension.prefix}:{local}"
+        tag = self._prefixed("element", name)
         names = map(self._attribute, attributes[::2])
         values = _escape_texts(attributes[1::2])
         pairs = [f' {name}="{value}"' for name, value in zip(names, values, strict=True)]
@@ -189,11 +186,16 @@ class _Rewriter:
         namespace, _, local = name.rpartition(" ")
         if not namespace:
             return local
-        if namespace == self._extension.namespace:
-            return f"{self._extension.prefix}:{local}"
         if namespace == _XML_NAMESPACE and local in _XML_ATTRIBUTES:
             return f"xml:{local}"
-        raise ValueError(f"the attribute {_describe_name(name)} is not in the namespace of the extension")
+        return self._prefixed("attribute", name)
+
+    def _prefixed(self, kind: str, name: str) -> str:
+        namespace, _, local = name.rpartition(" ")
+        if namespace != self._extension.namespace:
+            description = f"{local} of {namespace}" if namespace else f"{local} without a namespace"
+            raise ValueError(f"the {kind} {description} is not in the namespace of the extension")
+        return f"{self._extension.prefix}:{local}"
 
     def _end(self, _name: str) -> None:
         tag = self._open.pop()
@@ -218,8 +220,3 @@ class _Rewriter:
 
 def _escape_texts(texts: Sequence[str]) -> Sequence[str]:
     return escape(texts, repeat("of an extension"))
-
-
-def _describe_name(name: str) -> str:
-    namespace, _, local = name.rpartition(" ")
-    return f"{local} of {namespace}" if namespace else f"{local} without a namespace"
