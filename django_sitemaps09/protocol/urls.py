@@ -68,7 +68,7 @@ def parse_base(url: str) -> Base:
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
         raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
-    return Base(scheme.lower(), _domain(*_host_and_port(authority, url)))
+    return Base(scheme.lower(), _domain(authority, url))
 
 
 def origin(url: str) -> Base:
@@ -81,8 +81,7 @@ def origin(url: str) -> Base:
     if parts is None or not parts[2].isascii():
         raise ValueError(f"{short_repr(url)} is not an absolute URI")
     scheme = parts[1].lower()
-    host, port = _host_and_port(parts[2], url)
-    return Base(scheme, _domain(host, None if port == _DEFAULT_PORTS[scheme] else port))
+    return Base(scheme, _domain(parts[2], url, default_port=_DEFAULT_PORTS[scheme]))
 
 
 def uri(text: str) -> str:
@@ -101,7 +100,7 @@ def uri(text: str) -> str:
             f"{short_repr(text)} is neither a path that begins with a slash nor an absolute URL"
         )
     scheme, authority, rest = parts.groups()
-    domain = _domain(*_host_and_port(authority, text))
+    domain = _domain(authority, text)
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
 
 
@@ -185,8 +184,8 @@ def _quote(text: str) -> str:
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
-def _host_and_port(authority: str, url: str) -> tuple[str, int | None]:
-    """Return the host and the port from the authority of a URL. The host is encoded as in DNS."""
+def _domain(authority: str, url: str, *, default_port: int | None = None) -> str:
+    """Return the host, encoded as in DNS, and any port other than the default from an authority."""
     if "@" in authority or "\\" in authority:
         raise ValueError(f"{short_repr(url)} contains a user name or a backslash before the path")
     parts = _AUTHORITY.fullmatch(authority)
@@ -202,7 +201,7 @@ def _host_and_port(authority: str, url: str) -> tuple[str, int | None]:
         raise ValueError(f"{short_repr(url)} has an invalid host ({error})") from error
     if port and int(port) > _MAX_PORT:
         raise ValueError(f"{short_repr(url)} has an invalid port")
-    return host, int(port) if port else None
+    return host if not port or int(port) == default_port else f"{host}:{port}"
 
 
 def _idna(name: str) -> str:
@@ -236,10 +235,6 @@ def _check_lengths(name: str) -> None:
         raise ValueError("its name is too long")
     if max(map(len, _DOTS.split(name))) > _MAX_LABEL:
         raise ValueError("a part of its name is too long")
-
-
-def _domain(host: str, port: int | None) -> str:
-    return host if port is None else f"{host}:{port}"
 
 
 def check_keys(value: object) -> str | Mapping[str, str] | None:
