@@ -34,8 +34,6 @@ _FAILING = (
     "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."
 )
-
-
 _OVERRIDDEN = "Columns do not run {}, which can change the values of instances."
 
 

@@ -6,6 +6,7 @@ They begin with the XML declaration and, if browsers are to show them, an instru
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -109,7 +110,7 @@ class _Documents:
         self.cut: Hashable | None = None
         self._kind = kind
         self._destinations = destinations
-        self._limits = limits
+        self._limits = limits or Limits(sys.maxsize, sys.maxsize)
         self._urls = self._items = 0
         self._lastmods: list[str | None] = []
         self._errors: list[ItemError] = []
@@ -119,7 +120,6 @@ class _Documents:
 
     def add(self, batch: Batch) -> None:
         """Write all items of a batch, or those that fit into every document."""
-        limits = self._limits
         self._errors += batch.errors
         texts = [
             _pieces(self._kind.parts(batch, destination.base), len(batch.keys))
@@ -127,25 +127,21 @@ class _Documents:
         ]
         chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
-        if limits is None or self._has_room(chunks, sum(counts), limits):
-            self._last = batch.keys[-1] if batch.keys else self._last
-            self._take(chunks, sum(counts), batch.lastmods, 0, len(batch.keys))
+        sizes = [size + len(chunk) for size, chunk in zip(self._sizes, chunks, strict=True)]
+        if self._urls + sum(counts) <= self._limits.urls and max(sizes, default=0) <= self._limits.bytes:
+            self._take(batch, chunks, sum(counts), 0, len(batch.keys))
         else:
-            item_texts = [_join_pieces(pieces, len(batch.keys)) for pieces in texts]
-            self._add_fitting(batch, item_texts, counts, limits)
+            self._add_fitting(batch, [_join_pieces(pieces, len(batch.keys)) for pieces in texts], counts)
 
-    def _add_fitting(
-        self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int], limits: Limits
-    ) -> None:
+    def _add_fitting(self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int]) -> None:
         start, keys = 0, batch.keys
         while start < len(keys) and self.cut is None:
-            stop = start + _count_fitting(islice(counts, start, None), limits.urls - self._urls)
+            stop = start + _count_fitting(islice(counts, start, None), self._limits.urls - self._urls)
             for items, size in zip(texts, self._sizes, strict=True):
                 lengths = (len(text.encode()) for text in islice(items, start, stop))
-                stop = start + _count_fitting(lengths, limits.bytes - size)
+                stop = start + _count_fitting(lengths, self._limits.bytes - size)
             chunks = ["".join(items[start:stop]).encode() for items in texts]
-            self._last = keys[stop - 1] if stop > start else self._last
-            self._take(chunks, sum(counts[start:stop]), batch.lastmods, start, stop)
+            self._take(batch, chunks, sum(counts[start:stop]), start, stop)
             if stop < len(keys) and self._urls:
                 self.cut = self._last
             elif stop < len(keys):
@@ -154,15 +150,13 @@ class _Documents:
                 stop += 1
             start = stop
 
-    def _has_room(self, chunks: Sequence[bytes], count: int, limits: Limits) -> bool:
-        sizes = (size + len(chunk) for size, chunk in zip(self._sizes, chunks, strict=True))
-        return self._urls + count <= limits.urls and all(size <= limits.bytes for size in sizes)
-
-    def _take(self, chunks: Sequence[bytes], count: int, lastmods: Column, start: int, stop: int) -> None:
+    def _take(self, batch: Batch, chunks: Sequence[bytes], urls: int, start: int, stop: int) -> None:
         self._write(chunks)
-        self._urls += count
+        self._urls += urls
         self._items += stop - start
-        self._lastmods += _newest_lastmods(lastmods, start, stop)
+        if stop > start:
+            self._last = batch.keys[stop - 1]
+            self._lastmods.append(_newest_lastmod(batch.lastmods, start, stop))
 
     def _write(self, chunks: Sequence[bytes]) -> None:
         for place, (destination, chunk) in enumerate(zip(self._destinations, chunks, strict=True)):
@@ -197,12 +191,10 @@ def _count_fitting(amounts: Iterable[int], room: int) -> int:
     return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
 
 
-def _newest_lastmods(lastmods: Column, start: int, stop: int) -> list[str | None]:
-    """Return a list with the newest lastmod of these items. It contains `None` if a lastmod is missing."""
-    if start == stop:
-        return []
+def _newest_lastmod(lastmods: Column, start: int, stop: int) -> str | None:
+    """Return the newest lastmod of these items; `None` if an item has no lastmod."""
     part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
-    return [None] if not all(part) else [max(part)]  # type: ignore[type-var]
+    return max(part) if all(part) else None  # type: ignore[type-var]
 
 
 def _join_pieces(pieces: Sequence[str], count: int) -> list[str]:
