@@ -26,6 +26,7 @@ from django_sitemaps09.suggestions.project_code import (
     project_frame,
 )
 from django_sitemaps09.suggestions.text_flows import passes_on
+from django_sitemaps09.suggestions.values import FieldValue, RouteValue
 
 #: The problem of a value that can decide something without being part of the result.
 USED = "uses a string from {} for more than its result"
@@ -46,9 +47,9 @@ class Rows(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A string that was created from a symbol. `place` is the line of code, `name` the symbol in it."""
+    """A string that was created from a symbol with a value, in the line `place`, where it has a name."""
 
-    symbol: Any
+    value: FieldValue | RouteValue
     place: str
     name: str
 
@@ -86,8 +87,8 @@ class Recording:
         found = project_frame(callers(sys._getframe(1), self.entry))
         return describe(found[0].f_code, found[1]) if found else self.rows.model.__name__
 
-    def text(self, symbol: Any, name: str) -> str:
-        """Return a string that stands for a symbol. End the call if the code does more than pass it on."""
+    def text(self, value: FieldValue | RouteValue, name: str) -> str:
+        """Return a string that stands for a value. End the call if the code does more than pass it on."""
         callee = None
         for frame, line in callers(sys._getframe(1), self.entry):
             if is_ours(frame):
@@ -102,7 +103,7 @@ class Recording:
                 self.refuse_use(name, problem)
             callee = frame.f_code
         mark = self.mark(len(self.texts))
-        self.texts[mark] = Text(symbol, self.place(), name)
+        self.texts[mark] = Text(value, self.place(), name)
         self.unused.add(mark)
         return mark
 

@@ -84,7 +84,7 @@ class Symbol:
         self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
 
     def __str__(self) -> str:
-        return self._sitemaps09_recording.text(self, self._sitemaps09_name())
+        return self._sitemaps09_recording.text(self._sitemaps09_value, self._sitemaps09_name())
 
     def __format__(self, spec: str) -> str:
         if spec:

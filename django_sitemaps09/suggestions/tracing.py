@@ -172,14 +172,15 @@ class Trace:
                 continue
             if other == raw_value.without(key):
                 continue
-            if value is raw_value and isinstance(value, FieldValue) and value.keys == (key,):
-                if isinstance(other, (FieldValue, Constant)):
-                    value = CoalescedValue((value, other))
-                    continue
-                if isinstance(other, CoalescedValue):
-                    value = CoalescedValue((value, *other.values))
-                    continue
-            raise UntraceableError(dependence)
+            if (
+                value is not raw_value
+                or not isinstance(value, FieldValue)
+                or value.keys != (key,)
+                or not isinstance(other, (FieldValue, Constant, CoalescedValue))
+            ):
+                raise UntraceableError(dependence)
+            others = other.values if isinstance(other, CoalescedValue) else (other,)
+            value = CoalescedValue((value, *others))
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
@@ -247,12 +248,9 @@ def _value_of(result: Any, recording: Recording) -> Value | None:
     texts = [part for part in parts if isinstance(part, Text)]
     if not texts:
         return Constant(str(result))
-    values: list[Any] = [
-        part.symbol._sitemaps09_value if isinstance(part, Text) else part  # noqa: SLF001 our own object
-        for part in parts
-    ]
-    if len(values) == 1:
-        return values[0]  # type: ignore[no-any-return]
+    if len(parts) == 1:
+        return texts[0].value
+    values: list[Any] = [part.value if isinstance(part, Text) else part for part in parts]
     if not all(isinstance(value, (str, FieldValue)) for value in values):
         raise texts[0].error("creates a string from {}")
     return TemplateValue(tuple(values))
