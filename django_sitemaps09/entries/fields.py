@@ -132,10 +132,11 @@ def field_rules(kind: type) -> Sequence[FieldRule]:
 
 def check_fields(value: object, kind: type) -> None:
     """Replace the fields of a frozen value object of the class `kind` with the results of their checks."""
+    owner = type(value).__name__
     for name, check, is_optional, _ in field_rules(kind):
         field_value = getattr(value, name)
-        if not (field_value is None and is_optional):
-            object.__setattr__(value, name, check(f"{type(value).__name__}.{name}", field_value))
+        if field_value is not None or not is_optional:
+            object.__setattr__(value, name, check(f"{owner}.{name}", field_value))
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
