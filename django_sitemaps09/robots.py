@@ -99,7 +99,7 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
         problems.append(f"crawlers may read only {MAX_BYTES:,} of the {len(content):,} bytes in the file")
         content = content[:MAX_BYTES]
     sitemaps = list(_sitemaps(content))
-    rules = [(rule, _pattern(rule.value)) for rule in _rules(content)]
+    rules = [(rule, re.sub(r"\*+", "*", _quote(rule.value))) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
         problems.append(
             f"Seznam reads only {MAX_SITEMAPS} of the {len(sitemaps)} Sitemap lines in the file"
@@ -219,10 +219,6 @@ def _disallow_warnings(url: str, rules: list[tuple[_Field, str]]) -> Iterator[st
     rule = max(matching, key=lambda rule: (len(rule.value), rule.name == "allow"), default=None)
     if rule and rule.name == "disallow":
         yield f"line {rule.line} ({rule.text!r:.80}) blocks crawlers from {url}"
-
-
-def _pattern(value: str) -> str:
-    return re.sub(r"\*+", "*", _quote(value))
 
 
 def _quote(path: str) -> str:

@@ -12,17 +12,25 @@ from django_sitemaps09.entries.batches import (
     SafeColumn,
     TemplateColumn,
 )
-from django_sitemaps09.entries.extensions import NAMESPACES, Extension
-from django_sitemaps09.entries.media import Image, News, Platform, Restriction, Video
-from django_sitemaps09.entries.text import (
+from django_sitemaps09.entries.fields import (
     MAX_MESSAGE,
     MAX_SHOWN,
     NOT_TEXTS,
     NOT_XML,
     check_text,
     excerpt,
+    field_rules,
     reason_of,
     short_repr,
+)
+from django_sitemaps09.entries.media import (
+    NAMESPACES,
+    Extension,
+    Image,
+    News,
+    Platform,
+    Restriction,
+    Video,
 )
 
 __all__ = [
@@ -47,6 +55,7 @@ __all__ = [
     "Video",
     "check_text",
     "excerpt",
+    "field_rules",
     "reason_of",
     "short_repr",
 ]

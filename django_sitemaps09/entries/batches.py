@@ -6,9 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from django_sitemaps09.entries.extensions import Extension
-from django_sitemaps09.entries.media import Image, News, Video
-from django_sitemaps09.entries.text import excerpt
+from django_sitemaps09.entries.fields import excerpt
+from django_sitemaps09.entries.media import Extension, Image, News, Video
 
 
 class Alternate(NamedTuple):

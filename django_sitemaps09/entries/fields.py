@@ -1,21 +1,42 @@
-"""Checks for the fields of value objects. Each check returns the value to store or raises `ValueError`.
+"""Checks for values of entries, with the limits of text, and excerpts of values for messages.
 
-The argument `name` is the name of the field for the message, such as `Video.title`.
+Each check of a field returns the value to store or raises `ValueError`. Its argument `name` is the name of
+the field for the message, such as `Video.title`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import lru_cache, partial
 from itertools import islice
 from numbers import Number
-from typing import Any, TypeAlias
+from reprlib import Repr
+from typing import Any, NamedTuple, TypeAlias
 
-from django_sitemaps09.entries.text import NOT_TEXTS, NOT_XML, short_repr
+#: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-Check: TypeAlias = Callable[[str, Any], Any]
+#: Maximum length, in characters, of a value, or of an exception's message, in logs, reports and output.
+MAX_SHOWN = 200
+#: Maximum length, in characters, of a message of this package. Values inside it are already shortened.
+MAX_MESSAGE = 1_000
+# Maximum length, in characters, of a value inside a message, so that the rest of the message is visible.
+_MAX_QUOTED = 100
+
+_REPR = Repr()
+_REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
+
+# The default `repr()` of an object, with its address in memory.
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+
+Check: TypeAlias = Callable[..., Any]
+
+#: Types whose `str()` returns the `repr()`, which can be very long.
+NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
 
 #: Maximum duration of a video, in seconds:
 #: https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
@@ -35,12 +56,87 @@ MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def check_fields(value: object, checks: Mapping[str, Check], required: Iterable[str]) -> None:
-    """Replace each field of a frozen value object with the result of its check. Keep an optional `None`."""
-    for field, check in checks.items():
-        field_value = getattr(value, field)
-        if field_value is not None or field in required:
-            object.__setattr__(value, field, check(f"{type(value).__name__}.{field}", field_value))
+def check_text(value: Any) -> Any:
+    """Return a string, a number or a date unchanged, and another object as a string.
+
+    Raise `ValueError` for an object whose `str()` is only its `repr()`.
+    """
+    # Testing a string for an abstract class would take most of the time.
+    if type(value) is not str and isinstance(value, (date, Number)):
+        return value
+    method: Any = type(value).__str__
+    is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)
+    text = value if isinstance(value, str) or not is_text else str(value)
+    if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
+        raise ValueError(f"{short_repr(value)} is neither text nor a number nor a date")
+    return text
+
+
+def excerpt(text: object, most: int = MAX_SHOWN) -> str:
+    """Return the `str()` of a value on one line, shortened to `most` characters.
+
+    Unprintable characters, such as terminal control characters, are escaped as in Python.
+    """
+    if type(text) in NOT_TEXTS:
+        return short_repr(text)
+    try:
+        content = str(text)
+    except Exception:  # noqa: BLE001 a user's __str__ can raise anything
+        content = type(text).__name__
+    short_text = content[: most + 1]
+    if not short_text.isprintable():
+        short_text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short_text)
+    return short_text if len(short_text) <= most else f"{short_text[: most - 3]}..."
+
+
+def short_repr(value: object) -> str:
+    """Return a value for an error message: a short Python literal, or the first members of a collection."""
+    if isinstance(value, (str, bytes, bytearray)):
+        # The repr() of a long string is slow.
+        value = value[:_MAX_QUOTED]
+    try:
+        return excerpt(_REPR.repr(value), _MAX_QUOTED)
+    except Exception:  # noqa: BLE001 a user's __repr__ can raise anything
+        return f"<{type(value).__name__}>"
+
+
+def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
+    """Return the class name of an exception, and an `excerpt` of its message."""
+    message = excerpt(error, most)
+    return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"
+
+
+class FieldRule(NamedTuple):
+    """A field of a value object, its check, whether `None` is kept unchecked, and whether it is a URL."""
+
+    name: str
+    check: Check
+    is_optional: bool
+    is_location: bool
+
+
+def rule(check: Check, **arguments: Any) -> Mapping[str, Check]:
+    """Return the `metadata` of a dataclass field with this check and its arguments."""
+    return {"check": partial(check, **arguments) if arguments else check}
+
+
+@lru_cache(maxsize=64)
+def field_rules(kind: type) -> Sequence[FieldRule]:
+    """Return the rules of a dataclass, in the order of its fields."""
+    return [
+        FieldRule(field.name, check, field.default is None, check in (location, optional_location))
+        for field in fields(kind)
+        if (check := field.metadata.get("check"))
+    ]
+
+
+def check_fields(value: object, kind: type) -> None:
+    """Replace the fields of a frozen value object of the class `kind` with the results of their checks."""
+    owner = type(value).__name__
+    for name, check, is_optional, _ in field_rules(kind):
+        field_value = getattr(value, name)
+        if field_value is not None or not is_optional:
+            object.__setattr__(value, name, check(f"{owner}.{name}", field_value))
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:

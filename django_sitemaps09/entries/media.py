@@ -1,22 +1,23 @@
-"""Images, videos and news for a page, with the fields of Google's sitemap extensions.
+"""Images, videos and news for a page, with the fields of Google's sitemap extensions, and other extensions.
 
 Creating a value object raises `ValueError` for an invalid field, and `TypeError` for a tag that Google no
-longer supports. Fields have the names of Google's tags:
+longer supports. The fields of a class are the one table of its elements: they have the names of Google's
+tags, are in the order of the XSD, and their metadata has their checks.
 https://developers.google.com/search/docs/crawling-indexing/sitemaps/overview
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from django_sitemaps09.entries import fields
-from django_sitemaps09.entries.text import short_repr
+from django_sitemaps09.entries.fields import rule, short_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -34,131 +35,25 @@ MAX_VIDEO_TAGS = 32
 # The form of an ISO 3166-1 alpha-2 code. The list of codes changes, so it is not checked.
 _COUNTRY = re.compile(r"[A-Za-z]{2}")
 
-
-class _SupportedTags:
-    """A base class whose constructor rejects tags that Google no longer supports."""
-
-    __slots__ = ()
-
-    dropped_tags: ClassVar[tuple[str, ...]] = ()
-    reason: ClassVar[str]
-
-    def __new__(cls, *args: object, **arguments: object) -> Self:
-        if names := sorted(arguments.keys() & cls.dropped_tags):
-            raise TypeError(
-                f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove the listed arguments"
-            )
-        return object.__new__(cls)
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """One image of a page.
-
-    `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. Google has ignored the other fields since
-    August 2022, but other crawlers may read them. Strings have at most 2,048 characters.
-    """
-
-    loc: str
-    _: KW_ONLY
-    caption: str | None = None
-    geo_location: str | None = None
-    title: str | None = None
-    license: str | None = None
-
-    def __post_init__(self) -> None:
-        # Sites can have millions of images. For nearly all of them, this fast check is enough.
-        if self.bare and fields.is_plain_location(self.loc):
-            return
-        fields.check_fields(self, _IMAGE, ("loc",))
-
-    @property
-    def bare(self) -> bool:
-        """Return whether `loc` is the only field that is set."""
-        return self.caption is self.geo_location is self.title is self.license is None
-
-
-@dataclass(frozen=True, slots=True)
-class Restriction:
-    """The ISO 3166 codes of the countries where a video may (`allow`) or must not (`deny`) be shown."""
-
-    relationship: Relationship
-    countries: Iterable[str]
-
-    def __post_init__(self) -> None:
-        fields.check_fields(self, _RESTRICTION, _RESTRICTION)
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """The platforms on which a video may (`allow`) or must not (`deny`) be shown."""
-
-    relationship: Relationship
-    platforms: Iterable[PlatformName]
-
-    def __post_init__(self) -> None:
-        fields.check_fields(self, _PLATFORM, _PLATFORM)
-
-
-@dataclass(frozen=True, slots=True)
-class Video(_SupportedTags):
-    """One video of a page, with at least one of `content_loc` and `player_loc`.
-
-    `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
-    No location may be the URL of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
-    """
-
-    dropped_tags = (
-        *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
-        *("content_segment_loc", "id"),
-    )
-    reason = "Google dropped {} in 2022"
-
-    thumbnail_loc: str
-    title: str
-    description: str
-    _: KW_ONLY
-    content_loc: str | None = None
-    player_loc: str | None = None
-    duration: int | timedelta | None = None
-    expiration_date: date | None = None
-    rating: float | Decimal | None = None
-    view_count: int | None = None
-    publication_date: date | None = None
-    tags: Iterable[str] = ()
-    family_friendly: bool | None = None
-    restriction: Restriction | None = None
-    requires_subscription: bool | None = None
-    uploader: str | None = None
-    uploader_info: str | None = None
-    platform: Platform | None = None
-    live: bool | None = None
-
-    def __post_init__(self) -> None:
-        fields.check_fields(self, _VIDEO, ("thumbnail_loc", "title", "description", "tags"))
-        if not self.content_loc and not self.player_loc:
-            raise ValueError("Video.content_loc or Video.player_loc is required")
-        if self.uploader_info and not self.uploader:
-            raise ValueError("Video.uploader is required if Video.uploader_info is set")
-
-
-@dataclass(frozen=True, slots=True)
-class News(_SupportedTags):
-    """The news article of a page, published in the last two days.
-
-    `language` is the language of the publication, and `publication_date` the date of the article.
-    """
-
-    dropped_tags = ("access", "genres", "keywords", "stock_tickers")
-    reason = "Google News no longer supports {}"
-
-    publication_name: str
-    language: str
-    publication_date: date
-    title: str
-
-    def __post_init__(self) -> None:
-        fields.check_fields(self, _NEWS, _NEWS)
+#: The namespaces of the extensions that this package writes, by prefix.
+NAMESPACES: Mapping[str, str] = MappingProxyType(
+    {
+        "xhtml": "http://www.w3.org/1999/xhtml",
+        "image": "http://www.google.com/schemas/sitemap-image/1.1",
+        "video": "http://www.google.com/schemas/sitemap-video/1.1",
+        "news": "http://www.google.com/schemas/sitemap-news/0.9",
+    }
+)
+_TAKEN = {
+    *NAMESPACES.values(),
+    "http://www.sitemaps.org/schemas/sitemap/0.9",
+    "http://www.w3.org/XML/1998/namespace",
+    "http://www.w3.org/2000/xmlns/",
+}
+# An NCName in ASCII, https://www.w3.org/TR/xml-names/#NT-NCName
+_PREFIX = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
+# RFC 3986: a scheme, followed by the characters and escapes that a URI can contain.
+_NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+")
 
 
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> str:
@@ -166,9 +61,6 @@ def _check_word(name: str, value: object, words: tuple[str, ...]) -> str:
         raise ValueError(f"{name} must be one of {', '.join(words)}, not {short_repr(value)}")
     # Not the value itself, because it may be an enum member.
     return words[words.index(value)]
-
-
-_check_relationship = partial(_check_word, words=get_args(Relationship))
 
 
 def _check_platforms(name: str, value: object) -> tuple[str, ...]:
@@ -198,40 +90,163 @@ def _check_instance(name: str, value: object, kind: type) -> object:
     return value
 
 
-_IMAGE: dict[str, fields.Check] = {
-    "loc": fields.location,
-    "caption": fields.optional_text,
-    "geo_location": fields.optional_text,
-    "title": fields.optional_text,
-    "license": fields.optional_location,
-}
-_RESTRICTION: dict[str, fields.Check] = {"relationship": _check_relationship, "countries": _check_countries}
-_PLATFORM: dict[str, fields.Check] = {"relationship": _check_relationship, "platforms": _check_platforms}
-_VIDEO: dict[str, fields.Check] = {
-    "thumbnail_loc": fields.location,
-    "title": partial(fields.text, most=MAX_VIDEO_TITLE),
-    "description": partial(fields.text, most=MAX_VIDEO_DESCRIPTION),
-    "content_loc": fields.optional_location,
-    "player_loc": fields.optional_location,
-    "duration": fields.seconds,
-    "expiration_date": fields.moment,
-    "rating": fields.rating,
-    "view_count": partial(
-        fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number"
-    ),
-    "publication_date": fields.moment,
-    "tags": partial(fields.texts, most=MAX_VIDEO_TAGS),
-    "family_friendly": fields.flag,
-    "restriction": partial(_check_instance, kind=Restriction),
-    "requires_subscription": fields.flag,
-    "uploader": partial(fields.optional_text, most=MAX_VIDEO_UPLOADER),
-    "uploader_info": fields.optional_location,
-    "platform": partial(_check_instance, kind=Platform),
-    "live": fields.flag,
-}
-_NEWS: dict[str, fields.Check] = {
-    "publication_name": fields.text,
-    "language": fields.text,
-    "publication_date": fields.moment,
-    "title": fields.text,
-}
+_TEXT, _OPTIONAL_TEXT, _MOMENT = rule(fields.text), rule(fields.optional_text), rule(fields.moment)
+_LOCATION, _OPTIONAL_LOCATION = rule(fields.location), rule(fields.optional_location)
+_FLAG, _RELATIONSHIP = rule(fields.flag), rule(_check_word, words=get_args(Relationship))
+_VIEW_COUNT = rule(fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number")
+
+
+class _SupportedTags:
+    """A base class whose constructor rejects tags that Google no longer supports."""
+
+    __slots__ = ()
+
+    dropped_tags: ClassVar[tuple[str, ...]] = ()
+    reason: ClassVar[str]
+
+    def __new__(cls, *args: object, **arguments: object) -> Self:
+        if names := sorted(arguments.keys() & cls.dropped_tags):
+            raise TypeError(
+                f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove the listed arguments"
+            )
+        return object.__new__(cls)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One image of a page.
+
+    `loc` is an absolute URL, a path, or relative to `MEDIA_URL`. Google has ignored the other fields since
+    August 2022, but other crawlers may read them. Strings have at most 2,048 characters.
+    """
+
+    loc: str = field(metadata=_LOCATION)
+    _: KW_ONLY
+    caption: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
+    geo_location: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
+    title: str | None = field(default=None, metadata=_OPTIONAL_TEXT)
+    license: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
+
+    def __post_init__(self) -> None:
+        # Sites can have millions of images. For nearly all of them, this fast check is enough.
+        if self.bare and fields.is_plain_location(self.loc):
+            return
+        fields.check_fields(self, Image)
+
+    @property
+    def bare(self) -> bool:
+        """Return whether `loc` is the only field that is set."""
+        return self.caption is self.geo_location is self.title is self.license is None
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """The ISO 3166 codes of the countries where a video may (`allow`) or must not (`deny`) be shown."""
+
+    relationship: Relationship = field(metadata=_RELATIONSHIP)
+    countries: Iterable[str] = field(metadata=rule(_check_countries))
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self, Restriction)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """The platforms on which a video may (`allow`) or must not (`deny`) be shown."""
+
+    relationship: Relationship = field(metadata=_RELATIONSHIP)
+    platforms: Iterable[PlatformName] = field(metadata=rule(_check_platforms))
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self, Platform)
+
+
+@dataclass(frozen=True, slots=True)
+class Video(_SupportedTags):
+    """One video of a page, with at least one of `content_loc` and `player_loc`.
+
+    `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
+    No location may be the URL of the page itself. Naive datetimes are in Django's `TIME_ZONE`.
+    """
+
+    dropped_tags = (
+        *("category", "gallery_loc", "price", "tvshow", "allow_embed", "autoplay"),
+        *("content_segment_loc", "id"),
+    )
+    reason = "Google dropped {} in 2022"
+
+    thumbnail_loc: str = field(metadata=_LOCATION)
+    title: str = field(metadata=rule(fields.text, most=MAX_VIDEO_TITLE))
+    description: str = field(metadata=rule(fields.text, most=MAX_VIDEO_DESCRIPTION))
+    _: KW_ONLY
+    content_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
+    player_loc: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
+    duration: int | timedelta | None = field(default=None, metadata=rule(fields.seconds))
+    expiration_date: date | None = field(default=None, metadata=_MOMENT)
+    rating: float | Decimal | None = field(default=None, metadata=rule(fields.rating))
+    view_count: int | None = field(default=None, metadata=_VIEW_COUNT)
+    publication_date: date | None = field(default=None, metadata=_MOMENT)
+    tags: Iterable[str] = field(default=(), metadata=rule(fields.texts, most=MAX_VIDEO_TAGS))
+    family_friendly: bool | None = field(default=None, metadata=_FLAG)
+    restriction: Restriction | None = field(default=None, metadata=rule(_check_instance, kind=Restriction))
+    requires_subscription: bool | None = field(default=None, metadata=_FLAG)
+    uploader: str | None = field(default=None, metadata=rule(fields.optional_text, most=MAX_VIDEO_UPLOADER))
+    uploader_info: str | None = field(default=None, metadata=_OPTIONAL_LOCATION)
+    platform: Platform | None = field(default=None, metadata=rule(_check_instance, kind=Platform))
+    live: bool | None = field(default=None, metadata=_FLAG)
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self, Video)
+        if not self.content_loc and not self.player_loc:
+            raise ValueError("Video.content_loc or Video.player_loc is required")
+        if self.uploader_info and not self.uploader:
+            raise ValueError("Video.uploader is required if Video.uploader_info is set")
+
+
+@dataclass(frozen=True, slots=True)
+class News(_SupportedTags):
+    """The news article of a page, published in the last two days.
+
+    `language` is the language of the publication, and `publication_date` the date of the article.
+    """
+
+    dropped_tags = ("access", "genres", "keywords", "stock_tickers")
+    reason = "Google News no longer supports {}"
+
+    publication_name: str = field(metadata=_TEXT)
+    language: str = field(metadata=_TEXT)
+    publication_date: date = field(metadata=_MOMENT)
+    title: str = field(metadata=_TEXT)
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self, News)
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """Elements in a namespace of the project. They are added to the end of each `<url>`.
+
+    `xml` takes an item, and returns well-formed elements that use `prefix`, or an empty string.
+    """
+
+    prefix: str = field(metadata=_TEXT)
+    namespace: str = field(metadata=_TEXT)
+    xml: Callable[[Any], str]
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self, Extension)
+        prefix, namespace = self.prefix, self.namespace
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {short_repr(prefix)}")
+        # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
+        # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
+        if prefix.lower().startswith("xml") or prefix in NAMESPACES:
+            raise ValueError(f"Extension.prefix must not be {prefix}, which is reserved")
+        if not _NAMESPACE.fullmatch(namespace):
+            raise ValueError(f"Extension.namespace must be an absolute URI, not {short_repr(namespace)}")
+        if namespace in _TAKEN:
+            raise ValueError(f"Extension.namespace must not be {namespace}, which is reserved")
+        if not callable(self.xml):
+            raise ValueError(
+                f"Extension.xml must be a function that takes an item, not {short_repr(self.xml)}"
+            )

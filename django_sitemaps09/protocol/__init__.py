@@ -5,14 +5,6 @@ In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "th
 
 from __future__ import annotations
 
-from django_sitemaps09.protocol.endpoints import (
-    INDEXNOW_ENDPOINT,
-    KEY,
-    MAX_MESSAGE_URLS,
-    check_endpoints,
-    check_keys,
-    endpoint_label,
-)
 from django_sitemaps09.protocol.limits import (
     MAX_BYTES,
     MAX_IMAGES,
@@ -25,10 +17,15 @@ from django_sitemaps09.protocol.limits import (
     XHTML_NAMESPACE,
     Limits,
 )
-from django_sitemaps09.protocol.times import drop_future, w3c, w3c_texts
 from django_sitemaps09.protocol.urls import (
+    INDEXNOW_ENDPOINT,
+    KEY,
+    MAX_MESSAGE_URLS,
     Base,
     are_plain,
+    check_endpoints,
+    check_keys,
+    endpoint_label,
     join,
     origin,
     parse_base,
@@ -36,16 +33,19 @@ from django_sitemaps09.protocol.urls import (
     quote_matches,
     uri,
 )
-from django_sitemaps09.protocol.words import (
+from django_sitemaps09.protocol.values import (
     CHANGEFREQS,
     Changefreq,
     changefreq_text,
     check_links,
+    drop_future,
     hreflang,
     hreflang_warning,
     language_text,
     news_language,
     priority_text,
+    w3c,
+    w3c_texts,
 )
 
 __all__ = [

@@ -1,16 +1,23 @@
-"""Parse base URLs, and convert the paths and URLs from a project to locations in a sitemap."""
+"""Parse base URLs, convert paths and URLs to locations, and check the endpoints of search engines."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from ipaddress import IPv6Address
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.protocol.limits import MAX_LOCATION
+
+#: IndexNow shares what this endpoint receives with all search engines that take part.
+INDEXNOW_ENDPOINT = "https://api.indexnow.org/indexnow"
+#: The maximum number of URLs in one message. https://www.indexnow.org/documentation
+MAX_MESSAGE_URLS = 10_000
+#: Valid keys. The documentation of IndexNow says both "hexadecimal" and these characters.
+KEY = re.compile(r"[A-Za-z0-9-]{8,128}")
 
 # RFC 3986: the characters that are allowed after the authority, besides letters, digits and `_.-~`.
 # Brackets are not allowed, and "#" starts a fragment.
@@ -61,7 +68,7 @@ def parse_base(url: str) -> Base:
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
         raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
-    return Base(scheme.lower(), _domain(*_host_and_port(authority, url)))
+    return Base(scheme.lower(), _domain(authority, url))
 
 
 def origin(url: str) -> Base:
@@ -74,8 +81,7 @@ def origin(url: str) -> Base:
     if parts is None or not parts[2].isascii():
         raise ValueError(f"{short_repr(url)} is not an absolute URI")
     scheme = parts[1].lower()
-    host, port = _host_and_port(parts[2], url)
-    return Base(scheme, _domain(host, None if port == _DEFAULT_PORTS[scheme] else port))
+    return Base(scheme, _domain(parts[2], url, default_port=_DEFAULT_PORTS[scheme]))
 
 
 def uri(text: str) -> str:
@@ -94,7 +100,7 @@ def uri(text: str) -> str:
             f"{short_repr(text)} is neither a path that begins with a slash nor an absolute URL"
         )
     scheme, authority, rest = parts.groups()
-    domain = _domain(*_host_and_port(authority, text))
+    domain = _domain(authority, text)
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
 
 
@@ -178,8 +184,8 @@ def _quote(text: str) -> str:
     return quote(_BARE_PERCENT.sub("%25", text), safe=_SAFE)
 
 
-def _host_and_port(authority: str, url: str) -> tuple[str, int | None]:
-    """Return the host and the port from the authority of a URL. The host is encoded as in DNS."""
+def _domain(authority: str, url: str, *, default_port: int | None = None) -> str:
+    """Return the host, encoded as in DNS, and any port other than the default from an authority."""
     if "@" in authority or "\\" in authority:
         raise ValueError(f"{short_repr(url)} contains a user name or a backslash before the path")
     parts = _AUTHORITY.fullmatch(authority)
@@ -195,7 +201,7 @@ def _host_and_port(authority: str, url: str) -> tuple[str, int | None]:
         raise ValueError(f"{short_repr(url)} has an invalid host ({error})") from error
     if port and int(port) > _MAX_PORT:
         raise ValueError(f"{short_repr(url)} has an invalid port")
-    return host, int(port) if port else None
+    return host if not port or int(port) == default_port else f"{host}:{port}"
 
 
 def _idna(name: str) -> str:
@@ -231,5 +237,38 @@ def _check_lengths(name: str) -> None:
         raise ValueError("a part of its name is too long")
 
 
-def _domain(host: str, port: int | None) -> str:
-    return host if port is None else f"{host}:{port}"
+def check_keys(value: object) -> str | Mapping[str, str] | None:
+    """Return a key, or a dict of keys by host, unchanged. Raise `ValueError` without the key itself."""
+    keys = value if isinstance(value, Mapping) else {"localhost": value}
+    for host, key in keys.items():
+        if not isinstance(key, str) or KEY.fullmatch(key) is None:
+            raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
+        if not isinstance(host, str) or parse_base(f"https://{host}").domain != host:
+            raise ValueError(f"{host!r} must be a host in lower case, such as 'www.example.com'")
+    return value if isinstance(value, str | Mapping) else None
+
+
+def check_endpoints(value: object) -> tuple[str, ...]:
+    """Return a list of endpoints as a tuple. Raise `ValueError` without the URLs: they can have secrets."""
+    if not isinstance(value, list | tuple):
+        raise ValueError("it must be a list of URLs")
+    for number, url in enumerate(value, 1):
+        if not isinstance(url, str) or not _is_endpoint(url):
+            raise ValueError(
+                f"URL {number} must be an absolute, percent-encoded https URL without a user or a "
+                "fragment; http is allowed only for this machine, such as http://127.0.0.1:8000/"
+            )
+    return tuple(value)
+
+
+def endpoint_label(url: str) -> str:
+    """Return an endpoint for messages: without its query, which can contain a secret."""
+    return url.partition("?")[0]
+
+
+def _is_endpoint(url: str) -> bool:
+    try:
+        is_encrypted, host = origin(url).scheme == "https", urlsplit(url).hostname or ""
+        return uri(url) == url and (is_encrypted or host == "localhost" or ip_address(host).is_loopback)
+    except ValueError:
+        return False

@@ -24,7 +24,7 @@ from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, Journal
 from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import Store, owner
-from django_sitemaps09.writer.index import read_index
+from django_sitemaps09.writer.document import read_index
 
 logger = logging.getLogger(__name__)
 

@@ -1,17 +1,23 @@
-"""The recording of one call to a hook: which fields it uses, and where it cannot be traced."""
+"""The recording of one call to a hook: the fields it uses, its side effects, and why it is untraceable."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, NoReturn
 
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.db.models import Model
+from django.db.models.signals import m2m_changed, pre_delete, pre_save
 
-from django_sitemaps09.suggestions.places import (
+from django_sitemaps09.suggestions.project_code import (
     UntraceableError,
     callers,
     describe,
@@ -20,6 +26,7 @@ from django_sitemaps09.suggestions.places import (
     project_frame,
 )
 from django_sitemaps09.suggestions.text_flows import passes_on
+from django_sitemaps09.suggestions.values import FieldValue, RouteValue
 
 #: The problem of a value that can decide something without being part of the result.
 USED = "uses a string from {} for more than its result"
@@ -40,9 +47,9 @@ class Rows(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A string that was created from a symbol. `place` is the line of code, `name` the symbol in it."""
+    """A string that was created from a symbol with a value, in the line `place`, where it has a name."""
 
-    symbol: Any
+    value: FieldValue | RouteValue
     place: str
     name: str
 
@@ -80,8 +87,8 @@ class Recording:
         found = project_frame(callers(sys._getframe(1), self.entry))
         return describe(found[0].f_code, found[1]) if found else self.rows.model.__name__
 
-    def text(self, symbol: Any, name: str) -> str:
-        """Return a string that stands for a symbol. End the call if the code does more than pass it on."""
+    def text(self, value: FieldValue | RouteValue, name: str) -> str:
+        """Return a string that stands for a value. End the call if the code does more than pass it on."""
         callee = None
         for frame, line in callers(sys._getframe(1), self.entry):
             if is_ours(frame):
@@ -96,7 +103,7 @@ class Recording:
                 self.refuse_use(name, problem)
             callee = frame.f_code
         mark = self.mark(len(self.texts))
-        self.texts[mark] = Text(symbol, self.place(), name)
+        self.texts[mark] = Text(value, self.place(), name)
         self.unused.add(mark)
         return mark
 
@@ -141,3 +148,49 @@ class Recording:
             self.nullable.setdefault(
                 key, f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
             )
+
+
+#: The recording of the hook that is being traced.
+active: ContextVar[Recording | None] = ContextVar("sitemaps09_recording", default=None)
+
+
+def _refuse(problem: str) -> NoReturn:
+    if (recording := active.get()) is not None:
+        recording.refuse(problem)
+    raise UntraceableError(problem)
+
+
+@contextmanager
+def without_queries() -> Iterator[None]:
+    """Refuse all queries of this thread inside the block."""
+
+    def refuse_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> NoReturn:
+        _refuse("queries the database")
+
+    with ExitStack() as wrappers:
+        for alias in connections:
+            try:
+                wrappers.enter_context(connections[alias].execute_wrapper(refuse_query))
+            except (ImproperlyConfigured, ImportError):
+                # The driver of the database is missing, so no hook can query it.
+                continue
+        yield
+
+
+@contextmanager
+def without_saving() -> Iterator[None]:
+    """Refuse to save or delete objects inside the block. Other threads are not affected."""
+    thread = get_ident()
+
+    def refuse_change(signal: Any, sender: Any, **kwargs: Any) -> None:
+        if get_ident() == thread:
+            _refuse(f"saves or deletes {sender.__name__} objects")
+
+    signals = (pre_save, pre_delete, m2m_changed)
+    for signal in signals:
+        signal.connect(refuse_change, weak=False)
+    try:
+        yield
+    finally:
+        for signal in signals:
+            signal.disconnect(refuse_change)

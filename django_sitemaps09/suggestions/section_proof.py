@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from functools import partial
 from inspect import getattr_static
 from typing import Any
 
@@ -20,11 +19,9 @@ from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps.models import can_filter
-from django_sitemaps09.suggestions.other_inputs import other_inputs
-from django_sitemaps09.suggestions.places import UntraceableError
-from django_sitemaps09.suggestions.proof import DifferenceError, Pair
+from django_sitemaps09.suggestions.comparison import DifferenceError, Pair, parts, sample_keys
+from django_sitemaps09.suggestions.project_code import UntraceableError, other_inputs
 from django_sitemaps09.suggestions.recordings import Rows
-from django_sitemaps09.suggestions.samples import parts, sample_keys
 from django_sitemaps09.suggestions.tracing import Trace
 from django_sitemaps09.suggestions.values import CoalescedValue, Constant, RouteValue, TemplateValue, Value
 
@@ -37,8 +34,6 @@ _FAILING = (
     "No item has NULL in `{}`. For such an item, the method raises an error, and the item is "
     "skipped. The declaration would write None into its URL."
 )
-
-
 _OVERRIDDEN = "Columns do not run {}, which can change the values of instances."
 
 
@@ -53,7 +48,7 @@ class SectionProof:
         self.items = items
         self.base = base
         self.size = sample or SAMPLE
-        self.sample_parts: list[Callable[[], Any] | None] = [None]
+        self.sample_parts: Sequence[QuerySet[Any] | None] = [None]
         self.traces: dict[Field, Trace] = {}
 
     def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
@@ -74,8 +69,8 @@ class SectionProof:
             self.sample_parts = self._sample_parts(values.values())
         for hook in list(values):
             # One hook at a time, so that a difference concerns only this hook.
-            pair = self.pair({hook: values[hook]}, self.sample_parts)
             try:
+                pair = self.pair({hook: values[hook]}, self.sample_parts)
                 # A query that fails would end the outer transaction.
                 with transaction.atomic(using=self.items.db):
                     if isinstance(values[hook], CoalescedValue) and self._converts_dates(values[hook]):
@@ -151,9 +146,9 @@ class SectionProof:
         nullable = {key for trace in self.traces.values() for key in trace.nullable}
         paths = {column.path for value in values for column in value.fields()}
         keys = sample_keys(self.items, self.size, nullable, paths)
-        return [partial(lambda rows: rows, rows) for rows in parts(self.items, keys)]
+        return list(parts(self.items, keys))
 
-    def pair(self, values: Mapping[Field, Value], items: Sequence[Callable[[], Any] | None]) -> Pair:
+    def pair(self, values: Mapping[Field, Value], items: Sequence[QuerySet[Any] | None]) -> Pair:
         """Return the sitemap and a copy that declares these values.
 
         Both lack the other methods. These can return anything, such as the time, and are not compared.
@@ -184,7 +179,7 @@ class SectionProof:
             vars(declared).pop(hook, None)
         return declared
 
-    def _pair(self, sitemap: Any, declared: Any, items: Sequence[Callable[[], Any] | None]) -> Pair:
+    def _pair(self, sitemap: Any, declared: Any, items: Sequence[QuerySet[Any] | None]) -> Pair:
         # Items that cannot be filtered are only compared up to the size of the sample.
         most = self.size if items is self.sample_parts and not can_filter(self.items) else None
         return Pair(self.name, sitemap, declared, self.base, items, most)

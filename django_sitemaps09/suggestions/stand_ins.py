@@ -1,21 +1,155 @@
-"""Stand-ins for the items of a section: methods run on them, and fields are symbols without a value."""
+"""Stand-ins for the items of a section: methods run on them, and fields are symbols without a value.
+
+A symbol is an unknown value, which differs from item to item.
+"""
 
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NoReturn
 
-from django.db.models import FileField, Manager, Model
+from django.db.models import (
+    AutoField,
+    CharField,
+    DateField,
+    DateTimeField,
+    FileField,
+    ForeignKey,
+    Manager,
+    Model,
+    TextField,
+    TimeField,
+    UUIDField,
+)
 from django.utils.functional import cached_property
 
 from django_sitemaps09.suggestions.recordings import Recording
-from django_sitemaps09.suggestions.symbols import Symbol, refusal
-from django_sitemaps09.suggestions.values import FieldValue
+from django_sitemaps09.suggestions.values import FieldValue, RouteValue
 
 # Without a limit, a method that follows relations in a loop would never end.
 _DEEPEST = 8
 _MISSING = object()
 _QUERYING = ("django.db.models.fields", "django.db.models.manager", "django.contrib.contenttypes")
+
+
+class Symbol:
+    """An unknown value. Code can return it, pass it to `reverse()`, create a path, or use parts of a date.
+
+    `column` is the model field that the value is from, or `None`.
+    """
+
+    __slots__ = ("_sitemaps09_column", "_sitemaps09_name", "_sitemaps09_recording", "_sitemaps09_value")
+
+    def __init__(
+        self,
+        recording: Recording,
+        value: FieldValue | RouteValue,
+        name: Callable[[], str],
+        *,
+        column: Any = None,
+    ) -> None:
+        self._sitemaps09_recording = recording
+        self._sitemaps09_value = value
+        self._sitemaps09_name = name
+        self._sitemaps09_column = column
+
+    def __getattr__(self, name: str) -> Symbol | Callable[[], Symbol]:
+        column: Any = self._sitemaps09_column
+        names = ("year", "month", "day", *(["date"] if isinstance(column, DateTimeField) else []))
+        if not isinstance(column, DateField) or name not in names:
+            _refuse_use(self, f"uses {self._sitemaps09_name()[:-1]}.{name}`")
+        value: Any = self._sitemaps09_value
+        recording: Recording = self._sitemaps09_recording
+        zone = recording.rows.zone if isinstance(column, DateTimeField) else ""
+        part = Symbol(
+            recording,
+            replace(value, part=name, zone=zone),
+            lambda: f"{self._sitemaps09_name()[:-1]}.{name}`",
+        )
+        return (lambda: part) if name == "date" else part
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in Symbol.__slots__:
+            self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
+        object.__setattr__(self, name, value)
+
+    @property
+    def __class__(self) -> Any:
+        _refuse_use(self, f"depends on the type of {self._sitemaps09_name()}")
+
+    @__class__.setter
+    def __class__(self, value: object) -> None:
+        self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
+
+    def __str__(self) -> str:
+        return self._sitemaps09_recording.text(self._sitemaps09_value, self._sitemaps09_name())
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            _refuse_use(self, f"formats {self._sitemaps09_name()} as `{spec}`")
+        return str(self)
+
+    def __add__(self, other: object) -> str:
+        return f"{self}{other}" if _are_texts(self, other) else refusal("computes with {}")(self)
+
+    def __radd__(self, other: object) -> str:
+        return f"{other}{self}" if _are_texts(self, other) else refusal("computes with {}")(self)
+
+    def __bool__(self) -> bool:
+        value, column = self._sitemaps09_value, self._sitemaps09_column
+        while isinstance(column, ForeignKey):
+            column = column.target_field
+        # Values of these fields are never false.
+        never_false = (AutoField, DateField, TimeField, UUIDField)
+        if isinstance(value, FieldValue) and not isinstance(column, never_false):
+            self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
+        # NULL needs no test here, since it is traced as None in a separate call.
+        return True
+
+
+def refusal(problem: str) -> Callable[..., NoReturn]:
+    """Return a method that ends the call. The message has the name of the object instead of `{}`."""
+
+    def method(self: Any, *args: object) -> NoReturn:
+        _refuse_use(self, problem.format(self._sitemaps09_name()))
+
+    return method
+
+
+def _refuse_use(value: Any, problem: str) -> NoReturn:
+    """End the call, because the code uses the value of a symbol or of a stand-in."""
+    recording: Recording = value._sitemaps09_recording  # noqa: SLF001 our own object
+    recording.refuse_use(value._sitemaps09_name(), problem)  # noqa: SLF001 our own object
+
+
+def _are_texts(*values: object) -> bool:
+    """Return whether all values are strings. Only strings can be added to strings."""
+    return all(
+        isinstance(value._sitemaps09_column, (CharField, TextField))  # noqa: SLF001 our own object
+        if type(value) is Symbol
+        else type(value) is str
+        for value in values
+    )
+
+
+_OPERATIONS = {
+    "depends on the value of {}": "lt le gt ge eq ne hash len contains",
+    "creates a string from {}": "repr bytes fspath",
+    "uses a part of {}": "getitem iter next reversed",
+    "calls {}": "call",
+    "copies {}": "reduce_ex copy deepcopy",
+    "uses {} as a number": "int float complex index",
+    "computes with {}": (
+        "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert "
+        "round trunc floor ceil"
+    ),
+}
+for _problem, _methods in _OPERATIONS.items():
+    for _name in _methods.split():
+        setattr(Symbol, f"__{_name}__", refusal(_problem))
 
 
 class _Attributes:
@@ -43,14 +177,14 @@ class StandIn(_Attributes):
 
     @property
     def __class__(self) -> Any:
-        return _own(self)["_sitemaps09_model"]
+        return self._sitemaps09_model
 
     @__class__.setter
     def __class__(self, value: object) -> None:
         self._sitemaps09_recording.refuse("changes the class of the item")
 
     def _sitemaps09_name(self) -> str:
-        recording: Recording = _own(self)["_sitemaps09_recording"]
+        recording: Recording = self._sitemaps09_recording
         return recording.name(self, "").replace(".`", "`")
 
     @property
@@ -58,22 +192,21 @@ class StandIn(_Attributes):
         self._sitemaps09_recording.refuse(f"uses all attributes of {self._sitemaps09_name()}")
 
     def __bool__(self) -> bool:
-        model = _own(self)["_sitemaps09_model"]
+        model = self._sitemaps09_model
         if _attribute(model, "__bool__") is not _MISSING or _attribute(model, "__len__") is not _MISSING:
             self._sitemaps09_recording.refuse("depends on whether an object is true")
         return True
 
     def __getattr__(self, name: str) -> Any:
-        own = _own(self)
-        recording: Recording = own["_sitemaps09_recording"]
-        model: type[Model] = own["_sitemaps09_model"]
-        found = _field(self, name)
+        recording: Recording = self._sitemaps09_recording
+        model: type[Model] = self._sitemaps09_model
+        found = self._sitemaps09_field(name)
         if found is not _MISSING:
             return found
         attribute = _attribute(model, name)
         if attribute is _MISSING:
-            if not own["_sitemaps09_path"] and name in recording.rows.annotations:
-                return _symbol(self, name, FieldValue(name, (name,)), is_nullable=True)
+            if not self._sitemaps09_path and name in recording.rows.annotations:
+                return self._sitemaps09_symbol(name, name, FieldValue(name, (name,)), is_nullable=True)
             # An instance can have other attributes, for example from prefetch_related().
             if name in recording.rows.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
@@ -81,20 +214,63 @@ class StandIn(_Attributes):
         if isinstance(attribute, (cached_property, functools.cached_property)):
             # The stand-in keeps no value, so that each use of a string is seen.
             return attribute.func(self)
-        module = type(attribute).__module__
         if attribute is vars(Model).get(name, _MISSING):
-            recording.refuse_use(self._sitemaps09_name(), f"uses {recording.name(self, name)}")
+            _refuse_use(self, f"uses {recording.name(self, name)}")
         # Managers and relations to many objects query the database.
-        if module.startswith(_QUERYING):
+        if type(attribute).__module__.startswith(_QUERYING):
             recording.refuse(f"uses {recording.name(self, name)}")
         get = getattr(type(attribute), "__get__", None)
         return attribute if get is None else get(attribute, self, model)
 
     def __setattr__(self, name: str, value: object) -> None:
-        attribute = _attribute(_own(self)["_sitemaps09_model"], name)
-        if hasattr(type(attribute), "__set__") or name in _names(_own(self)["_sitemaps09_model"]):
+        fields = self._sitemaps09_model._meta.concrete_fields
+        names = {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
+        if name in names or hasattr(type(_attribute(self._sitemaps09_model, name)), "__set__"):
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
         _own(self)[name] = value
+
+    def _sitemaps09_field(self, name: str) -> Any:
+        """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
+        recording: Recording = self._sitemaps09_recording
+        model, keys = self._sitemaps09_model, self._sitemaps09_keys
+        prefix = f"{self._sitemaps09_path}__" if self._sitemaps09_path else ""
+        if name == "pk":
+            if len(model._meta.pk_fields) > 1:
+                recording.refuse(f"uses {recording.name(self, name)}, which has several columns")
+            value, column = FieldValue(f"{prefix}pk", keys), model._meta.pk
+            return self._sitemaps09_symbol(name, value.path, value, is_nullable=False, column=column)
+        for column in model._meta.concrete_fields:
+            if name not in (column.attname, column.name):
+                continue
+            key = f"{prefix}{column.name}"
+            own_keys = (*keys, key) if column.null else keys
+            # A project, a package or its field can replace the descriptor, for example for translated
+            # fields. An instance has an empty file instead of None.
+            is_plain = type(_attribute(model, column.attname)).__module__.startswith("django.db.")
+            if not is_plain or (isinstance(column, FileField) and column.null):
+                recording.refuse(f"uses {recording.name(self, name)}, which is not a plain field")
+            if name == column.attname:
+                value = FieldValue(f"{prefix}{name}", own_keys)
+                return self._sitemaps09_symbol(name, key, value, is_nullable=column.null, column=column)
+            recording.use(self, name, key, is_nullable=column.null)
+            if key in recording.nulls:
+                return None
+            if type(column.related_model._meta.base_manager) is not Manager:
+                recording.refuse(f"uses {recording.name(self, name)}, whose model has its own base manager")
+            if key.count("__") >= _DEEPEST:
+                recording.refuse(f"follows more than {_DEEPEST} relations")
+            return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
+        return _MISSING
+
+    def _sitemaps09_symbol(
+        self, name: str, key: str, value: FieldValue, *, is_nullable: bool, column: Any = None
+    ) -> Symbol | None:
+        recording: Recording = self._sitemaps09_recording
+        recording.use(self, name, key, is_nullable=is_nullable)
+        recording.uses.setdefault(value.path, recording.place())
+        if key in recording.nulls:
+            return None
+        return Symbol(recording, value, lambda: recording.name(self, name), column=column)
 
 
 for _problem, _methods in (
@@ -112,65 +288,3 @@ def _attribute(model: type[Model], name: str) -> Any:
         if base is not object and name in vars(base):
             return vars(base)[name]
     return _MISSING
-
-
-def _names(model: type[Model]) -> set[str]:
-    fields = model._meta.concrete_fields
-    return {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
-
-
-def _field(owner: StandIn, name: str) -> Any:
-    """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
-    own = _own(owner)
-    recording: Recording = own["_sitemaps09_recording"]
-    options = own["_sitemaps09_model"]._meta
-    prefix = f"{own['_sitemaps09_path']}__" if own["_sitemaps09_path"] else ""
-    keys = own["_sitemaps09_keys"]
-    if name == "pk":
-        if len(options.pk_fields) > 1:
-            recording.refuse(f"uses {recording.name(owner, name)}, which has several columns")
-        return _symbol(owner, name, FieldValue(f"{prefix}pk", keys), is_nullable=False, column=options.pk)
-    for column in options.concrete_fields:
-        key = f"{prefix}{column.name}"
-        own_keys = (*keys, key) if column.null else keys
-        # A project, a package or its field can replace the descriptor, for example for translated fields.
-        descriptor = _attribute(own["_sitemaps09_model"], column.attname)
-        if name in (column.attname, column.name) and (
-            not type(descriptor).__module__.startswith("django.db.")
-            # An instance has an empty file instead of None.
-            or (isinstance(column, FileField) and column.null)
-        ):
-            recording.refuse(f"uses {recording.name(owner, name)}, which is not a plain field")
-        if name == column.attname:
-            value = FieldValue(f"{prefix}{name}", own_keys)
-            return _symbol(owner, name, value, is_nullable=column.null, key=key, column=column)
-        if name == column.name:
-            recording.use(owner, name, key, is_nullable=column.null)
-            if key in recording.nulls:
-                return None
-            if type(column.related_model._meta.base_manager) is not Manager:
-                recording.refuse(
-                    f"uses {recording.name(owner, name)}, whose model has its own base manager"
-                )
-            if key.count("__") >= _DEEPEST:
-                recording.refuse(f"follows more than {_DEEPEST} relations")
-            return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
-    return _MISSING
-
-
-def _symbol(
-    owner: StandIn,
-    name: str,
-    value: FieldValue,
-    *,
-    is_nullable: bool,
-    key: str | None = None,
-    column: Any = None,
-) -> Symbol | None:
-    recording: Recording = _own(owner)["_sitemaps09_recording"]
-    key = key or value.path
-    recording.use(owner, name, key, is_nullable=is_nullable)
-    recording.uses.setdefault(value.path, recording.place())
-    if key in recording.nulls:
-        return None
-    return Symbol(recording, value, lambda: recording.name(owner, name), column=column)

@@ -27,7 +27,8 @@ _GETTERS = ("getattr", "methodcaller", "attrgetter", "partial")
 _PERCENT = r"(?s:[^%]|%%|%s|%\([^()]*\)s)*"
 # No specification or conversion.
 _BRACES = r"(?s:[^{}]|{{|}}|{[^{}!:]*})*"
-_ENDS = (reverse, reverse_lazy, resolve_url)
+#: Functions whose arguments are checked when they are called.
+URL_FUNCTIONS = (reverse, reverse_lazy, resolve_url)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -37,9 +38,7 @@ def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | No
     `callee` is the code of the called function, or `None` if the line itself creates a string. Return
     `None` if there is no source.
     """
-    code = frame.f_code
-    source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
-    functions = functions_of(source).get((code.co_name, code.co_firstlineno))
+    functions = functions_of(frame)
     if not functions:
         return None
     names = ChainMap(frame.f_locals, frame.f_globals, vars(builtins))
@@ -47,8 +46,15 @@ def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | No
     return all(_Flow(function, names).passes_on(line, callee) for function in functions)
 
 
+def functions_of(frame: FrameType) -> Sequence[_Function]:
+    """Return the function that a frame runs, or all lambdas of its line; nothing without source."""
+    code = frame.f_code
+    source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    return _functions_by_line(source).get((code.co_name, code.co_firstlineno), ())
+
+
 @lru_cache(maxsize=32)
-def functions_of(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
+def _functions_by_line(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
     """Return the functions of a module by name and first line."""
     functions: dict[tuple[str, int], list[_Function]] = {}
     try:
@@ -194,8 +200,9 @@ class _Flow:
         return False
 
     def _ends(self, function: ast.expr) -> bool:
-        """Return whether a call is one to `reverse()`, whose arguments are checked when it is called."""
-        return isinstance(function, ast.Name) and any(self.names.get(function.id) is end for end in _ENDS)
+        """Return whether a call is one to `reverse()`."""
+        name = function.id if isinstance(function, ast.Name) else ""
+        return any(self.names.get(name) is end for end in URL_FUNCTIONS)
 
     def _is_string(self, function: ast.expr) -> bool:
         """Return whether a call only creates a string from its arguments."""

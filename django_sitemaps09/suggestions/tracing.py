@@ -18,12 +18,15 @@ from django.utils.functional import Promise
 
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.orm.internals import ReverseCall, evaluate_lazy, intercepted_reverse
-from django_sitemaps09.suggestions.hidden_code import check
-from django_sitemaps09.suggestions.places import UntraceableError, describe, frames_of, project_frame
-from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text
-from django_sitemaps09.suggestions.side_effects import active, without_queries
-from django_sitemaps09.suggestions.stand_ins import StandIn
-from django_sitemaps09.suggestions.symbols import Symbol
+from django_sitemaps09.suggestions.project_code import (
+    UntraceableError,
+    check_hidden,
+    describe,
+    frames_of,
+    project_frame,
+)
+from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text, active, without_queries
+from django_sitemaps09.suggestions.stand_ins import StandIn, Symbol
 from django_sitemaps09.suggestions.values import (
     CoalescedValue,
     Constant,
@@ -80,7 +83,7 @@ def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
 
 def _check_functions(recording: Recording) -> None:
     for frame in recording.frames.values():
-        check(frame)
+        check_hidden(frame)
 
 
 @dataclass
@@ -169,14 +172,15 @@ class Trace:
                 continue
             if other == raw_value.without(key):
                 continue
-            if value is raw_value and isinstance(value, FieldValue) and value.keys == (key,):
-                if isinstance(other, (FieldValue, Constant)):
-                    value = CoalescedValue((value, other))
-                    continue
-                if isinstance(other, CoalescedValue):
-                    value = CoalescedValue((value, *other.values))
-                    continue
-            raise UntraceableError(dependence)
+            if (
+                value is not raw_value
+                or not isinstance(value, FieldValue)
+                or value.keys != (key,)
+                or not isinstance(other, (FieldValue, Constant, CoalescedValue))
+            ):
+                raise UntraceableError(dependence)
+            others = other.values if isinstance(other, CoalescedValue) else (other,)
+            value = CoalescedValue((value, *others))
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
@@ -244,12 +248,9 @@ def _value_of(result: Any, recording: Recording) -> Value | None:
     texts = [part for part in parts if isinstance(part, Text)]
     if not texts:
         return Constant(str(result))
-    values: list[Any] = [
-        part.symbol._sitemaps09_value if isinstance(part, Text) else part  # noqa: SLF001 our own object
-        for part in parts
-    ]
-    if len(values) == 1:
-        return values[0]  # type: ignore[no-any-return]
+    if len(parts) == 1:
+        return texts[0].value
+    values: list[Any] = [part.value if isinstance(part, Text) else part for part in parts]
     if not all(isinstance(value, (str, FieldValue)) for value in values):
         raise texts[0].error("creates a string from {}")
     return TemplateValue(tuple(values))

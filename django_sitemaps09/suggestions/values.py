@@ -1,46 +1,54 @@
-"""Values that a hook returns for every item, and the expressions and the code that declare them."""
+"""Values that a hook returns for every item, and the code that declares them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from keyword import iskeyword
 from typing import Any, TypeAlias
-from zoneinfo import ZoneInfo
 
-from django.db.models import F
-from django.db.models import Value as SqlValue
-from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
+_EXTRACTS = {"year": "ExtractYear", "month": "ExtractMonth", "day": "ExtractDay", "date": "TruncDate"}
+# The modules of all names that the code of a value calls.
+_MODULES = {
+    **dict.fromkeys(("F", "Value"), "django.db.models"),
+    **dict.fromkeys(("Coalesce", *_EXTRACTS.values()), "django.db.models.functions"),
+    **dict.fromkeys(("PathTemplate", "Route"), "django_sitemaps09"),
+    "ZoneInfo": "zoneinfo",
+}
 
-from django_sitemaps09.routing.location_templates import PathTemplate
-from django_sitemaps09.routing.routes import Route
 
-_F = "from django.db.models import F"
-_COALESCE = "from django.db.models.functions import Coalesce"
-_VALUE = "from django.db.models import Value"
-_TEMPLATE = "from django_sitemaps09 import PathTemplate"
-_ROUTE = "from django_sitemaps09 import Route"
-_EXTRACTS = {"year": ExtractYear, "month": ExtractMonth, "day": ExtractDay, "date": TruncDate}
+class _Declared:
+    """Base class of values."""
+
+    __slots__ = ()
+
+    @property
+    def code(self) -> str:
+        """Return the code of the declaration."""
+        raise NotImplementedError
+
+    @property
+    def declaration(self) -> Any:
+        """Return what the code declares, so that what is compared is what is printed."""
+        names = {name: getattr(import_module(module), name) for name, module in _MODULES.items()}
+        # These numbers have no literals.
+        names |= {"inf": math.inf, "nan": math.nan}
+        return eval(self.code, names)  # noqa: S307 all strings in the code are literals
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(_Declared):
     """A value that is the same for all items: a string, a number or `None`."""
 
     value: str | int | float | None
 
     @property
-    def declaration(self) -> Any:
-        return self.value
-
-    @property
     def code(self) -> str:
         text = repr(self.value)
         return f'"{self.value}"' if text == f"'{self.value}'" and '"' not in text else text
-
-    @property
-    def imports(self) -> set[str]:
-        return set()
 
     def fields(self) -> Iterator[FieldValue]:
         """Yield the fields that the value depends on."""
@@ -52,7 +60,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class FieldValue:
+class FieldValue(_Declared):
     """The value of a field of the item, or of a related object.
 
     `keys` has the nullable fields and relations on the path. If only a part of a date or datetime is used,
@@ -65,26 +73,13 @@ class FieldValue:
     zone: str = ""
 
     @property
-    def declaration(self) -> Any:
-        if self.part:
-            # Instances have times in the zone of the database connection, which is UTC by default. Queries
-            # extract parts in the current time zone.
-            return _EXTRACTS[self.part](self.path, tzinfo=ZoneInfo(self.zone) if self.zone else None)
-        return F(self.path)
-
-    @property
     def code(self) -> str:
-        if self.part:
-            zone = f', tzinfo=ZoneInfo("{self.zone}")' if self.zone else ""
-            return f'{_EXTRACTS[self.part].__name__}("{self.path}"{zone})'
-        return f'F("{self.path}")'
-
-    @property
-    def imports(self) -> set[str]:
-        if self.part:
-            extract = f"from django.db.models.functions import {_EXTRACTS[self.part].__name__}"
-            return {extract, *(["from zoneinfo import ZoneInfo"] if self.zone else [])}
-        return {_F}
+        if not self.part:
+            return f'F("{self.path}")'
+        # Instances have times in the zone of the database connection, which is UTC by default. Queries
+        # extract parts in the current time zone.
+        zone = f', tzinfo=ZoneInfo("{self.zone}")' if self.zone else ""
+        return f'{_EXTRACTS[self.part]}("{self.path}"{zone})'
 
     def fields(self) -> Iterator[FieldValue]:
         yield self
@@ -94,30 +89,19 @@ class FieldValue:
 
 
 @dataclass(frozen=True)
-class CoalescedValue:
+class CoalescedValue(_Declared):
     """The first of several values that is not NULL."""
 
     values: tuple[FieldValue | Constant, ...]
 
     @property
-    def declaration(self) -> Any:
-        return Coalesce(
-            *[
-                SqlValue(value.value) if _is_text(value) else value.declaration  # type: ignore[union-attr]
-                for value in self.values
-            ]
-        )
-
-    @property
     def code(self) -> str:
         # A query expression reads a string as the name of a field.
-        codes = [f"Value({value.code})" if _is_text(value) else value.code for value in self.values]
+        codes = [
+            f"Value({value.code})" if isinstance(getattr(value, "value", None), str) else value.code
+            for value in self.values
+        ]
         return f"Coalesce({', '.join(codes)})"
-
-    @property
-    def imports(self) -> set[str]:
-        texts = [_VALUE] if any(map(_is_text, self.values)) else []
-        return {_COALESCE, *texts, *(line for value in self.values for line in value.imports)}
 
     def fields(self) -> Iterator[FieldValue]:
         for value in self.values:
@@ -127,19 +111,15 @@ class CoalescedValue:
         return CoalescedValue(tuple(value.without(key) for value in self.values))
 
 
-def _is_text(value: FieldValue | Constant) -> bool:
-    return isinstance(value, Constant) and isinstance(value.value, str)
-
-
 @dataclass(frozen=True)
-class TemplateValue:
+class TemplateValue(_Declared):
     """A path with fields in it: literals and fields, in their order."""
 
     parts: tuple[str | FieldValue, ...]
 
     @property
-    def arguments(self) -> dict[str, FieldValue]:
-        """The fields by the names that they get in the template."""
+    def arguments(self) -> dict[FieldValue, str]:
+        """The names that the fields get in the template."""
         names: dict[FieldValue, str] = {}
         for value in self.fields():
             if value in names:
@@ -151,31 +131,21 @@ class TemplateValue:
             while name in names.values() or iskeyword(name):
                 name += "_"
             names[value] = name
-        return {name: value for value, name in names.items()}
+        return names
 
     @property
     def template(self) -> str:
         """The format string."""
-        names = {value: name for name, value in self.arguments.items()}
+        names = self.arguments
         return "".join(
             part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else f"{{{names[part]}}}"
             for part in self.parts
         )
 
     @property
-    def declaration(self) -> Any:
-        return PathTemplate(
-            self.template, **{name: value.declaration for name, value in self.arguments.items()}
-        )
-
-    @property
     def code(self) -> str:
-        arguments = [f"{name}={value.code}" for name, value in self.arguments.items()]
+        arguments = [f"{name}={value.code}" for value, name in self.arguments.items()]
         return f"PathTemplate({', '.join([Constant(self.template).code, *arguments])})"
-
-    @property
-    def imports(self) -> set[str]:
-        return {_TEMPLATE, *(line for value in self.fields() for line in value.imports)}
 
     def fields(self) -> Iterator[FieldValue]:
         for part in self.parts:
@@ -188,7 +158,7 @@ class TemplateValue:
 
 
 @dataclass(frozen=True)
-class RouteValue:
+class RouteValue(_Declared):
     """The URL that `reverse()` returns for a view name with these arguments."""
 
     viewname: str
@@ -196,21 +166,11 @@ class RouteValue:
     kwargs: tuple[tuple[str, FieldValue | Constant], ...] = ()
 
     @property
-    def declaration(self) -> Any:
-        args = [value.declaration for value in self.args]
-        return Route(self.viewname, *args, **{name: value.declaration for name, value in self.kwargs})
-
-    @property
     def code(self) -> str:
         parts = [Constant(self.viewname).code, *(value.code for value in self.args)]
         for name, value in self.kwargs:
             parts.append(f'**{{"{name}": {value.code}}}' if iskeyword(name) else f"{name}={value.code}")
         return f"Route({', '.join(parts)})"
-
-    @property
-    def imports(self) -> set[str]:
-        values = (*self.args, *dict(self.kwargs).values())
-        return {_ROUTE, *(line for value in values for line in value.imports)}
 
     def fields(self) -> Iterator[FieldValue]:
         for value in (*self.args, *dict(self.kwargs).values()):
@@ -225,3 +185,10 @@ class RouteValue:
 
 
 Value: TypeAlias = Constant | FieldValue | CoalescedValue | TemplateValue | RouteValue
+
+
+def imported_names(values: Iterable[Value]) -> set[tuple[str, str]]:
+    """Return what the code of these values calls: names with the modules to import them from."""
+    nodes = [node for value in values for node in ast.walk(ast.parse(value.code))]
+    names = {ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return {(_MODULES[name], name) for name in names}

@@ -188,7 +188,8 @@ def _document(batches: Iterable[Batch]) -> str:
                     )
             yield batch
 
-    document = writer.write_urlset(check_prefixes(), chunks.append)
+    destination = writer.Destination(chunks.append)
+    [document] = writer.write_documents(writer.URLSET, check_prefixes(), [destination])
     log_skipped(logger, document.errors, len(document.errors))
     # All namespaces are known only now. Without entries, Django's document has a second newline.
     empty = b"" if document.urls else b"\n"

@@ -7,7 +7,7 @@ from typing import BinaryIO
 from xml.sax.saxutils import unescape
 
 from django_sitemaps09.compression import decompress
-from django_sitemaps09.writer.text import escape
+from django_sitemaps09.writer.document import escape
 
 _ENTITIES = {"&quot;": '"', "&apos;": "'"}
 # Maximum length of a line in bytes. The rest of a longer line is skipped.

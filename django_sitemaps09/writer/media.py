@@ -1,148 +1,222 @@
-"""Write the images, videos and news of an entry as XML.
+"""Write the elements of other namespaces in an entry: images, videos, news, and a project's extensions.
 
-Elements are in the order of the XSDs. Locations are absolute URIs, or strings that `join()` joins to
-`base`. `key` identifies the item in a `TextError`.
+Locations are absolute URIs, or strings that `join()` joins to `base`. `key` identifies the item in a
+`TextError`. The XML of an extension is never copied, so it cannot break the document around it: it is
+parsed, and its elements are written again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from datetime import date, timezone
+from decimal import Decimal
 from itertools import repeat
 from operator import attrgetter
-from typing import NamedTuple
+from xml.parsers import expat
 
-from django_sitemaps09.entries import Image, News, Video
-from django_sitemaps09.protocol import join, w3c
-from django_sitemaps09.writer.text import escape
+from django_sitemaps09.entries import (
+    NOT_XML,
+    Extension,
+    Image,
+    News,
+    Platform,
+    Restriction,
+    Video,
+    field_rules,
+)
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join, w3c
+from django_sitemaps09.writer.document import escape
+
+#: Maximum number of levels of nested elements: more than ten times as many as in any sitemap extension.
+MAX_LEVELS = 50
+#: Limits of one extension's XML for one item: characters, and elements plus attributes. Parsing XML of
+#: this size takes about a millisecond.
+MAX_CHARACTERS = 16_384
+MAX_NODES = 400
+
+_XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+_XML_ATTRIBUTES = {"lang", "space"}
+# The whitespace characters of XML. Python has more such characters.
+_SPACE = " \t\r\n"
 
 _is_bare = attrgetter("bare")
-
-
-class _Element(NamedTuple):
-    """An element that contains text. `attribute` is empty or XML that begins with a space."""
-
-    name: str
-    text: str
-    attribute: str = ""
 
 
 def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
     """Return the `image:image` elements of an entry."""
     if not images:
         return ""
-    locations = [join(base, image.loc) for image in images]
     if not all(map(_is_bare, images)):
-        parts = map(_image, images, locations, repeat(base))
-        return "".join(_group("image:image", _elements("image", elements, key)) for elements in parts)
+        return "".join([_element("image", Image, image, base, key) for image in images])
     separator = "</image:loc></image:image><image:image><image:loc>"
-    texts = separator.join(escape(locations, repeat(key)))
+    texts = separator.join(escape([join(base, image.loc) for image in images], repeat(key)))
     return f"<image:image><image:loc>{texts}</image:loc></image:image>"
-
-
-def _image(image: Image, location: str, base: str) -> Iterator[_Element]:
-    yield _Element("loc", location)
-    for name, text in (
-        ("caption", image.caption),
-        ("geo_location", image.geo_location),
-        ("title", image.title),
-        ("license", _join_location(image.license, base)),
-    ):
-        if text:
-            yield _Element(name, text)
 
 
 def video_elements(videos: Sequence[Video], base: str, key: Hashable) -> str:
     """Return the `video:video` elements of an entry. Datetimes must be aware."""
-    parts = map(_video, videos, repeat(base), repeat(key))
-    return "".join([_group("video:video", _elements("video", elements, key)) for elements in parts])
-
-
-def _video(video: Video, base: str, key: Hashable) -> Iterator[_Element]:
-    yield _Element("thumbnail_loc", _join_location(video.thumbnail_loc, base))
-    yield _Element("title", video.title)
-    yield _Element("description", video.description)
-    for name, text in (
-        ("content_loc", _join_location(video.content_loc, base)),
-        ("player_loc", _join_location(video.player_loc, base)),
-        ("duration", _number(video.duration)),
-        ("expiration_date", _time(video.expiration_date)),
-        ("rating", _number(video.rating)),
-        ("view_count", _number(video.view_count)),
-        ("publication_date", _time(video.publication_date)),
-    ):
-        if text:
-            yield _Element(name, text)
-    for tag in video.tags:
-        yield _Element("tag", tag)
-    if video.family_friendly is not None:
-        yield _Element("family_friendly", _yes_or_no(video.family_friendly))
-    if restriction := video.restriction:
-        yield _relationship_element("restriction", restriction.relationship, restriction.countries)
-    if video.requires_subscription is not None:
-        yield _Element("requires_subscription", _yes_or_no(video.requires_subscription))
-    if video.uploader:
-        yield _Element("uploader", video.uploader, _info(video.uploader_info, base, key))
-    if platform := video.platform:
-        yield _relationship_element("platform", platform.relationship, platform.platforms)
-    if video.live is not None:
-        yield _Element("live", _yes_or_no(video.live))
+    return "".join([_element("video", Video, video, base, key) for video in videos])
 
 
 def news_element(news: News, key: Hashable) -> str:
     """Return the `news:news` element of an entry. The language must be valid, and the datetime aware."""
-    name, language, publication_date, title = _elements(
-        "news",
-        [
-            _Element("name", news.publication_name),
-            _Element("language", news.language),
-            _Element("publication_date", w3c(news.publication_date, timezone.utc)),
-            _Element("title", news.title),
-        ],
-        key,
+    date_text = w3c(news.publication_date, timezone.utc)
+    texts = escape([news.publication_name, news.language, date_text, news.title], repeat(key))
+    name, language, publication_date, title = texts
+    return (
+        f"<news:news><news:publication><news:name>{name}</news:name>"
+        f"<news:language>{language}</news:language></news:publication>"
+        f"<news:publication_date>{publication_date}</news:publication_date>"
+        f"<news:title>{title}</news:title></news:news>"
     )
-    publication = _group("news:publication", [name, language])
-    return _group("news:news", [publication, publication_date, title])
 
 
-def _elements(prefix: str, elements: Iterable[_Element], key: Hashable) -> list[str]:
-    """Return the XML of elements. Escaping all strings together is faster than one by one."""
-    element_list = list(elements)
-    texts = escape([element.text for element in element_list], repeat(key))
-    return [
-        f"<{prefix}:{name}{attribute}>{text}</{prefix}:{name}>"
-        for (name, _, attribute), text in zip(element_list, texts, strict=True)
+def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hashable) -> str:
+    """Return an image or a video with an element for each field of its class that is set."""
+    names: list[str] = []
+    texts: list[str] = []
+    attributes: dict[str, str] = {}
+    for name, _, _, is_location in field_rules(kind):
+        content = getattr(value, name)
+        if content is None or content == "":
+            continue
+        if isinstance(content, tuple):
+            names += ["tag"] * len(content)
+            texts += content
+            continue
+        if isinstance(content, (Restriction, Platform)):
+            # The words are already checked and need no escaping.
+            attributes[name] = f' relationship="{content.relationship}"'
+            words = content.countries if isinstance(content, Restriction) else content.platforms
+            content = " ".join(words)
+        names.append(name)
+        texts.append(join(base, content) if is_location else _text(content))
+    # Escaping all strings together is faster than one by one.
+    texts = [*escape(texts, repeat(key))]
+    if "uploader_info" in names:
+        place = names.index("uploader_info")
+        attributes["uploader"] = f' info="{texts.pop(place)}"'
+        del names[place]
+    children = [
+        f"<{prefix}:{name}{attributes.get(name, '')}>{text}</{prefix}:{name}>"
+        for name, text in zip(names, texts, strict=True)
     ]
+    return f"<{prefix}:{prefix}>{''.join(children)}</{prefix}:{prefix}>"
 
 
-def _group(name: str, elements: Iterable[str]) -> str:
-    return f"<{name}>{''.join(elements)}</{name}>"
+def _text(value: str | date | int | Decimal) -> str:
+    """Return a value of a field as text. Numbers have no exponent."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, date):
+        return w3c(value, timezone.utc)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return format(value, "d" if isinstance(value, int) else "f")
 
 
-def _join_location(location: str | None, base: str) -> str:
-    return join(base, location or "")
+def extension_text(extension: Extension, text: str) -> str:
+    """Rewrite the elements in a string of XML with the prefix of the extension.
+
+    Comments are dropped, and CDATA becomes text. Raise `ValueError` for XML that is not well-formed or too
+    large, other namespaces, text outside of elements, a DTD, and processing instructions.
+    """
+    if not isinstance(text, str):
+        raise ValueError(f"the XML must be a string, not {type(text).__name__}")
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the XML has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
+    if match := NOT_XML.search(text):
+        raise ValueError(f"the XML contains {match[0]!r}, a character that is not allowed")
+    return _Rewriter(extension).text(text)
 
 
-def _time(value: date | None) -> str:
-    return "" if value is None else w3c(value, timezone.utc)
+class _Rewriter:
+    """The event handlers of one parser, and the pieces of XML that they produce."""
+
+    def __init__(self, extension: Extension) -> None:
+        self._extension = extension
+        self._pieces: list[str] = []
+        # Names of the open elements. The outermost element is our wrapper, and is not written.
+        self._open: list[str] = []
+        self._empty = False
+        self._nodes = 0
+
+    def text(self, text: str) -> str:
+        extension = self._extension
+        # A space separates namespace and name, since no name contains a space.
+        parser = expat.ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.ordered_attributes = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.ProcessingInstructionHandler = self._instruction
+        # Inside an element, a DTD is a syntax error, so entities cannot be declared. The text begins on
+        # a new line, so the lines and columns in errors are correct.
+        [namespace] = _escape_texts([extension.namespace])
+        start_tag = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
+        try:
+            parser.Parse(f"{start_tag}{text}</url>", True)
+        except expat.ExpatError as error:
+            reason = expat.ErrorString(error.code).replace(
+                "not well-formed (invalid token)", "invalid token"
+            )
+            place = f"line {error.lineno - 1}, column {error.offset + 1}"
+            raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
+        return "".join(self._pieces)
+
+    def _start(self, name: str, attributes: Sequence[str]) -> None:
+        if not self._open:
+            self._open.append(name)
+            return
+        self._nodes += 1 + len(attributes) // 2
+        if self._nodes > MAX_NODES:
+            raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
+        if len(self._open) > MAX_LEVELS:
+            raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
+        tag = self._prefixed("element", name)
+        names = map(self._attribute, attributes[::2])
+        values = _escape_texts(attributes[1::2])
+        pairs = [f' {name}="{value}"' for name, value in zip(names, values, strict=True)]
+        self._pieces.append(f"<{tag}{''.join(pairs)}>")
+        self._open.append(tag)
+        self._empty = True
+
+    def _attribute(self, name: str) -> str:
+        namespace, _, local = name.rpartition(" ")
+        if not namespace:
+            return local
+        if namespace == _XML_NAMESPACE and local in _XML_ATTRIBUTES:
+            return f"xml:{local}"
+        return self._prefixed("attribute", name)
+
+    def _prefixed(self, kind: str, name: str) -> str:
+        namespace, _, local = name.rpartition(" ")
+        if namespace != self._extension.namespace:
+            description = f"{local} of {namespace}" if namespace else f"{local} without a namespace"
+            raise ValueError(f"the {kind} {description} is not in the namespace of the extension")
+        return f"{self._extension.prefix}:{local}"
+
+    def _end(self, _name: str) -> None:
+        tag = self._open.pop()
+        if not self._open:
+            return
+        if self._empty:
+            self._pieces[-1] = f"{self._pieces[-1][:-1]}/>"
+        else:
+            self._pieces.append(f"</{tag}>")
+        self._empty = False
+
+    def _characters(self, text: str) -> None:
+        if len(self._open) > 1:
+            self._pieces += _escape_texts([text])
+            self._empty = False
+        elif text.strip(_SPACE):
+            raise ValueError(f"the XML has text outside of elements: {text.strip(_SPACE)[:50]!r}")
+
+    def _instruction(self, target: str, _data: str) -> None:
+        raise ValueError(f"the XML has a processing instruction: {target[:50]}")
 
 
-def _number(value: object) -> str:
-    """Return the digits of an int or a `Decimal`, without an exponent."""
-    return "" if value is None else format(value, "f" if not isinstance(value, int) else "d")
-
-
-def _yes_or_no(flag: bool) -> str:
-    return "yes" if flag else "no"
-
-
-def _relationship_element(name: str, relationship: str, words: Iterable[str]) -> _Element:
-    """Return a `restriction` or `platform` element. The words are already checked and need no escaping."""
-    return _Element(name, " ".join(words), f' relationship="{relationship}"')
-
-
-def _info(location: str | None, base: str, key: Hashable) -> str:
-    if not location:
-        return ""
-    [text] = escape([_join_location(location, base)], repeat(key))
-    return f' info="{text}"'
+def _escape_texts(texts: Sequence[str]) -> Sequence[str]:
+    return escape(texts, repeat("of an extension"))

@@ -1,4 +1,4 @@
-"""Write batches as a urlset.
+"""The formats of pages: a urlset, and a text file with the URLs alone.
 
 Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, other namespaces.
 """
@@ -10,9 +10,8 @@ from itertools import repeat
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
-from django_sitemaps09.writer.document import Format, Parts, items
+from django_sitemaps09.writer.document import DECLARATION, Format, Parts, add_instruction, escape, items
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
-from django_sitemaps09.writer.text import DECLARATION, escape
 
 
 def urlset_head(namespaces: Mapping[str, str]) -> bytes:
@@ -142,5 +141,30 @@ def _alternates(links: Sequence[Alternate], base: str, key: Hashable) -> str:
     return "".join(f'{_LINK.format(code)}{url}"/>' for code, url in zip(texts[::2], urls, strict=True))
 
 
+def _lines(batch: Batch, base: str) -> Parts:
+    """Return a line for each location. Locations are URIs and never contain line endings."""
+    parts = []
+    for localization in batch.listed_localizations:
+        locations = localization.locations
+        if isinstance(locations, TemplateColumn):
+            first = base if locations.literals[0][:1] == "/" else ""
+            parts.append([f"{first}{text}\n" for text in locations.texts()])
+        else:
+            lines = (f"{base}{text}" if text and text[0] == "/" else text for text in locations)
+            parts.append([f"{line}\n" if line else "" for line in lines])
+    return parts
+
+
 #: The urlset format of the protocol.
 URLSET = Format(urlset_head, url_parts, b"</urlset>\n")
+#: A text file with one URL on each line ("Text file" in the protocol).
+TEXT = Format(lambda namespaces: b"", _lines, b"")
+#: The format of pages for each value of `Sitemap.format`.
+FORMATS = {"xml": URLSET, "text": TEXT}
+# A text file cannot contain a stylesheet instruction.
+_STYLED_URLSET = URLSET._replace(head=lambda namespaces: add_instruction(URLSET.head(namespaces)))
+
+
+def page_format(name: str, *, styled: bool) -> Format:
+    """Return the format of pages for a value of `Sitemap.format`. `styled` adds a stylesheet to XML."""
+    return _STYLED_URLSET if styled and name == "xml" else FORMATS[name]

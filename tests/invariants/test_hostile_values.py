@@ -29,9 +29,9 @@ from django_sitemaps09.entries import (
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sources.columns.declaration import Declaration, Rows
-from django_sitemaps09.writer import write_urlset
 from tests.models import Word
 from tests.support.sources import BASE, LIMITS, listing
+from tests.support.writing import write
 
 # Other processes use the same cores, so the best of several attempts counts.
 _ATTEMPTS = 40
@@ -234,9 +234,7 @@ def cost(work: Callable[[], object]) -> float:
 def written(attributes: dict[str, Any]) -> bytes:
     """Render the page of a section with one entry and these attributes."""
     source = sources.source("things", listing([1], **attributes), BASE, LIMITS)
-    chunks: list[bytes] = []
-    write_urlset(source.batches(Page(1, None, None)), chunks.append, namespaces=source.namespaces)
-    return b"".join(chunks)
+    return write(source.batches(Page(1, None, None)), namespaces=source.namespaces)[0]
 
 
 @pytest.mark.usefixtures("cached_site")

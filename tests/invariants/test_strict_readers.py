@@ -10,10 +10,10 @@ import pytest
 
 from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
-from django_sitemaps09.writer import write_urlset
 from tests.support import strict_readers
 from tests.support.clients import require
 from tests.support.strict_readers import SitemapJs, usp_pages
+from tests.support.writing import write
 
 pytestmark = pytest.mark.slow
 
@@ -200,7 +200,6 @@ def test_one_refused_document_fails_all_and_is_named(sitemap_js: SitemapJs) -> N
 
 def written() -> bytes:
     """Return a document that this package has written."""
-    chunks: list[bytes] = []
     location = "https://example.org/a?b=1&c=<2>"
     batch = Batch(
         keys=[1, 2],
@@ -210,8 +209,7 @@ def written() -> bytes:
         priorities=["1.0", "0.3"],
         alternates=[[Alternate("en", location), Alternate("x-default", "https://example.org/a")], []],
     )
-    write_urlset([batch], chunks.append, namespaces={"xhtml": XHTML_NAMESPACE})
-    return b"".join(chunks)
+    return write([batch], namespaces={"xhtml": XHTML_NAMESPACE})[0]
 
 
 def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap
-from django_sitemaps09.suggestions.samples import parts, sample_keys
+from django_sitemaps09.suggestions.comparison import parts, sample_keys
 from tests.models import Article
 from tests.suggestions.blog.rows import suggestion
 from tests.support.factories import ArticleFactory, SeatFactory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -305,6 +306,13 @@ def test_a_constant_a_field_and_a_default_are_declared_for_other_hooks() -> None
     for hook, code in (("changefreq", '"daily"'), ("priority", 'Coalesce(F("weight"), 0.5)')):
         assert declared_line(section, hook) == code
         assert is_equal(section, hook, code)
+
+
+def test_a_number_that_is_invalid_for_a_hook_is_not_declared() -> None:
+    location = Route("entry", slug=F("slug"))
+    found = suggestion(sitemap(Entry, location=location, priority=lambda self, item: math.inf))
+    assert found.code is None
+    assert "inf is not a priority" in found.notes[0]
 
 
 def test_an_annotation_of_the_queryset_is_a_field() -> None:

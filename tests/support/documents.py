@@ -34,10 +34,11 @@ from django_sitemaps09 import (
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Base, Limits, uri
-from django_sitemaps09.writer import WriteResult, write_urlset
+from django_sitemaps09.writer import WriteResult
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
+from tests.support.writing import write
 
 UTC = timezone.utc
 #: News articles must be from the last two days.
@@ -281,11 +282,7 @@ def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)
     [page] = sources.page_map(found, limits).pages
-    chunks: list[bytes] = []
-    written = write_urlset(
-        found.batches(page), chunks.append, limits, base=BASE, namespaces=found.namespaces
-    )
-    return b"".join(chunks), written
+    return write(found.batches(page), limits, base=BASE, namespaces=found.namespaces)
 
 
 def render_item(location: Callable[[], Any] = lambda: "/second/", **hooks: Callable[[], Any]) -> Any:

@@ -23,7 +23,7 @@ from django_sitemaps09.pages import Key, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import positions
 from django_sitemaps09.sources.rows import members, slice_size
-from django_sitemaps09.writer import WriteResult, write_urlset
+from django_sitemaps09.writer import WriteResult
 from tests.models import (
     Article,
     Category,
@@ -44,6 +44,7 @@ from tests.support.factories import (
     TagFactory,
     VisitFactory,
 )
+from tests.support.writing import write
 
 UTC = timezone.utc
 BASE = Base("https", "www.example.com")
@@ -77,17 +78,12 @@ def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None)
     """Return all pages of a page map, or of a new one, and split pages that do not fit."""
 
     def render(page: Page) -> RenderedPage:
-        chunks: list[bytes] = []
         most = sources.page_limits(source, limits)
-        written = write_urlset(
-            source.batches(page),
-            chunks.append,
-            most,
-            base=str(source.bases[0]),
-            namespaces=source.namespaces,
+        document, written = write(
+            source.batches(page), most, base=str(source.bases[0]), namespaces=source.namespaces
         )
         cut = None if written.cut is None else source.key_text(written.cut)
-        return RenderedPage(page, b"".join(chunks).decode(), written, cut)
+        return RenderedPage(page, document.decode(), written, cut)
 
     found = found or page_map(source, limits)
     return [

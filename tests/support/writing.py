@@ -13,7 +13,7 @@ from lxml import etree
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, SafeColumn, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE, Limits, w3c
-from django_sitemaps09.writer import Destination, Format, WriteResult, write_documents, write_urlset
+from django_sitemaps09.writer import URLSET, Destination, Format, WriteResult, write_documents
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
 FIELDS = ("lastmod", "changefreq", "priority")
@@ -86,9 +86,8 @@ def write(
     base: str = "",
     namespaces: Mapping[str, str] | None = None,
 ) -> tuple[bytes, WriteResult]:
-    chunks: list[bytes] = []
-    written = write_urlset(batches, chunks.append, limits, base=base, namespaces=namespaces)
-    return b"".join(chunks), written
+    [result] = write_all(URLSET, batches, [base], limits, namespaces)
+    return result
 
 
 def write_all(

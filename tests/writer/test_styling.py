@@ -14,15 +14,13 @@ from django_sitemaps09.writer import (
     FORMATS,
     TEXT,
     URLSET,
-    Destination,
     index_document,
     page_format,
     stylesheet,
     urlset_head,
-    write_documents,
 )
-from django_sitemaps09.writer.index import read_index
-from tests.support.writing import DECLARATION, lastmod_texts, parse, single, uris
+from django_sitemaps09.writer.document import read_index
+from tests.support.writing import DECLARATION, lastmod_texts, parse, single, uris, write_all
 
 HEAD = DECLARATION + b"\n"
 INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n'
@@ -30,12 +28,9 @@ INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n'
 
 def page(name: str, count: int, limits: Limits | None = None, *, styled: bool) -> tuple[bytes, Any]:
     """Return a page of up to `count` entries, and its result."""
-    chunks: list[bytes] = []
     batch = single(range(1, count + 1), [f"/{number}" for number in range(count)])
-    [result] = write_documents(
-        page_format(name, styled=styled), [batch], [Destination(chunks.append, "https://a.example")], limits
-    )
-    return b"".join(chunks), result
+    [written] = write_all(page_format(name, styled=styled), [batch], ["https://a.example"], limits)
+    return written
 
 
 @given(st.lists(st.builds(IndexEntry, uris, st.none() | lastmod_texts), max_size=3))

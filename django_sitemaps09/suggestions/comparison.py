@@ -1,13 +1,17 @@
-"""Compare two declarations of a section: the bytes of their entries, and the time that they take."""
+"""Compare two declarations of a section on a sample of its rows: the bytes, and the time that they take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
-from contextlib import closing
+import random
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from copy import copy
 from itertools import islice, zip_longest
 from time import perf_counter
 from typing import Any, NamedTuple
+
+from django.core.exceptions import FieldError
+from django.db.models import CharField, QuerySet, TextField
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
@@ -20,6 +24,12 @@ _EVERYTHING = Page(1, None, None)
 _ROUNDS = 3
 # Minimum number of URLs for a measurement. With fewer, the queries take most of the time.
 _WORTH_TIMING = 100
+# Number of runs of rows in a sample: the first rows, the last rows, and rows at random places in between.
+_PARTS = 20
+# Maximum number of additional rows with NULL, and with an empty string, for each field.
+_WITHOUT_VALUE = 20
+# Some databases limit the parameters of a query.
+_KEYS_AT_A_TIME = 500
 
 
 class DifferenceError(Exception):
@@ -29,15 +39,15 @@ class DifferenceError(Exception):
 class Pair(NamedTuple):
     """A section's sitemap as it is, and a copy with declared hooks.
 
-    Each function in `parts` returns items to compare. `None` stands for the items of the sitemap. At most
-    `most` items of a part are compared.
+    `parts` are querysets with items to compare. `None` stands for the items of the sitemap. At most `most`
+    items of a part are compared.
     """
 
     section: str
     sitemap: Any
     declared: Any
     base: Base
-    parts: Sequence[Callable[[], Any] | None]
+    parts: Sequence[QuerySet[Any] | None]
     most: int | None = None
 
     def compare(self) -> int:
@@ -71,11 +81,11 @@ class Pair(NamedTuple):
             times.append(min(rounds))
         return times[0], times[1]
 
-    def _entries(self, sitemap: Any, part: Callable[[], Any] | None) -> Generator[tuple[Hashable, str]]:
+    def _entries(self, sitemap: Any, part: QuerySet[Any] | None) -> Generator[tuple[Hashable, str]]:
         """Yield the key and the text of each item, as in an export."""
         if part is not None:
             sitemap = copy(sitemap)
-            sitemap.items = part
+            sitemap.items = lambda: part
         source = sources.source(self.section, sitemap, self.base, conf.limits)
         with closing(source.batches(_EVERYTHING)) as batches:
             for batch in batches:
@@ -83,18 +93,65 @@ class Pair(NamedTuple):
                 yield from zip(batch.keys, texts, strict=True)
 
 
-def _difference(entry: tuple[Hashable, str] | None, declared: tuple[Hashable, str] | None) -> str:
+def _difference(entry: tuple[Any, str] | None, declared: tuple[Any, str] | None) -> str:
     """Return a message with both texts of an item, or with one text if the other is skipped."""
     if entry and declared and entry[0] == declared[0]:
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be {_shown(declared)}"
-    if declared is None or (entry and _is_before(entry[0], declared[0])):
+    if declared is None or (entry and entry[0] < declared[0]):
         return f"item {entry[0]!r} is {_shown(entry)} now, but would be skipped"  # type: ignore[index, arg-type]
     return f"item {declared[0]!r} is skipped now, but would be {_shown(declared)}"
 
 
-def _shown(entry: tuple[Hashable, str]) -> str:
+def _shown(entry: tuple[Any, str]) -> str:
     return excerpt(entry[1].strip(), MAX_MESSAGE)
 
 
-def _is_before(key: Any, other: Any) -> bool:
-    return bool(key < other)
+def sample_keys(
+    rows: QuerySet[Any], size: int, nullable: Collection[str], paths: Collection[str]
+) -> list[Any]:
+    """Return the primary keys of about `size` rows, and of rows with NULL or an empty string.
+
+    `nullable` has the lookups of fields and relations that can be NULL, `paths` the lookups of all fields.
+    """
+    keys = rows.order_by("pk").values_list("pk", flat=True)
+    count = keys.count()
+    if count <= size:
+        return list(dict.fromkeys(keys))
+    length = max(1, size // _PARTS)
+    room = max(1, (count - length) // _PARTS)
+    starts = [0, count - length]
+    places = range(max(1, room - length + 1))
+    starts += [part * room + random.choice(places) for part in range(1, _PARTS - 1)]  # noqa: S311 not secret
+    found = dict.fromkeys(key for start in starts for key in keys[start : start + length])
+    for condition in _conditions(rows, nullable, paths):
+        found |= dict.fromkeys(keys.filter(**condition)[:_WITHOUT_VALUE])
+    return list(found)
+
+
+def _conditions(
+    rows: QuerySet[Any], nullable: Collection[str], paths: Collection[str]
+) -> Iterator[dict[str, Any]]:
+    for key in sorted(nullable):
+        yield {f"{key}__isnull": True}
+    for path in sorted(paths):
+        with suppress(FieldError):
+            column = rows.values_list(path).query.annotation_select.get(path)
+            output = column.output_field if column else _field(rows, path)
+            if isinstance(output, (CharField, TextField)):
+                yield {path: ""}
+
+
+def _field(rows: QuerySet[Any], path: str) -> Any:
+    """Return the field at the end of a path."""
+    options: Any = rows.model._meta
+    *relations, name = path.split("__")
+    for relation in relations:
+        options = options.get_field(relation).related_model._meta
+    return options.pk if name == "pk" else options.get_field(name)
+
+
+def parts(rows: QuerySet[Any], keys: Iterable[Any]) -> Iterator[QuerySet[Any]]:
+    """Yield querysets with the rows of these primary keys."""
+    remaining = iter(keys)
+    while chunk := list(islice(remaining, _KEYS_AT_A_TIME)):
+        yield rows.filter(pk__in=chunk)
