@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.utils.encoding import iri_to_uri
@@ -506,42 +505,3 @@ class TestWhatChanges:
         section = site.kind.section()
         export(output=folder, sitemaps={"a": section}, engine="serial")
         assert {page.number for page in site.pages()}.isdisjoint(numbers)
-
-
-def test_sixty_thousand_appended_rows_do_not_change_closed_pages(folder: Path, settings: Any) -> None:
-    from tests.models import Article
-
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-
-    def write(start: int, count: int) -> None:
-        # Raw SQL takes a hundredth of the time.
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"INSERT INTO {Article._meta.db_table} (id, slug, published, updated)"  # noqa: S608 not user input
-                " WITH RECURSIVE n(i) AS (SELECT %s UNION ALL SELECT i + 1 FROM n WHERE i < %s)"
-                " SELECT i, 'a' || i, 1, '2026-01-01 00:00:00' FROM n",
-                [start, start + count - 1],
-            )
-
-    def run() -> dict[str, tuple[int, int, bytes]]:
-        section = {
-            "queryset": Article.objects.all(),
-            "location": Concat(Value("/"), F("slug"), Value("/")),
-            "lastmod": F("updated"),
-        }
-        sitemaps = {"a": type("Rows", (ModelSitemap,), section)()}
-        assert export(output=folder, sitemaps=sitemaps, engine="serial").failures == []
-        return looked_at.states(folder)
-
-    write(1, 60_000)
-    before = run()
-    assert len(looked_at.pages(folder)) == 2
-    write(60_001, 60_000)
-    after = run()
-    assert after["sitemap-a-1.xml.gz"] == before["sitemap-a-1.xml.gz"]
-    assert after["sitemap-a-2.xml.gz"] != before["sitemap-a-2.xml.gz"]
-    pages = looked_at.pages(folder)
-    assert pages == ["sitemap-a-1.xml.gz", "sitemap-a-2.xml.gz", "sitemap-a-3.xml.gz"]
-    counts = [len(looked_at.urls(folder, name)) for name in pages]
-    assert sum(counts) == 120_000
-    assert max(counts) <= 50_000
