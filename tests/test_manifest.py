@@ -45,21 +45,15 @@ __all__ = ["state"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
 
-
 counting = st.integers(0, 2**63)
-
 
 words = st.text(max_size=12)
 
-
 maybe = words | st.none()
-
 
 keys = st.lists(words, min_size=1, max_size=3).map(tuple)
 
-
 times = st.floats(0, 1e12)
-
 
 pages = st.builds(
     PageRecord,
@@ -101,9 +95,7 @@ sections = st.builds(
     ).map(tuple),
 ).map(possible)
 
-
 names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
-
 
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 
@@ -215,7 +207,6 @@ DAMAGED_ROOTS = {
     "with sections that are a list": lambda data: json.dumps({**json.loads(data), "sections": []}).encode(),
     "with a format that is none": lambda data: json.dumps({**json.loads(data), "format": "x"}).encode(),
 }
-
 
 DAMAGED_SECTIONS = {
     "empty": lambda data: b"",

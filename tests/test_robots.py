@@ -16,12 +16,9 @@ from tests.support.robots import OTHER, OWNER, URL
 
 BOM = b"\xef\xbb\xbf"
 
-
 BEGIN = b"# BEGIN django-sitemaps09"
 
-
 END = b"# END django-sitemaps09"
-
 
 NOTE = b"# Written by the export of sitemaps; changes inside this block are lost."
 
@@ -87,7 +84,6 @@ def parsed(content: bytes) -> RobotFileParser:
 
 eols = st.sampled_from([b"\n", b"\r\n", b"\r"])
 
-
 urls = st.lists(
     st.builds(
         "{}://{}/{}".format,
@@ -128,17 +124,13 @@ pieces = st.sampled_from(
     ]
 )
 
-
 lines = st.tuples(pieces | st.binary(max_size=6), eols | st.just(b"")).map(b"".join)
 
-
 junk = st.lists(lines, max_size=10).map(b"".join)
-
 
 pairs = st.tuples(junk, eols, st.lists(lines, max_size=3).map(b"".join), eols, junk).map(
     lambda p: p[0] + p[1] + BEGIN + p[1] + p[2] + p[3] + END + p[3] + p[4]
 )
-
 
 files = st.tuples(st.sampled_from([b"", b"", BOM]), junk | pairs | st.binary(max_size=200)).map(b"".join)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from decimal import Decimal
-from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from django.urls import reverse
 from django_sitemaps09 import NewsSitemap, Route
 from django_sitemaps09.entries import NAMESPACES
 from tests.models import Article
-from tests.support.clients import require
 from tests.support.configuration import BASE
 from tests.support.documents import (
     COMBINATIONS,
@@ -38,7 +36,7 @@ from tests.support.documents import (
     texts,
     videos,
 )
-from tests.support.strict_readers import SitemapJs, usp_pages
+from tests.support.strict_readers import SitemapJs
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
@@ -227,23 +225,3 @@ def test_sitemap_js_has_nothing_against_any_combination(sitemap_js: SitemapJs, s
     full = items[COMBINATIONS.index(EVERYTHING)][0]
     assert len(full["links"]) == 4
     assert (len(full["img"]), len(full["video"])) == (2, 2)
-
-
-@pytest.mark.usefixtures("articles")
-def test_usp_gives_back_links_images_and_news(serve: Any) -> None:
-    require("ultimate-sitemap-parser")
-    serve(section(EVERYTHING))
-    document = live()
-    pages = usp_pages(document)
-    assert len(pages) == len(entries(document)) == 3 * len(SLUGS)
-    for page, entry in zip(pages, entries(document), strict=True):
-        links = [dict(attributes) for name, _, attributes in entry if name == "xhtml:link"]
-        assert page["alternates"] == [(link["hreflang"], link["href"]) for link in links]
-        assert [image["loc"] for image in page["images"]] == [
-            text for name, text, _ in entry if name == "image:loc"
-        ]
-        assert [image["caption"] for image in page["images"]][1] in {text.strip() for text in TEXTS}
-        # This reader resolves references in these elements a second time.
-        [title] = [text for name, text, _ in entry if name == "news:title"]
-        assert page["news_story"]["title"] == unescape(title)
-        assert page["news_story"]["publish_date"] == NOW

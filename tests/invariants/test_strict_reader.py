@@ -1,9 +1,7 @@
-"""The strict readers accept and return valid documents, and reject invalid ones."""
+"""The strict reader accepts and returns valid documents, and rejects invalid ones."""
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer import write_urlset
 from tests.support import strict_readers
-from tests.support.clients import require
-from tests.support.strict_readers import SitemapJs, usp_pages
+from tests.support.strict_readers import SitemapJs
 
 pytestmark = pytest.mark.slow
 
@@ -232,59 +229,3 @@ def test_an_npm_that_does_not_install_is_reported_with_its_reason(
     folder.mkdir()
     with pytest.raises(outcome, match=r"npm does not install sitemap\.js: .*\w"):
         strict_readers.ready(folder)
-
-
-def test_usp_gives_every_value_but_of_videos() -> None:
-    require("ultimate-sitemap-parser")
-    [page] = usp_pages(FULL)
-    nothing = {"caption": None, "geo_location": None, "title": None, "license": None}
-    assert page == {
-        "url": "https://example.org/cup?a=1&b=2",
-        "last_modified": datetime(2026, 1, 31, 9, 30, tzinfo=timezone.utc),
-        "change_frequency": "weekly",
-        "priority": Decimal("0.8"),
-        "alternates": PAIRS,
-        "images": [
-            {"loc": f"https://images.example.net/{name}.jpg"} | nothing for name in ("front", "back")
-        ],
-        "news_story": {
-            "title": "A cup fell",
-            "publish_date": datetime(2026, 1, 31, 8, tzinfo=timezone.utc),
-            "publication_name": "Cup Weekly",
-            "publication_language": "en",
-            "access": None,
-            "genres": [],
-            "keywords": [],
-            "stock_tickers": [],
-        },
-    }
-
-
-def test_usp_gives_back_what_this_package_writes() -> None:
-    require("ultimate-sitemap-parser")
-    first, second = usp_pages(written())
-    assert first["url"] == "https://example.org/a?b=1&c=<2>"
-    assert first["alternates"] == [("en", first["url"]), ("x-default", "https://example.org/a")]
-    assert second["url"] == "https://example.org/de"
-    assert second["alternates"] == second["images"] == []
-    assert second["last_modified"] is second["news_story"] is None
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (REFUSED["no namespace"][0], "urlset"),
-        (REFUSED["a changefreq that is none"][0], "Invalid change frequency"),
-        (REFUSED["a priority over 1"][0], "Priority is not within 0 and 1"),
-        (REFUSED["an alternate without href"][0], "missing hreflang or href"),
-        (REFUSED["an end that is missing"][0], "no element found"),
-        (document().replace(b"loc>", b"Loc>"), "URL is unset"),
-        (b"\n" + FULL, "declaration not at start"),
-        (b"https://example.org/cup", "PagesTextSitemap"),
-        (document() + b"cup", "junk after document element"),
-    ],
-)
-def test_what_usp_warns_of_is_a_failure(content: bytes, complaint: str) -> None:
-    require("ultimate-sitemap-parser")
-    with pytest.raises(AssertionError, match=complaint):
-        usp_pages(content)
