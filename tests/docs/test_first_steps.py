@@ -23,7 +23,6 @@ from tests.support.sections import Numbers
 
 #: In seconds.
 DEADLINE = 60
-SETTINGS_PAGE = "docs/reference/settings.md"
 MANAGE = """
 import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "site_settings"
@@ -241,13 +240,12 @@ def test_an_output_folder_that_is_a_file_is_named(
 
 @pytest.fixture
 def use(settings: Any, register: Callable[..., None], tmp_path: Path) -> Callable[..., None]:
-    """Register one section, and use the settings of a block, or of one of its lines."""
+    """Register one section, and use the settings of a block."""
 
-    def change(place: tuple[str, str], line: str = "", **names: object) -> None:
+    def change(*place: str) -> None:
         [block] = blocks("python", *place)
-        text = next(found for found in block.text.splitlines() if line in found) if line else block.text
-        space: dict[str, Any] = {"BASE_DIR": tmp_path, **names}
-        exec(text, space)  # noqa: S102 our own page
+        space: dict[str, Any] = {"BASE_DIR": tmp_path}
+        exec(block.text, space)  # noqa: S102 our own page
         register(home=Numbers(1))
         settings.SITEMAPS09 = space["SITEMAPS09"]
 
@@ -256,7 +254,7 @@ def use(settings: Any, register: Callable[..., None], tmp_path: Path) -> Callabl
 
 @pytest.mark.usefixtures("cached_site")
 def test_the_header_of_the_settings_page_is_sent(use: Callable[..., None]) -> None:
-    use((SETTINGS_PAGE, "`CACHE_CONTROL: dict[str, bool | int] = {}`"))
+    use("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
     header = Client().get("/sitemap.xml").headers["Cache-Control"]
     assert header == "public, max-age=3600, stale-while-revalidate=86400"
 
@@ -265,28 +263,13 @@ def test_the_header_of_the_settings_page_is_sent(use: Callable[..., None]) -> No
 def test_the_settings_for_serving_files_by_django_serve_them(
     use: Callable[..., None], tmp_path: Path
 ) -> None:
-    use(("docs/howto/serve.md", "Django"))
+    use("docs/howto/serve.md", "Django")
     call_command("export_sitemaps", verbosity=0)
     file = tmp_path / "sitemaps" / "sitemap.xml"
     assert "/sitemap-home-1.xml.gz" in file.read_text()
     file.write_text("the file")
     response: Any = Client().get("/sitemap.xml")
     assert response.getvalue() == b"the file"
-
-
-@pytest.mark.usefixtures("cached_site")
-@pytest.mark.parametrize(
-    ("debug", "host"), [(True, "http://127.0.0.1:8000"), (False, "https://www.example.com")]
-)
-def test_the_recipe_omits_the_base_url_only_in_development(
-    use: Callable[..., None], settings: Any, host: str, *, debug: bool
-) -> None:
-    del settings.SITE_ID
-    settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
-    use((SETTINGS_PAGE, "Settings"), "if DEBUG else", DEBUG=debug)
-    for path, location in (("sitemap.xml", "sitemap-home-1.xml.gz"), ("sitemap-home-1.xml", "numbers/0/")):
-        response = Client().get(f"/{path}", SERVER_NAME="127.0.0.1", SERVER_PORT="8000")
-        assert f"<loc>{host}/{location}</loc>" in response.text
 
 
 def test_urls_of_an_app_that_is_not_installed_are_an_error(project: Project) -> None:

@@ -13,10 +13,8 @@ import pytest
 from django_sitemaps09 import Extension, Image, Sitemap, Video
 from django_sitemaps09.export import Report, export, export_hosts
 from tests.support.documents import (
-    ELEMENT,
     ITSELF,
     KINDS,
-    NEWS,
     SHOP,
     SLUGS,
     Combination,
@@ -68,20 +66,6 @@ class TestAnInvalidValueIsSkippedCountedAndReportedAndItsUrlStays:
 
 
 # What others found out
-
-
-@pytest.mark.parametrize("name", ["images", "videos"])
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(NEWS, id="news"),
-        pytest.param("/a.png", id="a text"),
-    ],
-)
-def test_what_is_not_a_list_is_skipped_and_reported_once(name: str, answer: Any) -> None:
-    document, errors = render_item(**{name: lambda: answer})
-    assert texts(document, ELEMENT[name]) == []
-    assert [(error.key, error.field) for error in errors] == [("2", name)]
 
 
 @pytest.mark.parametrize("prefix", ["alternates", "images", "videos"])
