@@ -229,15 +229,6 @@ def test_what_is_compiled_is_kept() -> None:
     assert route.compiled().candidates is candidates
 
 
-def test_no_more_is_kept_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    _compiled_routes.clear()
-    monkeypatch.setattr("django_sitemaps09.routes._MAX_COMPILED", 3)
-    for number in range(10):
-        set_script_prefix(f"/{number}/")
-        Route("int", number=F("pk")).compiled()
-        assert len(_compiled_routes[get_resolver()]) <= 3
-
-
 def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """This includes a `KeyError`, for example from a missing environment variable."""
     _compiled_routes.clear()
