@@ -194,7 +194,7 @@ def test_a_prefix_without_a_slash_in_front_is_left_to_each_row() -> None:
     assert Route("slug", slug=F("x")).compiled().compose([["s"]], "https://www.example.com") is None
 
 
-def test_a_view_is_as_good_as_a_name() -> None:
+def test_a_view_can_be_reversed_instead_of_a_name() -> None:
     assert Route(alone, slug=F("x")).url(["s"]) == reverse(alone, kwargs={"slug": "s"}) == "/alone/s/"  # type: ignore[arg-type]
 
 

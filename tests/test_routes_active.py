@@ -38,7 +38,7 @@ def test_the_language_is_the_one_that_is_active(case: str, language: str | None)
     assert outcome(lambda: route.url([])) == expected(name, args, kwargs)
 
 
-def test_languages_do_show() -> None:
+def test_urls_differ_by_language() -> None:
     routes = {Route("product", slug=F("slug")): ["s"], Route("march", slug=F("slug")): ["s"]}
     found = []
     for language in ("en", "de", "pt-br"):

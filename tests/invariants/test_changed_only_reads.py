@@ -55,7 +55,7 @@ class TestWhatIsSkipped:
     def test_is_not_read(self, twins: Twins) -> None:
         twins.settled()
         fewer, more = (queries_of(twins, changed_only=changed_only) for changed_only in (True, False))
-        # One of them has the fingerprint. SQLite has no hash function, so it returns the columns of each page.
+        # One has the fingerprint. SQLite has no hash function, so it returns the columns of each page.
         assert more > ROWS // PAGE
         assert fewer < more
         assert fewer == 4 or connections[twins.using].vendor == "sqlite"

@@ -73,7 +73,9 @@ class TestEveryCombination:
         text = exported(section(declared, format="text"), tmp_path, "sitemap-x-1.txt")
         assert text.decode().split("\n") == lines
 
-    def test_says_the_same_on_compat_views(self, declared: Combination, schema: Any, serve: Any) -> None:
+    def test_has_the_same_entries_on_compat_views(
+        self, declared: Combination, schema: Any, serve: Any
+    ) -> None:
         """In these views, paths and codes of `i18n` are written as by contrib, which does not quote."""
         found = section(declared)
         # Unquoted values are not valid there, as in contrib's own view.
@@ -185,7 +187,7 @@ def test_items_may_have_languages_of_their_own(schema: Any, serve: Any, tmp_path
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_section_of_news_may_have_all_the_rest_too(schema: Any, serve: Any) -> None:
+def test_a_news_section_can_have_all_other_elements(schema: Any, serve: Any) -> None:
     class Newest(NewsSitemap[Article]):
         model = Article
         date_field = "updated"
@@ -208,7 +210,7 @@ def test_a_section_of_news_may_have_all_the_rest_too(schema: Any, serve: Any) ->
 
 
 @pytest.mark.usefixtures("articles")
-def test_sitemap_js_has_nothing_against_any_combination(sitemap_js: SitemapJs, serve: Any) -> None:
+def test_sitemap_js_accepts_any_combination(sitemap_js: SitemapJs, serve: Any) -> None:
     documents = []
     for declared in COMBINATIONS:
         serve(section(declared))

@@ -146,7 +146,7 @@ def written_or_skipped(document: bytes, errors: list[ItemError], field: str, pre
     return found
 
 
-class TestAnyValueOfAHookIsWrittenOrSkippedAndReportedOnce:
+class TestAnyValue:
     @given(url=urls, caption=prose, title=prose)
     @example(url="a.png", caption="\r\n", title="\x85")
     def test_of_an_image(self, schema: Any, url: str, caption: str, title: str) -> None:

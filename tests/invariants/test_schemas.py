@@ -135,12 +135,12 @@ def shared() -> Schemas:
 
 
 @pytest.mark.parametrize("document", VALID)
-def test_what_is_valid_is_admitted(own: Schemas, document: str) -> None:
+def test_schemas_accept_valid_documents(own: Schemas, document: str) -> None:
     own.assertValid(etree.fromstring(document))
 
 
 @pytest.mark.parametrize("document", [*INVALID.values(), *FORBIDDEN_BY_PROSE.values()])
-def test_what_is_not_valid_is_refused(own: Schemas, document: str) -> None:
+def test_schemas_reject_invalid_documents(own: Schemas, document: str) -> None:
     assert not own.validate(etree.fromstring(document))
 
 

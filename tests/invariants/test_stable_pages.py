@@ -266,7 +266,7 @@ class TestAnySequenceOfChanges:
         max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     )
     @given(data=st.data())
-    def test_leaves_pages_that_hold_all_keys_once_and_are_neither_full_nor_empty_nor_too_many(
+    def test_leaves_every_key_on_one_page_within_the_limits(
         self, data: st.DataObject, django_settings_: Any, kind: Any, urls: int, size: int
     ) -> None:
         rows = kind()
@@ -293,8 +293,8 @@ class TestAnySequenceOfChanges:
 TURNS = 60 if THOROUGH else 25
 
 
-class TestKeysThatAreRandom:
-    def test_make_no_swarm_of_pages_and_each_run_writes_only_those_that_got_rows(
+class TestRandomKeys:
+    def test_do_not_multiply_pages_and_only_pages_with_new_rows_are_written(
         self, folder: Path, settings: Any
     ) -> None:
         chance = random.Random(9)  # noqa: S311
@@ -328,9 +328,7 @@ class TestKeysThatAreRandom:
     def held(folder: Path, number: int) -> Sequence[str]:
         return looked_at.urls(folder, f"sitemap-a-{number}.xml.gz")
 
-    def test_make_no_swarm_if_more_rows_are_added_in_each_run_either(
-        self, folder: Path, settings: Any
-    ) -> None:
+    def test_do_not_multiply_pages_if_every_page_gets_rows(self, folder: Path, settings: Any) -> None:
         chance = random.Random(10)  # noqa: S311
         rows = Random()
         site = Site(folder, rows, settings, 50, 1_000_000)
@@ -355,7 +353,7 @@ class TestWhatChanges:
         assert len(site.run()) == 11
         return site
 
-    def test_a_page_that_is_merged_with_one_that_is_empty_by_now_is_as_it_was(self, site: Site) -> None:
+    def test_a_page_merged_with_an_empty_one_is_not_rewritten(self, site: Site) -> None:
         site.kind.remove([*range(140, 210, 10), *range(240, 310, 10)])
         assert len(site.run()) == 3
         site.kind.remove([210, 220, 230])
@@ -370,20 +368,20 @@ class TestWhatChanges:
         return name
 
     @pytest.mark.parametrize("key", [10, 100, 110, 500, 1_000])
-    def test_for_one_row_it_is_its_page_and_the_index(self, site: Site, key: int) -> None:
+    def test_a_changed_row_rewrites_its_page_and_the_index(self, site: Site, key: int) -> None:
         page = self.page_of(site, key)
         site.kind.change([key], "-another")
         assert site.run() == {page, "sitemap.xml"}
         assert site.run() == set()
 
     @pytest.mark.parametrize("key", [10, 100, 110, 500, 1_000])
-    def test_for_one_that_is_deleted_too(self, site: Site, key: int) -> None:
+    def test_a_deleted_row_rewrites_its_page_and_the_index(self, site: Site, key: int) -> None:
         page = self.page_of(site, key)
         site.kind.remove([key])
         assert site.run() == {page, "sitemap.xml"}
         assert site.run() == set()
 
-    def test_for_a_page_without_rows_left_it_is_the_index_alone(self, site: Site) -> None:
+    def test_an_empty_page_only_rewrites_the_index(self, site: Site) -> None:
         page = self.page_of(site, 210)
         site.kind.remove(range(210, 310, 10))
         assert site.run() == {"sitemap.xml"}
@@ -395,7 +393,7 @@ class TestWhatChanges:
         assert site.run() == {behind, "sitemap.xml"}
         assert self.page_of(site, 250) == behind
 
-    def test_for_appended_rows_is_the_last_page_and_the_pages_after_it(self, site: Site) -> None:
+    def test_appended_rows_only_change_the_last_page_and_add_new_ones(self, site: Site) -> None:
         closed = set(site.names()[:-1])
         last = site.names()[-1]
         site.kind.remove([1_000])
@@ -419,7 +417,7 @@ class TestWhatChanges:
         assert site.states[page] == before
         assert site.run() == set()
 
-    def test_one_that_overflows_by_far_takes_as_many_as_it_needs(self, site: Site) -> None:
+    def test_a_page_far_over_the_limit_becomes_several_pages(self, site: Site) -> None:
         page = self.page_of(site, 510)
         others = set(site.names()) - {page}
         site.kind.add(range(511, 560), "")
@@ -428,7 +426,7 @@ class TestWhatChanges:
         assert page not in site.names()
         site.settle()
 
-    def test_rebalanced_it_is_all_of_them_under_numbers_that_were_never_used(self, site: Site) -> None:
+    def test_rebalancing_writes_all_pages_under_new_numbers(self, site: Site) -> None:
         old = {name: site.states[name] for name in site.names()}
         assert site.run(rebalance=True) == {f"sitemap-a-{n}.xml.gz" for n in range(11, 21)} | {
             "sitemap.xml"
@@ -437,7 +435,7 @@ class TestWhatChanges:
         assert site.states.items() >= old.items()
         assert site.run() == set()
 
-    def test_a_lower_limit_splits_what_is_over_it_and_nothing_else(self, site: Site) -> None:
+    def test_a_lower_limit_only_splits_pages_above_it(self, site: Site) -> None:
         site.kind.remove(range(310, 380, 10))
         site.run()
         small = self.page_of(site, 400)
@@ -448,11 +446,11 @@ class TestWhatChanges:
         assert all(page.urls <= 8 for page in site.pages())
         site.settle()
 
-    def test_a_higher_limit_leaves_them_as_they_are(self, site: Site) -> None:
+    def test_a_higher_limit_changes_no_page(self, site: Site) -> None:
         site.limits = 11, 1_000_000
         assert site.run() == set()
 
-    def test_without_any_row_the_numbers_are_known_still(self, site: Site) -> None:
+    def test_page_numbers_are_remembered_without_rows(self, site: Site) -> None:
         site.kind.remove(range(10, 1_010, 10))
         before = looked_at.states(site.folder)
         site.django.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 10, "MAX_SHRINK": 1.0}
@@ -461,7 +459,7 @@ class TestWhatChanges:
         site.kind.add(range(5, 100, 5), "")
         site.run()
 
-    def test_another_key_cuts_all_of_them_anew_and_keeps_the_old_files(
+    def test_another_key_divides_all_pages_and_keeps_the_old_files(
         self, folder: Path, settings: Any
     ) -> None:
         from tests.models import Child, Parent
@@ -489,7 +487,7 @@ class TestWhatChanges:
         assert manifest is not None
         assert manifest.removed.keys() == kept.keys()
 
-    def test_another_collation_divides_all_pages_again_too(
+    def test_another_collation_divides_all_pages(
         self, folder: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from django_sitemaps09.sources.changes import identity
