@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer import write_urlset
-from tests.support import strict_readers
 from tests.support.strict_readers import SitemapJs
 
 pytestmark = pytest.mark.slow
@@ -205,27 +202,3 @@ def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -
         },
         nothing | {"url": "https://example.org/de", "changefreq": "daily", "priority": 0.3},
     ]
-
-
-def test_if_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
-    with pytest.raises(pytest.skip.Exception, match="there is no npm"):
-        strict_readers.ready(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
-)
-@pytest.mark.usefixtures("sitemap_js")
-def test_an_npm_that_does_not_install_is_reported_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
-) -> None:
-    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", required)
-    # Port 9 is closed, and the folder contains no earlier installation.
-    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(outcome, match=r"npm does not install sitemap\.js: .*\w"):
-        strict_readers.ready(folder)
