@@ -118,6 +118,7 @@ def test_a_rule_covers_what_its_pattern_says(rule: str, path: str) -> None:
     assert bool(warnings(content, [url])) == covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [b"Disallow: /%07d*b\n", b"Disallow: /*s*%07d\n", b"Sitemap: https://a/%07d\n", b"%07d\n"],

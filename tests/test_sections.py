@@ -160,7 +160,6 @@ def test_a_passed_mapping_imports_no_app(apps: Apps) -> None:
 
 LOOKALIKE = MappingProxyType(MINE)
 
-
 LIST = [("mine", Sitemap)]
 
 

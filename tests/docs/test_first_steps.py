@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.test import Client
 
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09.checks import check_declarations
+from django_sitemaps09.export import export
 from tests.docs.pages import ROOT, blocks
+from tests.models import Article
+from tests.support.sections import Numbers
 
 #: In seconds.
 DEADLINE = 60
@@ -123,196 +133,152 @@ def test_the_declaration_without_mistakes_is_exported(project: Project) -> None:
     assert "products: 1 URL\n" in out
 
 
-class TestASitemapsModule:
-    @pytest.mark.parametrize(
-        ("text", "words"),
-        [
-            (
-                "@register\nclass Products(ModelSitemap): model = Product",
-                "register() needs the name of a section as its first argument: write "
-                '@register("products") above Products, or register("products", Products).',
-            ),
-            ("Prodcut.objects.all()", "NameError: name 'Prodcut' is not defined"),
-            ("from shop.nowhere import x", "ModuleNotFoundError: No module named 'shop.nowhere'"),
-            ("class Products(ModelSitemap)", "SyntaxError: expected ':'"),
-            (
-                'Route("product-detail", F("category"), slug=F("slug"))',
-                "ValueError: Route('product-detail'): reverse() takes positional or keyword arguments",
-            ),
-        ],
+def test_a_module_that_cannot_be_imported_is_named_with_its_line(project: Project) -> None:
+    line = project.declare("Prodcut.objects.all()")
+    words = f"{project.sitemaps}, line {line}: NameError: name 'Prodcut' is not defined"
+    said = project.is_refused("check")
+    assert "(sitemaps09.E005)" in said
+    assert words in said
+    assert words in project.is_refused("export_sitemaps", "--output", "public")
+
+
+def test_a_decorator_without_a_name_says_what_to_write(project: Project) -> None:
+    line = project.declare("@register\nclass Products(ModelSitemap): model = Product")
+    said = project.is_refused("check")
+    # The decorator's line, or the class's, as this Python counts.
+    words = "register() needs the name of a section as its first argument: write "
+    words += '@register("products") above Products, or register("products", Products).'
+    assert any(f"{project.sitemaps}, line {at}: {words}" in said for at in (line - 1, line))
+
+
+def test_an_import_that_fails_elsewhere_is_named_with_the_line_of_the_module(project: Project) -> None:
+    (project.folder / "shop" / "helpers.py").write_text("\n\n1 / 0\n")
+    line = project.declare("from shop import helpers")
+    assert f"{project.sitemaps}, line {line}: ZeroDivisionError: " in project.is_refused("check")
+
+
+def declared(base: type = ModelSitemap, **attributes: Any) -> Any:
+    return type("Products", (base,), attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        pytest.param(
+            {"queryset": Article.objects.all},
+            "Products.queryset must be a queryset, not a function. "
+            "Call the function, as in `Article.objects.all()`",
+            id="a function",
+        ),
+        pytest.param({"queryset": Article}, "Products.queryset must be a queryset, such as", id="a model"),
+        pytest.param({"queryset": [1, 2]}, "Products.queryset must be a queryset, such as", id="a list"),
+        pytest.param(
+            {"location": Route("seat", number=F("pk"))},
+            "accepts the given arguments (['number']); accepted: row, number.",
+            id="a missing argument",
+        ),
+        pytest.param(
+            {"location": Route("seat", F("pk"))},
+            "accepts the given arguments (1 positional); accepted: row, number.",
+            id="a missing positional argument",
+        ),
+        pytest.param(
+            {"location": Route("artcile", slug=F("slug"))},
+            "there is no URL pattern named 'artcile' (did you mean 'article'?).",
+            id="a misspelt name",
+        ),
+        pytest.param(
+            {"location": Route(Article, slug=F("slug"))},  # type: ignore[arg-type]
+            "but its first argument is not the name of a URL pattern.",
+            id="not a name",
+        ),
+    ],
+)
+def test_a_wrong_declaration_says_what_to_do(attributes: dict[str, Any], words: str) -> None:
+    messages = check_declarations([declared(**{"model": Article, **attributes})])
+    assert words in "".join(f"{message.msg}\n{message.hint}" for message in messages)
+
+
+def test_a_wrong_declaration_is_reported_before_anything_is_exported(project: Project) -> None:
+    project.declare('@register("products")\nclass Products(Sitemap):\n model = Product')
+    said = project.is_refused("export_sitemaps", "--output", "public")
+    assert "SystemCheckError" in said
+    assert "Products has no items, because Sitemap ignores `model`.\n\tHINT: Subclass ModelSitemap" in said
+    assert not (project.folder / "public").exists()
+
+
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ({"slug": "x"}, "Products has no `location`: define `def location(self, item)`"),
+        ("home", "`def location(self, item)`, or use StaticViewSitemap for view names"),
+    ],
+)
+def test_a_missing_location_is_reported(tmp_path: Path, item: object, words: str) -> None:
+    sitemaps = {"products": declared(Sitemap, items=lambda self: [item])}
+    [failure] = export(output=tmp_path, sitemaps=sitemaps).failures
+    assert words in failure
+
+
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize("below", ["", "/www", "/www/public"])
+def test_an_output_folder_that_is_a_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, register: Callable[..., None], below: str
+) -> None:
+    register(home=Numbers(1))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(CommandError) as raised:
+        call_command("export_sitemaps", output=f"taken{below}")
+    assert str(raised.value) == (
+        f"Cannot export to taken{below}: taken is a file, not a folder. Choose "
+        "another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']."
     )
-    def test_that_cannot_be_imported_is_named_with_its_line(
-        self, project: Project, text: str, words: str
-    ) -> None:
-        line = project.declare(text)
-        if text.startswith("@"):
-            # The decorator's line, or the class's, as this Python counts.
-            line -= 1
-        said = project.is_refused("check")
-        assert "(sitemaps09.E005)" in said
-        lines = (line, line + 1) if text.startswith("@") else (line,)
-        assert any(f"{project.sitemaps}, line {at}: {words}" in said for at in lines), said
-        assert words in project.is_refused("export_sitemaps", "--output", "public")
-
-    def test_says_so_if_its_own_import_fails_elsewhere(self, project: Project) -> None:
-        (project.folder / "shop" / "helpers.py").write_text("\n\n1 / 0\n")
-        line = project.declare("from shop import helpers")
-        assert f"{project.sitemaps}, line {line}: ZeroDivisionError: " in project.is_refused("check")
-
-    def test_that_is_named_in_the_settings_is_named_with_its_line(self, project: Project) -> None:
-        line = project.declare('SITEMAPS = {"products": Prodcuts}')
-        settings = project.folder / "site_settings.py"
-        settings.write_text(f'{SETTINGS}SITEMAPS09["SITEMAPS"] = "shop.sitemaps.SITEMAPS"\n')
-        said = project.is_refused("check")
-        assert f"SITEMAPS09['SITEMAPS']: {project.sitemaps}, line {line}: NameError: " in said
+    assert (tmp_path / "taken").read_text() == "mine"
 
 
-class TestADeclaration:
-    @pytest.mark.parametrize(
-        ("body", "words"),
-        [
-            (
-                f"Model\n queryset = Product.objects.all\n {LOCATION}",
-                "Products.queryset must be a queryset, not a function. "
-                "Call the function, as in `Article.objects.all()`",
-            ),
-            (f"Model\n queryset = Product\n {LOCATION}", "Products.queryset must be a queryset, such as"),
-            (f"Model\n queryset = [1, 2]\n {LOCATION}", "Products.queryset must be a queryset, such as"),
-            (
-                "\n model = Product",
-                "Products has no items, because Sitemap ignores `model`.\n\t"
-                "HINT: Subclass ModelSitemap instead",
-            ),
-            (
-                'Model\n model = Product\n location = Route("product-detail", slug=F("slug"))',
-                "accepts the given arguments (['slug']); accepted: category, slug.",
-            ),
-            (
-                'Model\n model = Product\n location = Route("product-detail", F("slug"))',
-                "accepts the given arguments (1 positional); accepted: category, slug.",
-            ),
-            (
-                'Model\n model = Product\n location = Route("product-detial", slug=F("slug"))',
-                "there is no URL pattern named 'product-detial' (did you mean 'product-detail'?).",
-            ),
-            (
-                'Model\n model = Product\n location = Route(Product, slug=F("slug"))',
-                "but its first argument is not the name of a URL pattern.",
-            ),
-        ],
-    )
-    def test_that_is_wrong_says_what_to_do_before_anything_is_exported(
-        self, project: Project, body: str, words: str
-    ) -> None:
-        kind, _, body = body.partition("\n")
-        project.declare(f'@register("products")\nclass Products({kind}Sitemap):\n{body}')
-        said = project.is_refused("export_sitemaps", "--output", "public")
-        assert "SystemCheckError" in said
-        assert words in said
-        assert not (project.folder / "public").exists()
+@pytest.fixture
+def use(settings: Any, register: Callable[..., None], tmp_path: Path) -> Callable[..., None]:
+    """Register one section, and use the settings of a block."""
 
-    @pytest.mark.parametrize(
-        ("items", "words"),
-        [
-            (
-                '[{"slug": "x"}]',
-                "Products has no `location`: define `def location(self, item)`",
-            ),
-            ('["home"]', "`def location(self, item)`, or use StaticViewSitemap for view names"),
-        ],
-    )
-    def test_without_a_location_is_reported(self, project: Project, items: str, words: str) -> None:
-        project.declare(
-            f'@register("products")\nclass Products(Sitemap):\n def items(self): return {items}'
-        )
-        said = project.is_refused("export_sitemaps", "--output", "public")
-        assert words in said
+    def change(*place: str) -> None:
+        [block] = blocks("python", *place)
+        space: dict[str, Any] = {"BASE_DIR": tmp_path}
+        exec(block.text, space)  # noqa: S102 our own page
+        register(home=Numbers(1))
+        settings.SITEMAPS09 = space["SITEMAPS09"]
+
+    return change
 
 
-class TestAnOutputFolder:
-    @pytest.fixture(autouse=True)
-    def _declared(self, project: Project) -> None:
-        project.declare(
-            '@register("home")\nclass Home(Sitemap):\n'
-            ' def items(self): return ["/"]\n def location(self, item): return item'
-        )
-
-    @pytest.mark.parametrize("below", ["", "/www", "/www/public"])
-    def test_that_is_a_file_is_named(self, project: Project, below: str) -> None:
-        (project.folder / "taken").write_text("mine")
-        said = project.is_refused("export_sitemaps", "--output", f"taken{below}")
-        assert said == (
-            f"CommandError: Cannot export to taken{below}: taken is a file, not a folder. Choose "
-            "another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE'].\n"
-        )
-        assert (project.folder / "taken").read_text() == "mine"
+@pytest.mark.usefixtures("cached_site")
+def test_the_header_of_the_settings_page_is_sent(use: Callable[..., None]) -> None:
+    use("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
+    header = Client().get("/sitemap.xml").headers["Cache-Control"]
+    assert header == "public, max-age=3600, stale-while-revalidate=86400"
 
 
-def test_the_header_of_the_settings_page_is_sent(project: Project) -> None:
-    [block] = blocks("python", "docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
-    (project.folder / "site_settings.py").write_text(f"{SETTINGS}{block.text}\n")
-    project.declare(
-        '@register("home")\nclass Home(Sitemap):\n'
-        ' def items(self): return ["/"]\n def location(self, item): return item'
-    )
-    code = "from django.test import Client; print(Client().get('/sitemap.xml').headers['Cache-Control'])"
-    status, out, err = project.manage("shell", "-c", code)
-    assert status == 0, err
-    assert out.splitlines()[-1] == "public, max-age=3600, stale-while-revalidate=86400"
-
-
-def test_the_settings_for_serving_files_by_django_serve_them(project: Project) -> None:
-    [block] = blocks("python", "docs/howto/serve.md", "Django")
-    base_dir = "from pathlib import Path\nBASE_DIR = Path(__file__).parent\n"
-    (project.folder / "site_settings.py").write_text(f"{SETTINGS}{base_dir}{block.text}\n")
-    project.declare(
-        '@register("home")\nclass Home(Sitemap):\n'
-        ' def items(self): return ["/"]\n def location(self, item): return item'
-    )
-    status, _, err = project.manage("export_sitemaps")
-    assert status == 0, err
-    file = project.folder / "sitemaps" / "sitemap.xml"
+@pytest.mark.usefixtures("cached_site")
+def test_the_settings_for_serving_files_by_django_serve_them(
+    use: Callable[..., None], tmp_path: Path
+) -> None:
+    use("docs/howto/serve.md", "Django")
+    call_command("export_sitemaps", verbosity=0)
+    file = tmp_path / "sitemaps" / "sitemap.xml"
     assert "/sitemap-home-1.xml.gz" in file.read_text()
     file.write_text("the file")
-    code = "from django.test import Client; print(Client().get('/sitemap.xml').getvalue())"
-    status, out, err = project.manage("shell", "-c", code)
-    assert status == 0, err
-    assert out.splitlines()[-1] == "b'the file'"
+    response: Any = Client().get("/sitemap.xml")
+    assert response.getvalue() == b"the file"
 
 
-class TestBaseUrl:
-    @pytest.mark.parametrize(
-        ("debug", "host"), [(True, "http://127.0.0.1:8000"), (False, "https://www.example.com")]
+def test_urls_of_an_app_that_is_not_installed_are_an_error(project: Project) -> None:
+    settings = project.folder / "site_settings.py"
+    settings.write_text(SETTINGS.replace('"django_sitemaps09", ', ""))
+    status, _, err = project.manage("check")
+    assert status == 1
+    assert err.rstrip().splitlines()[-1] == (
+        "django.core.exceptions.ImproperlyConfigured: django_sitemaps09.urls is included in a URLconf, "
+        "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS. This also makes "
+        "the command export_sitemaps available."
     )
-    def test_of_the_recipe_is_omitted_only_in_development(
-        self, project: Project, host: str, *, debug: bool
-    ) -> None:
-        [block] = blocks("python", "docs/reference/settings.md", "Settings")
-        [recipe] = [line for line in block.text.splitlines() if "if DEBUG else" in line]
-        (project.folder / "site_settings.py").write_text(f"{SETTINGS}DEBUG = {debug}\n{recipe}\n")
-        project.declare(
-            '@register("home")\nclass Home(Sitemap):\n'
-            ' def items(self): return ["/"]\n def location(self, item): return item'
-        )
-        code = (
-            "from django.test import Client\n"
-            "for path in ('/sitemap.xml', '/sitemap-home-1.xml'):\n"
-            "    print(Client().get(path, SERVER_NAME='127.0.0.1', SERVER_PORT='8000').text)"
-        )
-        status, out, err = project.manage("shell", "-c", code)
-        assert status == 0, err
-        assert f"<loc>{host}/sitemap-home-1.xml.gz</loc>" in out
-        assert f"<loc>{host}/</loc>" in out
-
-
-class TestInstalledApps:
-    def test_without_ours_are_an_error_if_our_urls_are_included(self, project: Project) -> None:
-        settings = project.folder / "site_settings.py"
-        settings.write_text(SETTINGS.replace('"django_sitemaps09", ', ""))
-        status, _, err = project.manage("check")
-        assert status == 1
-        assert err.rstrip().splitlines()[-1] == (
-            "django.core.exceptions.ImproperlyConfigured: django_sitemaps09.urls is included in a URLconf, "
-            "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS. This also makes "
-            "the command export_sitemaps available."
-        )

@@ -45,7 +45,7 @@ def test_relative_links_lead_to_a_file_and_a_heading(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_other_links_are_of_the_web(page: str) -> None:
+def test_absolute_links_use_http(page: str) -> None:
     """Only `sphinx -b linkcheck` fetches them."""
     for link in links(page):
         parts = urlsplit(link)

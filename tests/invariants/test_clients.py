@@ -133,9 +133,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("reader", READERS)
-def test_finds_every_url_of_the_database_and_none_twice(
-    request: pytest.FixtureRequest, reader: str
-) -> None:
+def test_a_reader_finds_every_url_once(request: pytest.FixtureRequest, reader: str) -> None:
     require(READERS[reader][1])
     # Created only if a reader is installed.
     site: Site = request.getfixturevalue("site")

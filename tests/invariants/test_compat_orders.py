@@ -18,16 +18,12 @@ from django_sitemaps09.orm.traits import count_rows, in_page_order
 from tests.models import Article, Comment, Event
 from tests.support.databases import parameter
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
-from tests.support.shelves import BASE
 from tests.support.ways import by, compatible, declare, entries, exported, native
+
+pytestmark = pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
 
 #: More rows than one block of a table, so that databases read blocks in different orders.
 ROWS = 57
-
-
-@pytest.fixture(autouse=True)
-def options(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
 
 
 @pytest.fixture

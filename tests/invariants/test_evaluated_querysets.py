@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,14 +21,12 @@ from django_sitemaps09.views import compat
 from tests.models import Article, Seat
 from tests.support.factories import SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD
-from tests.support.ways import WAYS, by, compatible_index
+from tests.support.ways import WAYS, assert_entries, assert_paths, by, compatible_index
 
-pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
-
-
-@pytest.fixture(autouse=True)
-def options(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+pytestmark = [
+    pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
+    pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
+]
 
 
 def changed(rows: Any) -> Any:
@@ -49,14 +48,10 @@ def expected_paths(rows: Any) -> set[str]:
     return {f"/word-{number}/" for number in range(len(rows.all()))}
 
 
-def test_what_the_project_did_to_instances_is_kept(shelf: QuerySet[Article]) -> None:
-    for way, read in WAYS.items():
-        assert {path for path, _ in read(declare(shelf.order_by("pk")))} == expected_paths(shelf), way
-
-
-def test_what_the_project_did_to_dicts_is_kept(shelf: QuerySet[Article]) -> None:
-    for way, read in WAYS.items():
-        assert {path for path, _ in read(declare(shelf.values("slug")))} == expected_paths(shelf), way
+@pytest.mark.parametrize("names", [(), ("slug",)], ids=["instances", "dicts"])
+def test_what_the_project_did_to_rows_is_kept(names: tuple[str, ...], shelf: QuerySet[Article]) -> None:
+    rows = shelf.order_by("pk").values(*names) if names else shelf.order_by("pk")
+    assert_paths(declare(rows), expected_paths(rows))
 
 
 def test_get_queryset_may_return_an_evaluated_queryset(shelf: QuerySet[Article]) -> None:
@@ -65,8 +60,7 @@ def test_get_queryset_may_return_an_evaluated_queryset(shelf: QuerySet[Article])
         (ModelSitemap,),
         {"get_queryset": lambda _: changed(shelf.all()), "location": by("word"), "limit": 5},
     )
-    for way, read in WAYS.items():
-        assert {path for path, _ in read(section)} == expected_paths(shelf), way
+    assert_paths(section, expected_paths(shelf))
 
 
 def test_languages_are_listed_of_the_fetched_rows(shelf: QuerySet[Article]) -> None:
@@ -98,8 +92,7 @@ def test_expressions_are_read_for_the_fetched_rows(
     section = declare(rows, lastmod=lastmod)
     values = {row.slug: lastmod_text(row.value) for row in shelf.annotate(value=lastmod)}
     expected = {f"/{row.word}/": values[row.slug] for row in changed(rows.all())}
-    for way, read in WAYS.items():
-        assert dict(read(section)) == expected, way
+    assert_entries(section, expected.items())
     newest = expected.values()
     assert compatible_index(section) == (None if None in newest else max(map(str, newest)))
 
@@ -119,39 +112,42 @@ def test_sections_that_share_rows_have_their_own_values(
         assert Counter(path for section in sections for path, _ in read(section)) == expected, way
 
 
-def test_expressions_can_use_annotations_of_the_evaluated_queryset(shelf: QuerySet[Article]) -> None:
-    rows = shelf.annotate(n=Count("comments"))
-    section = declare(rows, location=Route("article", slug=F("n")), limit=50)
-    expected = Counter(f"/articles/{row.n}/" for row in rows)
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == expected, way
+NUMBER = Route("article", slug=F("n"))
+#: Evaluated querysets, an expression of them, and its path for each row.
+ANNOTATED: dict[str, tuple[Callable[[QuerySet[Article]], Any], Any, Callable[[Any], str]]] = {
+    "an annotation": (lambda rows: rows.annotate(n=Count("comments")), NUMBER, lambda row: f"{row.n}"),
+    # MariaDB does not find a column in HAVING that is not selected.
+    "a filter by an aggregate or a column": (
+        lambda rows: rows.annotate(n=Count("tags")).filter(Q(n__gt=1) | Q(updated__year__gte=2026)),
+        NUMBER,
+        lambda row: f"{row.n}",
+    ),
+    # Django groups by the joined annotation.
+    "groups": (
+        lambda rows: rows.annotate(tag=F("tags__name"), n=Count("comments", distinct=True)).filter(tag="a"),
+        NUMBER,
+        lambda row: f"{row.n}",
+    ),
+    "an order over a relation": (
+        lambda rows: rows.order_by("-visits__at"),
+        Route("article", slug=Count("visits")),
+        lambda row: f"{row.visits.count()}",
+    ),
+    "an annotation that repeats rows": (
+        lambda rows: rows.annotate(tag=F("tags__name")).filter(tag__isnull=False),
+        PathTemplate("/articles/{slug}-{tag}/", slug=F("slug"), tag=F("tag")),
+        lambda row: f"{row.slug}-{row.tag}",
+    ),
+}
 
 
-def test_expressions_of_rows_with_a_filter_by_an_aggregate_or_a_column(shelf: QuerySet[Article]) -> None:
-    """MariaDB does not find a column in HAVING that is not selected."""
-    rows = shelf.annotate(n=Count("tags")).filter(Q(n__gt=1) | Q(updated__year__gte=2026))
-    section = declare(rows, location=Route("article", slug=F("n")), limit=50)
-    expected = Counter(f"/articles/{row.n}/" for row in rows)
+@pytest.mark.parametrize("name", ANNOTATED)
+def test_expressions_are_those_of_the_evaluated_queryset(name: str, shelf: QuerySet[Article]) -> None:
+    build, location, path = ANNOTATED[name]
+    rows = build(shelf)
+    expected = Counter(f"/articles/{path(row)}/" for row in rows.all())
     assert expected
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == expected, way
-
-
-def test_expressions_can_use_groups_of_the_evaluated_queryset(shelf: QuerySet[Article]) -> None:
-    """Django groups by the joined annotation."""
-    rows = shelf.annotate(tag=F("tags__name"), n=Count("comments", distinct=True)).filter(tag="a")
-    section = declare(rows, location=Route("article", slug=F("n")), limit=50)
-    expected = Counter(f"/articles/{row.n}/" for row in rows)
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == expected, way
-
-
-def test_the_order_of_an_evaluated_queryset_does_not_divide_aggregates(shelf: QuerySet[Article]) -> None:
-    rows = shelf.order_by("-visits__at")
-    section = declare(rows, location=Route("article", slug=Count("visits")), limit=50)
-    expected = {f"/articles/{row.visits.count()}/" for row in shelf}
-    for way, read in WAYS.items():
-        assert {path for path, _ in read(section)} == expected, way
+    assert_paths(declare(rows, location=location, limit=50), expected)
 
 
 def test_rows_with_a_composite_key_can_be_evaluated(using: str) -> None:
@@ -168,24 +164,14 @@ def test_expressions_are_read_for_dicts_with_the_primary_key(shelf: QuerySet[Art
     section = declare(rows, lastmod=F("updated"))
     values = {row.pk: lastmod_text(row.updated) for row in shelf}
     expected = {f"/{row['word']}/": values[row["id"]] for row in changed(rows.all())}
-    for way, read in WAYS.items():
-        assert dict(read(section)) == expected, way
-
-
-def test_expressions_can_use_annotations_that_repeat_rows(shelf: QuerySet[Article]) -> None:
-    rows = shelf.annotate(tag=F("tags__name")).filter(tag__isnull=False)
-    section = declare(rows, location=PathTemplate("/{slug}/{tag}/", slug=F("slug"), tag=F("tag")), limit=50)
-    expected = Counter(f"/{row.slug}/{row.tag}/" for row in rows)
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == expected, way
+    assert_entries(section, expected.items())
 
 
 def test_expressions_are_read_for_the_groups_of_values(shelf: QuerySet[Article]) -> None:
     rows = shelf.order_by().values("category__slug").annotate(last=Max("day"))
     section = declare(rows, location=by("category__slug"), lastmod=F("last"))
     expected = {f"/{row['category__slug']}/": lastmod_text(row["last"]) for row in rows}
-    for way, read in WAYS.items():
-        assert dict(read(section)) == expected, way
+    assert_entries(section, expected.items())
 
 
 def test_equal_rows_with_different_values_are_refused(shelf: QuerySet[Article], caplog: Any) -> None:

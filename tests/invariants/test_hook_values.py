@@ -146,7 +146,7 @@ def written_or_skipped(document: bytes, errors: list[ItemError], field: str, pre
     return found
 
 
-class TestAnyValueOfAHookIsWrittenOrSkippedAndReportedOnce:
+class TestAnyValue:
     @given(url=urls, caption=prose, title=prose)
     @example(url="a.png", caption="\r\n", title="\x85")
     def test_of_an_image(self, schema: Any, url: str, caption: str, title: str) -> None:
@@ -286,6 +286,8 @@ ANSWERS: dict[str, tuple[Callable[[Any], Any], int, int]] = {
     "an error": (lambda one: 1 / 0, 0, 1),
     "a stop": (lambda one: next(iter(())), 0, 1),
     "a number": (lambda one: 5, 0, 1),
+    "a text": (lambda one: "/a.png", 0, 1),
+    "news": (lambda one: NEWS, 0, 1),
     "no": (lambda one: False, 0, 1),
     "a class": (lambda one: type(one), 0, 1),
     "a list of None": (lambda one: [None], 0, 1),
@@ -338,29 +340,6 @@ def test_one_bad_value_of_several_affects_only_itself(name: str) -> None:
     assert [(error.key, error.field) for error in errors] == [("2", name)]
 
 
-def test_one_bad_link_skips_all_links_of_its_item() -> None:
-    """Crawlers ignore an incomplete set of links."""
-    document, errors = render_item(alternates=lambda: [ITSELF, ("de", "nowhere"), ("fr", "/fr/")])
-    assert texts(document, "xhtml:link") == []
-    assert [(error.key, error.field) for error in errors] == [("2", "alternates")]
-
-
-@pytest.mark.parametrize(
-    "links",
-    [
-        [ITSELF, ("EN", "/other/")],
-        [("de", "/de/")],
-        [ITSELF, ("de_AT", "/de/"), ("de-at", "/at/")],
-        [("en", "/second"), ("de", "/de/")],
-    ],
-    ids=["a language twice", "not itself", "a language in two forms", "itself without its slash"],
-)
-def test_links_that_crawlers_ignore_are_not_written(links: Any) -> None:
-    document, errors = render_item(alternates=lambda: links)
-    assert texts(document, "xhtml:link") == []
-    assert [(error.key, error.field) for error in errors] == [("2", "alternates")]
-
-
 def test_of_more_images_than_a_page_may_have_the_first_ones_are_written(schema: Any) -> None:
     document, errors = render_item(images=lambda: (Image(f"/{number}.png") for number in range(1_001)))
     schema.assertValid(parsed(document))
@@ -391,31 +370,3 @@ def test_an_item_in_several_languages_is_named_once() -> None:
     )
     assert len(texts(document, "loc")) == 9
     assert [(error.key, error.field) for error in written.errors] == [("2", "images")]
-
-
-@pytest.mark.parametrize(
-    ("answer", "links", "skipped"),
-    [
-        (True, f"{BASE}/second/", 0),
-        (False, None, 0),
-        (None, None, 0),
-        ("/any/", f"{BASE}/any/", 0),
-        ("https://www.example.net/ä", "https://www.example.net/%C3%A4", 0),
-        ("nowhere", None, 1),
-        (5, None, 1),
-        ("\x00", None, 1),
-    ],
-)
-def test_a_method_decides_whether_an_item_has_an_x_default_and_which(
-    answer: Any, links: str | None, skipped: int
-) -> None:
-    one = Given(lambda: "/second/", {"x_default": lambda: answer})
-    declared = {"one": one, "i18n": True, "alternates": True, "x_default": hook("x_default")}
-    document, written = compiled(type("Declared", (Listed,), declared))
-    for entry in entries(document)[3:6]:
-        found = {
-            dict(some)["hreflang"]: dict(some)["href"] for name, _, some in entry if name == "xhtml:link"
-        }
-        assert found.pop("x-default", None) == links
-        assert set(found) == {"en", "de", "pt-BR"}
-    assert [(error.key, error.field) for error in written.errors] == [("2", "x_default")] * skipped

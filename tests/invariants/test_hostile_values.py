@@ -237,6 +237,7 @@ def written(attributes: dict[str, Any]) -> bytes:
     return write(source.batches(Page(1, None, None)), namespaces=source.namespaces)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cached_site")
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_value_takes_longer_than_the_reference(field: str) -> None:
@@ -245,6 +246,7 @@ def test_no_value_takes_longer_than_the_reference(field: str) -> None:
     assert {name: ratio for name, ratio in costs.items() if ratio > 1} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "location",
     [

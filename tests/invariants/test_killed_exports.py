@@ -121,7 +121,7 @@ class TestAnExportThatIsKilledAtEachPoint:
     """Files are complete, no URL is lost, and a run that completes publishes the current rows."""
 
     @pytest.mark.parametrize("scenario", SCENARIOS)
-    def test_leaves_all_that_was_published_and_the_next_run_publishes_what_there_is(
+    def test_keeps_published_files_and_the_next_run_publishes_current_rows(
         self, sqlite: Place, scenario: str
     ) -> None:
         # With fewer points, the export was not killed at each step.
@@ -133,7 +133,7 @@ class TestAnExportThatIsKilledAtEachPoint:
         assert postgresql.run("everywhere", scenario, postgresql.folder) > 40
 
     @pytest.mark.parametrize("scenario", ["first", "tail", "cascade-and-less"])
-    def test_is_rebuilt_if_what_it_had_staged_is_lost(self, sqlite: Place, scenario: str) -> None:
+    def test_is_rebuilt_if_its_staged_files_are_lost(self, sqlite: Place, scenario: str) -> None:
         assert sqlite.run("everywhere", scenario, sqlite.folder, "losing") > 40
 
     def test_of_a_repair_is_followed_by_one_that_repairs_everything(self, sqlite: Place) -> None:
@@ -148,7 +148,7 @@ class TestARunThatIsKilledOrWhoseDiskFailsAtEachPoint:
     """An export with `--submit`, a submission, a repair, or the run that recovers from one of them."""
 
     @pytest.mark.parametrize("scenario", submissions.SCENARIOS)
-    def test_loses_no_change_that_search_engines_are_to_know(self, sqlite: Place, scenario: str) -> None:
+    def test_loses_no_change_to_submit(self, sqlite: Place, scenario: str) -> None:
         found = sqlite.run("nothing_is_lost", scenario, sqlite.folder, KILL_STEP, DEADLINE / 9)
         assert found["lost"] == []
         assert found["points"] > 9
@@ -239,7 +239,7 @@ class TestTheSameRows:
 
 
 class TestTwoExportsAtOnce:
-    def test_the_second_one_ends_having_touched_nothing(self, sqlite: Place) -> None:
+    def test_the_second_one_changes_nothing(self, sqlite: Place) -> None:
         assert sqlite.run("two_at_once", sqlite.folder) is True
 
 

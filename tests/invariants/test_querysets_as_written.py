@@ -27,6 +27,8 @@ from tests.support.factories import ArticleFactory, InvoiceFactory, SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
 from tests.support.ways import (
     WAYS,
+    assert_entries,
+    assert_paths,
     by,
     compatible,
     compatible_index,
@@ -38,12 +40,10 @@ from tests.support.ways import (
 )
 
 # Django says so on the compatibility views, as it does with contrib; what the pages hold is asserted.
-pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
-
-
-@pytest.fixture(autouse=True)
-def options(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+pytestmark = [
+    pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
+    pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
+]
 
 
 def early(rows: QuerySet[Article]) -> QuerySet[Article]:
@@ -70,8 +70,7 @@ def test_groups_come_once_each_with_their_own_lastmod(shelf: QuerySet[Article]) 
         f"/{row['category__slug']}/": lastmod_text(row["last"]) for row in newest_of_categories(shelf)
     }
     assert len(expected) == 2
-    for way, read in WAYS.items():
-        assert Counter(read(section)) == Counter(expected.items()), way
+    assert_entries(section, Counter(expected.items()))
 
 
 def test_the_index_has_the_lastmod_of_groups(shelf: QuerySet[Article]) -> None:
@@ -85,8 +84,7 @@ def test_a_generic_sitemap_has_each_group_once(shelf: QuerySet[Article]) -> None
         location = by("category__slug")
 
     section = Groups({"queryset": newest_of_categories(shelf).order_by(), "date_field": None})
-    for way, read in WAYS.items():
-        assert Counter(read(section)) == Counter([("/one/", None), ("/None/", None)]), way
+    assert_entries(section, Counter([("/one/", None), ("/None/", None)]))
 
 
 #: Querysets of values, of which each row is listed as often as it comes.
@@ -134,8 +132,7 @@ def test_values_are_listed_as_they_come(name: str, shelf: QuerySet[Article]) -> 
     made, names = VALUES[name]
     section = declare(made(shelf), location=by(*names))
     assert not [found for found in checks.check_declarations([section]) if found.level >= 40]
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == listed(section), way
+    assert_paths(section, listed(section))
 
 
 @pytest.mark.parametrize(
@@ -157,8 +154,7 @@ def test_rows_that_are_alike_in_their_order_are_on_one_page_each(
 def test_rows_that_repeat_by_an_annotation_have_an_order(shelf: QuerySet[Article]) -> None:
     """By the key alone, a row with two tags could come with one of them on both pages."""
     section = declare(shelf.annotate(tag=F("tags__name")), location=by("slug", "tag"), limit=1)
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == listed(section), way
+    assert_paths(section, listed(section))
     query = sources.source("s", section, BASE, LIMITS).items.query  # type: ignore[attr-defined]
     assert "tag" in [term.expression.name for term in query.order_by]
     assert [getattr(name, "name", name) for name in section().items().query.order_by] == ["pk", "tag"]
@@ -199,8 +195,7 @@ def test_rows_with_a_composite_key_are_listed_as_they_come(name: str, i18n: bool
     section = declare(
         SEATS[name](Seat.objects.using(using)), location=by("row", "number"), i18n=i18n, languages=["en"]
     )
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == listed(section), way
+    assert_paths(section, listed(section))
 
 
 # Slices, unions and distinct(fields) beside an aggregate.
@@ -435,8 +430,7 @@ def test_a_generated_column_can_be_the_key(using: str) -> None:
         InvoiceFactory(using=using, number=number)
     section = declare(Invoice.objects.using(using), key="serial", location=by("serial"))
     assert [*checks.check_declarations([section])] == []
-    for way, read in WAYS.items():
-        assert Counter(path for path, _ in read(section)) == listed(section), way
+    assert_paths(section, listed(section))
     assert isinstance(sources.source("s", section, BASE, LIMITS), sources.QuerySource)
 
 

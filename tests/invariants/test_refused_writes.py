@@ -68,7 +68,7 @@ def named(contents: Mapping[str, bytes]) -> list[str]:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 class TestAStorageThatRefusesAWrite:
     @pytest.mark.parametrize("kind", ["first", "split", "merge"])
-    def test_keeps_what_is_published_and_the_next_run_publishes_what_there_is(
+    def test_keeps_published_files_and_the_next_run_publishes_current_rows(
         self, settings: Any, keys: Any, monkeypatch: pytest.MonkeyPatch, kind: str
     ) -> None:
         from tests.models import Article

@@ -47,6 +47,7 @@ def pages(folder: Path) -> dict[str, bytes]:
     return {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
 
 
+@pytest.mark.slow
 def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(
     table: Table, configure: Callable[..., None]
 ) -> None:

@@ -13,15 +13,11 @@ from django.db.models.functions import Concat, RowNumber, Trunc
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
-from tests.invariants.test_querysets_as_written import WAYS, compatible_index, declare
 from tests.models import Article, Comment, Discussed
 from tests.support.fingerprints import source_of
-from tests.support.shelves import BASE
+from tests.support.ways import assert_entries, compatible_index, declare
 
-
-@pytest.fixture(autouse=True)
-def options(settings: Any) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+pytestmark = pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
 
 
 def rank() -> Window:
@@ -61,8 +57,7 @@ def test_expressions_beside_a_filter_on_a_window_have_their_own_values(
         for item in section.queryset.all()
     )
     assert expected.total() == 8
-    for way, read in WAYS.items():
-        assert Counter(read(section)) == expected, way
+    assert_entries(section, expected)
     lastmods = [lastmod for _, lastmod in expected]
     assert compatible_index(section) == (None if None in lastmods else max(lastmods))
 

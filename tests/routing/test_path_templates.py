@@ -28,7 +28,6 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
-from django.test import RequestFactory
 from django.test.utils import override_settings
 from django.utils import translation
 from django.utils.functional import lazystr
@@ -37,7 +36,7 @@ from django.utils.translation import get_language, gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import PathTemplate, views
+from django_sitemaps09 import PathTemplate
 from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article, Category
@@ -414,18 +413,6 @@ def test_exports_of_several_hosts_are_those_of_the_method(tmp_path: Path, settin
         )
     assert files[0] == files[1]
     assert sorted(files[0]) == ["a.example/sitemap-s-1.xml", "longer.b.example/sitemap-s-1.xml"]
-
-
-@pytest.mark.django_db
-@pytest.mark.sitemaps09
-@pytest.mark.parametrize("texts", [["a", "b"], TEXTS], ids=["safe", "any"])
-def test_native_views_are_those_of_the_method(texts: list[str]) -> None:
-    contents = []
-    for section in both(stored(texts, "default"), "/{s}/", s="slug"):
-        response = views.page(RequestFactory().get("/"), section="s", page="1", sitemaps={"s": section})
-        contents.append(response.content)
-    assert contents[0] == contents[1]
-    assert b"/a/" in contents[0] or b"/plain/" in contents[0]
 
 
 @pytest.mark.django_db

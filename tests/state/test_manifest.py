@@ -45,21 +45,15 @@ __all__ = ["state"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
 
-
 counting = st.integers(0, 2**63)
-
 
 words = st.text(max_size=12)
 
-
 maybe = words | st.none()
-
 
 keys = st.lists(words, min_size=1, max_size=3).map(tuple)
 
-
 times = st.floats(0, 1e12)
-
 
 pages = st.builds(
     PageRecord,
@@ -101,9 +95,7 @@ sections = st.builds(
     ).map(tuple),
 ).map(possible)
 
-
 names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
-
 
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 
@@ -171,7 +163,7 @@ class TestRecords:
         [found] = manifest.read_section(LocalStore(tmp_path), name).pages
         assert found == page._replace(fingerprint=None)
 
-    def test_are_none_if_nothing_was_exported(self, tmp_path: Path) -> None:
+    def test_do_not_exist_before_an_export(self, tmp_path: Path) -> None:
         assert manifest.read(LocalStore(tmp_path)) is None
 
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
@@ -216,7 +208,6 @@ DAMAGED_ROOTS = {
     "with a format that is none": lambda data: json.dumps({**json.loads(data), "format": "x"}).encode(),
 }
 
-
 DAMAGED_SECTIONS = {
     "empty": lambda data: b"",
     "cut": lambda data: data[:-20],
@@ -258,7 +249,7 @@ class TestAManifestThatCannotBeRead:
         self.recovered(folder, sitemaps)
 
     @pytest.mark.parametrize("damage", DAMAGED_SECTIONS)
-    def test_in_a_part_is_rebuilt_too(self, folder: Path, state: Path, damage: str) -> None:
+    def test_whose_section_is_damaged_is_rebuilt_too(self, folder: Path, state: Path, damage: str) -> None:
         sitemaps = after_two_runs(folder)
         path = state / known(folder).files["articles"]
         change = DAMAGED_SECTIONS[damage]
@@ -268,7 +259,7 @@ class TestAManifestThatCannotBeRead:
             path.write_bytes(change(path.read_bytes()))
         self.recovered(folder, sitemaps)
 
-    def test_and_is_gone_is_the_same(self, folder: Path, state: Path) -> None:
+    def test_that_is_missing_is_rebuilt_too(self, folder: Path, state: Path) -> None:
         sitemaps = after_two_runs(folder)
         (state / ROOT).unlink()
         self.recovered(folder, sitemaps)

@@ -55,7 +55,6 @@ def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
 
 SLUG = Route("article", slug=F("slug"))
 
-
 Declared = tuple[dict[str, Any], list[str]]
 
 

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
@@ -28,10 +27,14 @@ from django.urls import path
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from tests.support.configuration import BASE
+from tests.support.exports import content, named, touched
+from tests.support.exports import locations as locations_of
+from tests.support.exports import run_folders as left_over
 from tests.support.paths import ROOT
 from tests.support.waiting import DEADLINE, until
 
-LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
+__all__ = ["content", "left_over", "touched"]
+
 ROWS, PAGE = 600, 100
 #: The gate where processes wait for each other. Each creates a file with its process id.
 GATE = "SITEMAPS09_TESTS_GATE"
@@ -450,26 +453,11 @@ def lives(number: int) -> bool:
     return state not in ("Z", "X")
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {found.name: found.read_bytes() for found in folder.iterdir() if found.is_file()}
-
-
-def touched(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return the state of a file, which differs after each write, even with the same bytes."""
-    states = {found.name: found.stat() for found in folder.iterdir() if found.is_file()}
-    return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
-
-
 def locations(folder: Path, section: str) -> list[str]:
     """Return the locations of a section's pages in the order of the index, without the base."""
-    index = ElementTree.parse(folder / "sitemap.xml")  # noqa: S314 our own output
-    names = [str(loc.text).rpartition("/")[2] for loc in index.iter(LOC)]
-    found = []
-    for name in names:
-        if name.startswith(f"sitemap-{section}-"):
-            page = ElementTree.parse(folder / name)  # noqa: S314
-            found += [str(loc.text).removeprefix(BASE) for loc in page.iter(LOC)]
-    return found
+    names = [name for name in named(folder) if name.startswith(f"sitemap-{section}-")]
+    found = [location for name in names for location in locations_of((folder / name).read_bytes())]
+    return [location.removeprefix(BASE) for location in found]
 
 
 def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
@@ -477,15 +465,6 @@ def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
     parts = [location.split("/") for location in locations(folder, section)]
     assert parts
     return {int(part[1]) for part in parts}, {part[2] for part in parts}
-
-
-def left_over(folder: Path) -> list[str]:
-    """Return the files of the state folder except lock, history, manifests and their sections."""
-    state = folder / ".sitemaps09"
-    known = {"lock", "history.json"}
-    for root in state.glob("manifest.json*"):
-        known |= {root.name, *json.loads(root.read_text())["sections"].values()}
-    return [found.name for found in state.iterdir() if found.name not in known]
 
 
 if __name__ == "__main__":

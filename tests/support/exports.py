@@ -90,10 +90,13 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
-    """Return the state of all published files, which differs after each write, even with the same bytes."""
+    """Return the state of the files in a folder. It differs after each write, even of the same bytes.
+
+    The history is not part of it: it also has runs that changed nothing because they failed.
+    """
     found = {}
     for path in folder.iterdir():
-        if path.is_file():
+        if path.is_file() and path.name != HISTORY:
             status = path.stat()
             found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
     return found

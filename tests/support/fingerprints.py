@@ -4,40 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import connections
-from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
-from django_sitemaps09.protocol import Base, Limits
 from tests.models import Article
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory, VisitFactory
+from tests.support.sources import COLUMNS, NOON, UTC, compiled, declaration, listing
 
-UTC = timezone.utc
-BASE = Base("https", "www.example.com")
-LIMITS = Limits(50_000, 10_485_760)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def compiled(section: Any, base: Base = BASE, limits: Limits = LIMITS) -> Any:
-    return sources.source("things", section, base, limits)
-
-
-def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
-    return type("Declared", (ModelSitemap,), attributes)
-
-
-COLUMNS: dict[str, Any] = {
-    "location": Route("article", slug=F("slug")),
-    "lastmod": F("updated"),
-    "priority": F("weight"),
-    "changefreq": Case(When(published=True, then=Value("daily")), default=Value("monthly")),
-}
+__all__ = ["NOON", "UTC", "articles", "compiled", "declaration", "listing", "queries", "source_of"]
 
 
 def source_of(rows: QuerySet[Any], **attributes: Any) -> Any:
@@ -74,8 +54,3 @@ def queries(using: str, count: int) -> Iterator[None]:
     with CaptureQueriesContext(connections[using]) as captured:
         yield
     assert len(captured) == count, [query["sql"] for query in captured]
-
-
-def listing(items: Any, **attributes: Any) -> type[Sitemap[Any]]:
-    attributes.setdefault("location", lambda self, item: f"/{item}/")
-    return type("Listing", (Sitemap,), {"items": lambda self: items, **attributes})

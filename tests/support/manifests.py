@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,12 @@ from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
+from tests.support.exports import paths, plain, touched
 from tests.support.factories import ArticleFactory
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
+
+__all__ = ["paths", "plain", "touched"]
 
 DAY = timedelta(days=1)
 
@@ -46,11 +48,6 @@ def slugs(*keys: int) -> list[str]:
     return [f"/articles/a{key}/" for key in keys]
 
 
-def plain(folder: Path, name: str) -> bytes:
-    data = (folder / name).read_bytes()
-    return gzip.decompress(data) if name.endswith(".gz") else data
-
-
 def entries(folder: Path) -> dict[str, str | None]:
     """Return the entries of the index in order, by file."""
     root = ElementTree.fromstring(plain(folder, "sitemap.xml"))  # noqa: S314 our own output
@@ -66,28 +63,6 @@ def numbers_of(folder: Path, section: str) -> list[int]:
     return [
         int(name.removeprefix(prefix).split(".")[0]) for name in entries(folder) if name.startswith(prefix)
     ]
-
-
-def paths(folder: Path) -> list[str]:
-    """Return all URLs that a reader of the index finds, without the base."""
-    found = []
-    for name in entries(folder):
-        page = ElementTree.fromstring(plain(folder, name))  # noqa: S314
-        found += [str(loc.text).removeprefix(BASE) for loc in page.iter(f"{SPACE}loc")]
-    return found
-
-
-def touched(folder: Path) -> dict[str, tuple[bytes, int, int]]:
-    """Return the state of the files in a folder. It differs after each write, even of the same bytes.
-
-    The history is not part of it: it also has runs that changed nothing because they failed.
-    """
-    found = {}
-    for path in folder.iterdir():
-        if path.is_file() and path.name != HISTORY:
-            status = path.stat()
-            found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino)
-    return found
 
 
 def known(folder: Path, root: str = ROOT) -> Manifest:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from types import ModuleType
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
@@ -19,8 +18,8 @@ from django.urls import path
 from django_sitemaps09 import ModelSitemap, Route
 from tests.models import Article
 from tests.support.configuration import BASE
+from tests.support.exports import locations
 from tests.support.factories import ArticleFactory
-from tests.support.published import SPACE
 
 FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
 
@@ -51,10 +50,6 @@ def write_articles(*slugs: str) -> None:
     first = Article.objects.count()
     for day, slug in enumerate(slugs, first):
         ArticleFactory(slug=slug, updated=FIRST + timedelta(days=day))
-
-
-def locations(content: bytes) -> list[str]:
-    return [str(loc.text) for loc in ElementTree.fromstring(content).iter(f"{SPACE}loc")]  # noqa: S314
 
 
 def get(url: str, **headers: str) -> HttpResponse:

@@ -80,6 +80,12 @@ def indexed(folder: Path) -> set[str]:
     return {url for name in pages(folder) for url in urls(folder, name)}
 
 
+def unpacked(folder: Path) -> dict[str, bytes]:
+    """Return the uncompressed content of each public file."""
+    found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return {name: gzip.decompress(data) if name.endswith(".gz") else data for name, data in found.items()}
+
+
 def states(folder: Path, *, hidden: bool = False) -> dict[str, tuple[int, int, bytes]]:
     """Return the state of each file, which differs after each write, even with the same bytes."""
     found = {}

@@ -61,7 +61,6 @@ class PickyConverter:
 
 register_converter(HexConverter, "tests_hex")
 
-
 register_converter(PickyConverter, "tests_picky")
 
 

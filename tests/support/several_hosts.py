@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
@@ -27,6 +26,8 @@ from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.views import compat
 from tests.models import Article
 from tests.support import published
+from tests.support.published import pages
+from tests.support.published import unpacked as tree
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
@@ -186,23 +187,9 @@ def run(folder: Path, *urls: str, sections: Mapping[str, Any] = FINE, **options:
     return export_hosts(urls or (A, B), output=folder, sitemaps=sections, **options)
 
 
-def tree(folder: Path) -> dict[str, bytes]:
-    """Return the public files of a folder, uncompressed."""
-    found = {}
-    for file in folder.iterdir():
-        if file.is_file():
-            content = file.read_bytes()
-            found[file.name] = gzip.decompress(content) if file.suffix == ".gz" else content
-    return found
-
-
 def slugs(folder: Path) -> list[str]:
     """Return the URLs of all pages in the index, which must all exist."""
     return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
-
-
-def pages(folder: Path) -> list[str]:
-    return published.pages(folder)
 
 
 def urls(folder: Path, name: str) -> list[str]:

@@ -66,8 +66,8 @@ class RenderedPage(NamedTuple):
         return [html.unescape(text) for text in re.findall("<loc>(.*?)</loc>", self.text)]
 
 
-def compiled(section: Any, limits: Limits = LIMITS) -> Any:
-    return sources.source("things", section, BASE, limits)
+def compiled(section: Any, limits: Limits = LIMITS, base: Base = BASE) -> Any:
+    return sources.source("things", section, base, limits)
 
 
 def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:

@@ -1,6 +1,6 @@
-"""The strictest third-party sitemap readers, and their results for documents with extensions.
+"""The strictest third-party sitemap reader, and its results for documents with extensions.
 
-sitemap.js (`SitemapJs`, by npm) is the strict one. Three of its parts are used, and nothing is let pass:
+It is sitemap.js (`SitemapJs`, by npm). Three of its parts are used, and nothing is let pass:
 
 * its parser, with every error of which `ErrorLevel.THROW` throws the first. It complains of XML that is
   not well-formed; of every element or attribute that it does not know under that very name: a wrong case,
@@ -19,24 +19,16 @@ takes one it keeps the last or joins them; so the values of a document are compa
 What is never seen: namespaces and order of extensions (it goes by prefixes), a text that strayed into
 another element, an alternate's language or any URL but `<loc>` that is none, a day that the calendar
 lacks in an extension, a video with neither `content_loc` nor `player_loc`.
-
-ultimate-sitemap-parser (`usp_pages`) is the lenient one: it goes by namespaces, as long as they hold
-"/sitemap/", "/sitemap-image/" and so on, skips videos and whatever else it does not know, skips a
-second entry of the same `<loc>`, and logs what it repairs. Here each such warning is a failure. It
-resolves references in texts of the protocol and of news a second time, so `?a=1&copy=2` in a `<loc>`
-comes out with a sign in it; not in images and alternates.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import re
 import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,7 +39,7 @@ from lxml import etree
 
 from tests.support.clients import lacking
 
-__all__ = ["Reading", "SitemapJs", "sitemap_js", "usp_pages"]
+__all__ = ["Reading", "SitemapJs", "sitemap_js"]
 
 PACKAGE = {"private": True, "dependencies": {"sitemap": ">=9.0.1"}}
 #: Reads the documents `0.xml` and so on of a folder. The script is beside the package, where node finds it.
@@ -227,41 +219,3 @@ def _comparable(value: object) -> str:
     """Normalize numbers, and strip spaces around texts as the parser does."""
     text = str(value).strip()
     return str(float(text)) if re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) else text
-
-
-def usp_pages(document: bytes) -> list[dict[str, Any]]:
-    """What ultimate-sitemap-parser finds in a document that it has nothing against.
-
-    Each page has `url`, `last_modified` (a datetime, naive for a date), `change_frequency`, `priority` (a
-    Decimal, 0.5 where there is none), `alternates` (pairs of hreflang and href), `images` and
-    `news_story` (dicts). Nothing is fetched.
-    """
-    from usp.objects.sitemap import PagesXMLSitemap
-    from usp.tree import sitemap_from_str
-
-    with _complaints("usp") as said:
-        sitemap = sitemap_from_str(document.decode())
-        pages = [
-            page.to_dict() | {"alternates": page.alternates or [], "images": page.to_dict()["images"] or []}
-            for page in sitemap.all_pages()
-        ]
-    assert not said, said
-    assert isinstance(sitemap, PagesXMLSitemap), sitemap
-    return pages
-
-
-@contextmanager
-def _complaints(name: str) -> Iterator[list[str]]:
-    """Collect the warnings and errors of a logger."""
-    said: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.WARNING)
-    try:
-        yield said
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -20,6 +19,7 @@ from django_sitemaps09.export import api as exports
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, CategoryFactory
+from tests.support.published import unpacked as published
 
 #: The time of the first run. Rows are older.
 START = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
@@ -99,16 +99,6 @@ class Twins:
         report = self.run()
         assert report.skipped == len(report.files) == ROWS // PAGE
         assert self.same
-
-
-def published(folder: Path) -> dict[str, bytes]:
-    """Return the uncompressed content of each file."""
-    found = {}
-    for path in folder.iterdir():
-        if path.is_file():
-            content = path.read_bytes()
-            found[path.name] = gzip.decompress(content) if path.suffix == ".gz" else content
-    return found
 
 
 @pytest.fixture

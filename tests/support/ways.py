@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
@@ -101,6 +101,22 @@ WAYS: dict[str, Callable[[Any], Entries]] = {
     "exported": exported,
     "compatible": compatible,
 }
+
+
+def assert_entries(section: Any, expected: Iterable[tuple[str, str | None]]) -> None:
+    """Check that each reader lists exactly these entries, each as often as it is given."""
+    for way, read in WAYS.items():
+        _assert_same(way, Counter(read(section)), Counter(expected))
+
+
+def assert_paths(section: Any, expected: Iterable[str] | Mapping[str, int]) -> None:
+    """Check that each reader lists exactly these paths, each as often as it is given."""
+    for way, read in WAYS.items():
+        _assert_same(way, Counter(path for path, _ in read(section)), Counter(expected))
+
+
+def _assert_same(way: str, found: Counter[Any], expected: Counter[Any]) -> None:
+    assert found == expected, f"{way}: too many {found - expected}, missing {expected - found}"
 
 
 def declare(queryset: Any, **hooks: Any) -> type[ModelSitemap[Any]]:

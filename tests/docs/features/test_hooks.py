@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db.models import Case, DateTimeField, F, Value, When
-from django.db.models.functions import Cast, Coalesce
-from django.urls import reverse
+from django.db.models import F
 
 from django_sitemaps09 import (
     GenericSitemap,
-    Route,
     StaticViewSitemap,
 )
 from tests.docs.features.project import (
@@ -47,34 +44,6 @@ def test_a_hook_is_a_constant_an_expression_or_a_method(
 
 def test_a_location_is_the_absolute_url_of_the_item_by_default(can: Product, tmp_path: Path) -> None:
     assert both(tmp_path, "products", declared("pass")).urls == [f"{BASE}/garden/watering-can/"]
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        Cast(Value(MOMENT), DateTimeField()),
-        Coalesce("updated_at", Value(None)),
-        Case(When(published=True, then=F("updated_at"))),
-    ],
-    ids=["Cast", "Coalesce", "Case"],
-)
-def test_any_query_expression_can_be_a_hook(expression: Any, can: Product, tmp_path: Path) -> None:
-    sitemap = declared("lastmod = expression", expression=expression)
-    assert both(tmp_path, "products", sitemap).texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
-
-
-@pytest.mark.parametrize(
-    "route",
-    [
-        Route("product-detail", category=F("category__slug"), slug=F("slug")),
-        Route("product-detail", F("category__slug"), F("slug")),
-    ],
-    ids=["by name", "by position"],
-)
-def test_a_route_returns_the_same_as_reverse(route: Route, can: Product, tmp_path: Path) -> None:
-    sitemap = declared("location = route", route=route)
-    there = reverse("product-detail", kwargs={"category": "garden", "slug": "watering-can"})
-    assert both(tmp_path, "products", sitemap).urls == [f"{BASE}{there}"]
 
 
 def test_static_views_are_named(db: None, tmp_path: Path) -> None:

@@ -16,14 +16,12 @@ from django.core.management import call_command
 from django_sitemaps09 import (
     register,
 )
-from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.export import export_hosts
 from tests.docs.features.project import (
-    BASE,
     EXPORT_HOSTS,
     MOMENT,
     SITES,
     checked,
-    declared,
     live,
     shown,
     snippet_of,
@@ -110,29 +108,3 @@ def test_the_command_writes_one_tree_for_each_host(
         assert products.urls == [f"{base}/garden/watering-can/"]
         lines = (folder / "robots.txt").read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line.startswith("Sitemap")] == [f"Sitemap: {base}/sitemap.xml"]
-
-
-@snippet_of(SITES)
-def test_a_host_without_a_site_is_an_error(snippet: Snippet, of_sites: None, tmp_path: Path) -> None:
-    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
-    report = export(output=tmp_path, base_url="https://www.example.org")
-    assert "www.example.org" in "\n".join(report.failures)
-    assert not (tmp_path / "sitemap.xml").exists()
-
-
-def test_hooks_are_called_as_for_one_host_and_urls_of_files_contain_folders(
-    can: Product, tmp_path: Path, settings: Any
-) -> None:
-    settings.SITEMAPS09 = {"FILES_URL": "https://files.example.com/maps/"}
-    calls: list[Product] = []
-    sitemap = declared("priority = lambda self, item: calls.append(item)", calls=calls)
-    export(output=tmp_path / "one", base_url=BASE, sitemaps={"a": sitemap})
-    of_one = calls.copy()
-    calls.clear()
-    reports = export_hosts([f"https://{host}" for host in HOSTS], output=tmp_path, sitemaps={"a": sitemap})
-    assert [*reports] == [f"https://{host}" for host in HOSTS]
-    assert [report.urls for report in reports.values()] == [1, 1]
-    assert calls == of_one
-    for host in HOSTS:
-        index = shown((tmp_path / host / "sitemap.xml").read_bytes())
-        assert index.urls == [f"https://files.example.com/maps/{host}/sitemap-a-1.xml.gz"]

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 from unittest import mock
 
+from tests.invariants.killing.faults import Disk, Fault
 from tests.invariants.killing.publication import assert_files_are_whole
 from tests.support import published
 from tests.support.configuration import BASE
-from tests.support.faults import Disk, Fault
 from tests.support.killing import die_at, forked, was_killed
 from tests.support.search_engines import KEY, Engine, running_engine
 

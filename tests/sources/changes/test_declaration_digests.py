@@ -158,11 +158,12 @@ def test_a_version_changes_the_digest_and_a_base_does_not() -> None:
     """What is published is of one base, or of several that come and go."""
     section = type("Made", (Sourced,), {"queryset": Article.objects.all()})
     found = {
-        compiled(section, Base("https", domain)).declaration_digest for domain in ("a.example", "b.example")
+        compiled(section, base=Base("https", domain)).declaration_digest
+        for domain in ("a.example", "b.example")
     }
     assert len(found) == 1
     with mock.patch("django_sitemaps09.__version__", "999"):
-        found.add(compiled(section, Base("https", "a.example")).declaration_digest)
+        found.add(compiled(section, base=Base("https", "a.example")).declaration_digest)
     assert len(found) == 2
 
 

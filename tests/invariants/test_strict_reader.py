@@ -1,10 +1,6 @@
-"""The strict readers accept and return valid documents, and reject invalid ones."""
+"""The strict reader accepts and returns valid documents, and rejects invalid ones."""
 
 from __future__ import annotations
-
-from datetime import datetime, timezone
-from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +10,8 @@ from tests.support import strict_readers
 from tests.support.clients import require
 from tests.support.strict_readers import SitemapJs, usp_pages
 from tests.support.writing import write
+from django_sitemaps09.writer import write_urlset
+from tests.support.strict_readers import SitemapJs
 
 pytestmark = pytest.mark.slow
 
@@ -134,11 +132,11 @@ def test_sitemap_js_accepts_what_is_at_the_edge(sitemap_js: SitemapJs) -> None:
     assert [len(items) for items in found] == [1] * 8 + [3_001]
 
 
+#: A fault of each kind that the reader, or our own comparison, must detect.
 REFUSED = {
     "the namespace with https": (FULL.replace(b'"http://www.sitemaps', b'"https://www.sitemaps'), "schema"),
     "no namespace": (document(head="<urlset>"), "schema"),
     "an element of the protocol in a wrong case": (document("<lastMod>2026-01-31</lastMod>"), "lastMod"),
-    "an element of an extension in a wrong case": (document(IMAGES.replace("loc>", "Loc>")), "image:Loc"),
     "an element that nobody knows": (
         document("<image:image><image:size>1</image:size></image:image>"),
         "size",
@@ -147,36 +145,12 @@ REFUSED = {
     "another prefix": (FULL.replace(b"image:", b"i:").replace(b":image", b":i"), "i:i"),
     "a namespace that is declared below the root": (document('<image:image xmlns:a="b"/>'), "xmlns:a"),
     "a changefreq that is none": (document("<changefreq>fortnightly</changefreq>"), "lost ['fortnightly']"),
-    "a changefreq in capitals": (document("<changefreq>Weekly</changefreq>"), "lost ['Weekly']"),
     "a priority over 1": (document("<priority>1.1</priority>"), "priority"),
-    "a priority with a comma": (document("<priority>0,5</priority>"), "schema"),
     "microseconds": (document("<lastmod>2026-01-31T09:30:00.123456+00:00</lastmod>"), "lastmod"),
-    "a lastmod without seconds": (document("<lastmod>2026-01-31T09:30Z</lastmod>"), "lastmod"),
-    "a lastmod of a month": (document("<lastmod>2026-01</lastmod>"), "lastmod"),
-    "a video's date without seconds": (document(VIDEO.replace("08:00:00", "08:00")), "publication_date"),
-    "an order that the protocol does not have": (document(f"<priority>0.5</priority>{LASTMOD}"), "schema"),
-    "an extension before lastmod": (document(ALTERNATES + LASTMOD), "schema"),
-    "two lastmods": (document(LASTMOD * 2), "schema"),
     "more than 100 alternates": (document(links(101)), "too many links"),
-    "more than 1,000 images": (document(IMAGES * 501), "too many images"),
-    "more than 32 tags": (
-        document(VIDEO.replace("<video:tag>clay", "<video:tag>c</video:tag>" * 32 + "<video:tag>")),
-        "tags",
-    ),
     "an alternate without href": (document('<xhtml:link rel="alternate" hreflang="de"/>'), "href"),
-    "a link that is no alternate": (document('<xhtml:link rel="next" href="https://a.example"/>'), "rel"),
-    "a loc that is no URL": (document().replace(b"https:", b""), "http://"),
     "a loc that is too long": (document().replace(b"/cup", b"/" + b"c" * 2048), "max length"),
-    "a video's title of 101": (document(VIDEO.replace("A cup &amp; its saucer", "t" * 101)), "title"),
     "a video without description": (document(VIDEO.replace("description>", "category>")), "Video"),
-    "a rating over 5": (document(VIDEO.replace("4.5", "5.1")), "rating"),
-    "a duration over eight hours": (document(VIDEO.replace(">90<", ">28801<")), "duration"),
-    "an answer that is neither yes nor no": (document(VIDEO.replace(">yes<", ">true<")), "lost ['true']"),
-    "a country in small letters": (document(VIDEO.replace("DE AT", "de AT")), "Restriction"),
-    "a platform that is none": (document(VIDEO.replace(">tv<", ">radio<")), "platform"),
-    "a relationship that is none": (document(VIDEO.replace('"deny"', '"refuse"')), "refuse"),
-    "news without title": (document(NEWS.replace("<news:title>A cup fell</news:title>", "")), "News"),
-    "news in a language with a region": (document(NEWS.replace(">en<", ">en-GB<")), "language"),
     "news twice": (document(NEWS * 2), "lost"),
     "a text that stands free": (document("cup"), "cup"),
     "an end that is missing": (FULL[: -len(b"</urlset>")], "XML"),
@@ -230,83 +204,3 @@ def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -
         },
         nothing | {"url": "https://example.org/de", "changefreq": "daily", "priority": 0.3},
     ]
-
-
-def test_if_there_is_no_npm_nothing_is_required(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", "1")
-    with pytest.raises(pytest.skip.Exception, match="there is no npm"):
-        strict_readers.ready(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
-)
-@pytest.mark.usefixtures("sitemap_js")
-def test_an_npm_that_does_not_install_is_reported_with_its_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
-) -> None:
-    monkeypatch.setenv("SITEMAPS09_REQUIRE_CLIENTS", required)
-    # Port 9 is closed, and the folder contains no earlier installation.
-    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
-    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(outcome, match=r"npm does not install sitemap\.js: .*\w"):
-        strict_readers.ready(folder)
-
-
-def test_usp_gives_every_value_but_of_videos() -> None:
-    require("ultimate-sitemap-parser")
-    [page] = usp_pages(FULL)
-    nothing = {"caption": None, "geo_location": None, "title": None, "license": None}
-    assert page == {
-        "url": "https://example.org/cup?a=1&b=2",
-        "last_modified": datetime(2026, 1, 31, 9, 30, tzinfo=timezone.utc),
-        "change_frequency": "weekly",
-        "priority": Decimal("0.8"),
-        "alternates": PAIRS,
-        "images": [
-            {"loc": f"https://images.example.net/{name}.jpg"} | nothing for name in ("front", "back")
-        ],
-        "news_story": {
-            "title": "A cup fell",
-            "publish_date": datetime(2026, 1, 31, 8, tzinfo=timezone.utc),
-            "publication_name": "Cup Weekly",
-            "publication_language": "en",
-            "access": None,
-            "genres": [],
-            "keywords": [],
-            "stock_tickers": [],
-        },
-    }
-
-
-def test_usp_gives_back_what_this_package_writes() -> None:
-    require("ultimate-sitemap-parser")
-    first, second = usp_pages(written())
-    assert first["url"] == "https://example.org/a?b=1&c=<2>"
-    assert first["alternates"] == [("en", first["url"]), ("x-default", "https://example.org/a")]
-    assert second["url"] == "https://example.org/de"
-    assert second["alternates"] == second["images"] == []
-    assert second["last_modified"] is second["news_story"] is None
-
-
-@pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (REFUSED["no namespace"][0], "urlset"),
-        (REFUSED["a changefreq that is none"][0], "Invalid change frequency"),
-        (REFUSED["a priority over 1"][0], "Priority is not within 0 and 1"),
-        (REFUSED["an alternate without href"][0], "missing hreflang or href"),
-        (REFUSED["an end that is missing"][0], "no element found"),
-        (document().replace(b"loc>", b"Loc>"), "URL is unset"),
-        (b"\n" + FULL, "declaration not at start"),
-        (b"https://example.org/cup", "PagesTextSitemap"),
-        (document() + b"cup", "junk after document element"),
-    ],
-)
-def test_what_usp_warns_of_is_a_failure(content: bytes, complaint: str) -> None:
-    require("ultimate-sitemap-parser")
-    with pytest.raises(AssertionError, match=complaint):
-        usp_pages(content)
