@@ -21,7 +21,7 @@ from django_sitemaps09 import ModelSitemap, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import maps, memo, page_responses
+from django_sitemaps09.views.live import live_map, maps, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -59,7 +59,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Change the age of cached values. This does not make them expire in the cache."""
 
     seconds_clock = SecondsClock()
-    monkeypatch.setattr(maps, "time", seconds_clock)
+    for module in (live_map, maps):
+        monkeypatch.setattr(module, "time", seconds_clock)
     return seconds_clock.move
 
 

@@ -360,7 +360,7 @@ def test_a_map_that_another_request_builds_for_long_is_a_503(
     register(articles=Articles)
     ArticleFactory()
     monkeypatch.setattr(caching, "_WAIT", 0)
-    monkeypatch.setattr(caching._Lock, "acquire", lambda self: False)
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
     for url in ("/sitemap.xml", PAGE):
         response = get(url)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "30")

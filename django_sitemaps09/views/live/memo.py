@@ -24,8 +24,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.responses import Sitemaps, savepoints
-from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
+from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints
 
 # Seconds for which one request reads a fingerprint, and for which others wait.
 _READ_SECONDS = 10
@@ -204,9 +203,10 @@ def _reading(source: QuerySource, page: Page, name: str) -> _Entry:
         return _store(name, read_at, fingerprint)
 
     # Only the requests of this process wait for each other.
-    locks, wait = (caching.default.fallback.add, caching.default.fallback.delete), _READ_SECONDS
+    locks = caching.default.fallback.add, caching.default.fallback.delete
     try:
-        reading = caching.once(name, read_elsewhere, read, _READ_SECONDS, known, wait=wait, locks=locks)
+        lock = caching.Lock(name, _READ_SECONDS, wait=_READ_SECONDS, locks=locks)
+        reading = caching.once(lock, read_elsewhere, read, known)
     except caching.BusyError:
         return read()
     if reading is known:
