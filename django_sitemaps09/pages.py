@@ -276,8 +276,7 @@ def render_all(
     submit: Callable[[Page], Callable[[], RenderedT]],
     ahead: int = 1,
     *,
-    divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: [],
-    retires: Callable[[Page], bool] = lambda page: False,
+    divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: (),
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Yield each page with its rendered result. Split pages that exceed their limits until they fit.
@@ -285,10 +284,10 @@ def render_all(
     `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
-    The later parts of a split page get the first unused numbers above `highest`. To know the used numbers,
-    all `pages` are read before the first split. `divide` returns the keys at which a page is split, by
-    default the one at which the renderer cut it. For other keys, all parts are rendered again. If `retires`
-    returns `True` for a page, all parts are rendered with new numbers.
+    A page is split where the renderer cut it, and the first part keeps its number. If `divide` returns
+    keys, it is split there, all parts get new numbers and are rendered, and the old number remains reserved
+    for the file of that name. New numbers are the first unused ones above `highest`. To know the used
+    numbers, all `pages` are read before the first split.
     """
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
@@ -305,32 +304,24 @@ def render_all(
                 return
             page, result = queue.popleft()
             rendered = (result or submit(page))()
-            if rendered.cut is not None:
-                if not is_any_split:
-                    rest_pages = tuple(remaining_pages)
-                    highest = max([highest, *(page.number for page in rest_pages)])
-                    remaining_pages, is_any_split = iter(rest_pages), True
-                if rendered.cut == page.after:
-                    raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
-                bounds, is_retired = divide(page, rendered) or [rendered.cut], retires(page)
-                parts = _parts(page, bounds, highest, is_retired=is_retired)
-                highest = parts[-1].number
-                page = parts[0]
-                are_all_rendered = is_retired or bounds[0] != rendered.cut
-                rest = parts if are_all_rendered else parts[1:]
-                queue.extendleft((part, None) for part in reversed(rest))
-                if are_all_rendered:
-                    continue
-            yield page, rendered
-
-
-def _parts(page: Page, bounds: Sequence[Key], highest: int, *, is_retired: bool) -> list[Page]:
-    """Return the parts of a page. A retired number remains reserved for the file that has this name."""
-    numbers = count(highest + 1)
-    parts = [page._replace(number=next(numbers)) if is_retired else page]
-    for bound in bounds:
-        parts[-1:] = split(parts[-1], bound, next(numbers))
-    return parts
+            if rendered.cut is None:
+                yield page, rendered
+                continue
+            if not is_any_split:
+                rest_pages = tuple(remaining_pages)
+                highest = max([highest, *(page.number for page in rest_pages)])
+                remaining_pages, is_any_split = iter(rest_pages), True
+            if rendered.cut == page.after:
+                raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
+            bounds = divide(page, rendered)
+            numbers = count(highest + 1)
+            parts = [page._replace(number=next(numbers)) if bounds else page]
+            for bound in bounds or [rendered.cut]:
+                parts[-1:] = split(parts[-1], bound, next(numbers))
+            highest = parts[-1].number
+            queue.extendleft((part, None) for part in reversed(parts if bounds else parts[1:]))
+            if not bounds:
+                yield parts[0], rendered
 
 
 @contextmanager

@@ -66,13 +66,13 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
 def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the number of each page that is rendered."""
     numbers = []
-    render = page_responses._render
+    render = page_responses.PageRequest._render
 
-    def noting(section: str, source: Any, page: Any, *arguments: Any) -> kept_pages.RenderedPage:
-        numbers.append(page.number)
-        return render(section, source, page, *arguments)
+    def noting(page_request: Any, *arguments: Any) -> kept_pages.RenderedPage:
+        numbers.append(page_request.number)
+        return render(page_request, *arguments)
 
-    monkeypatch.setattr(page_responses, "_render", noting)
+    monkeypatch.setattr(page_responses.PageRequest, "_render", noting)
     return numbers
 
 

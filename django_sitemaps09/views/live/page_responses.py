@@ -23,7 +23,7 @@ from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import kept_pages, maps, memo
 from django_sitemaps09.views.live.kept_pages import KeptPage, RenderedPage
-from django_sitemaps09.views.live.memo import PageETag
+from django_sitemaps09.views.live.memo import PageETag, PageMemo
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
     HeadResponse,
@@ -53,7 +53,7 @@ def respond(
     request: HttpRequest, section: str, number: int, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
     """Return a page, or an empty response if the client's copy is still valid."""
-    page_request = _PageRequest(request, section, number, suffix, sitemaps)
+    page_request = PageRequest(request, section, number, suffix, sitemaps)
     stopwatch = Stopwatch(page_request.subject)
     answer = page_request.known_answer()
     response, etag_from = answer or sources.retry_once(page_request.answer, page_request.subject)
@@ -61,7 +61,7 @@ def respond(
     return response
 
 
-class _PageRequest(NamedTuple):
+class PageRequest(NamedTuple):
     """A request for a page."""
 
     request: HttpRequest
@@ -73,6 +73,10 @@ class _PageRequest(NamedTuple):
     @property
     def subject(self) -> str:
         return page_subject(self.section, self.number)
+
+    @property
+    def _format_name(self) -> FormatName:
+        return "text" if self.suffix == "txt" else "xml"
 
     def known_answer(self) -> _Answer | None:
         """Return the answer to a request whose ETag is known, or `None` if the page has to be rendered."""
@@ -100,20 +104,21 @@ class _PageRequest(NamedTuple):
         page = maps.find_page(source, self.number)
         if page is None:
             raise Http404(f"Section {self.section!r} has no page {self.number}")
-        format_name: FormatName = "text" if self.suffix == "txt" else "xml"
-        cache_key = _cache_key(request, source, page, format_name) if conf.live_cache else None
+        cache_key = self._cache_key(source, page) if conf.live_cache else None
         # Without a copy to compare it with, the only fingerprint that is read is that of the rendered rows.
         has_copy = cache_key is not None or not _CONDITIONS.isdisjoint(request.headers)
-        etag = memo.of_page(source, page, may_read=has_copy or request.method == "HEAD")
+        page_memo = memo.of_page(source, page)
+        etag = page_memo and page_memo.etag(may_read=has_copy or request.method == "HEAD")
         answer = self._empty_answer(etag)
         if answer is None:
-            render = partial(_render, self.section, source, page, format_name, started)
+            render = partial(self._render, source, page, page_memo, started)
             if cache_key is None:
                 answer = self._full_answer(render())
             else:
                 kept_page = self._kept_page(cache_key)
                 answer = self._full_answer(kept_page.find_or_render(etag and etag.value, render))
-        memo.remember(request, self.sitemaps, cache_key, memo.of_page(source, page, may_read=False))
+        etag = page_memo and page_memo.etag(may_read=False)
+        memo.remember(request, self.sitemaps, cache_key, etag)
         return answer
 
     def _empty_answer(self, etag: PageETag | None) -> _Answer | None:
@@ -125,6 +130,38 @@ class _PageRequest(NamedTuple):
         if self.request.method == "HEAD" and etag is not None and not etag.are_too_many:
             return HeadResponse(headers=response.headers), "fingerprint"
         return None
+
+    def _render(
+        self, source: Source, page: Page, page_memo: PageMemo | None, started: float
+    ) -> RenderedPage:
+        """Return a page within the limits. If the rows exceed a limit, divide the live page.
+
+        If all items of a page are skipped, the page has no URLs, but is still in the index.
+        """
+        stopwatch = Stopwatch(self.subject)
+        needs_fingerprint = page_memo is not None and page_memo.needs_fingerprint()
+        # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
+        limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
+        if not has_key_ranges(source):
+            # Such pages cannot be split, so they may have as many URLs as the protocol allows.
+            limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
+        chunks: list[bytes] = []
+        with sources.read_page(source, page, needs_fingerprint=needs_fingerprint) as rows:
+            outs = [Destination(chunks.append, str(source.bases[0]))]
+            kind = writer.page_format(self._format_name, styled=conf.stylesheet)
+            [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
+        etag = (
+            page_memo.remember_rows(rows.fingerprint, started) if page_memo and needs_fingerprint else None
+        )
+        _log(self.subject, source, document)
+        is_incomplete = False
+        if has_key_ranges(source) and document.cut is not None:
+            # An earlier range answers with as many rows as fit. The others are on listed pages.
+            is_incomplete = maps.divide_page(source, page, fill(document.items))
+        content = b"".join(chunks)
+        stopwatch.log("rendered", len(content))
+        value = etag.value if etag else responses.content_etag(content)
+        return RenderedPage(None if is_incomplete else value, started, content)
 
     def _full_answer(self, page: RenderedPage) -> _Answer:
         """Return an answer with a page, as it is cached if the client accepts that."""
@@ -146,6 +183,20 @@ class _PageRequest(NamedTuple):
             patch_vary_headers(response, ("Accept-Encoding",))
         return response
 
+    def _cache_key(self, source: Source, page: Page) -> str | None:
+        """Return the cache key of a page, or `None` if clients could choose a part of the key.
+
+        The key contains the path and the URLconf, since two URLconfs can use the same name for different
+        sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
+        """
+        if is_host_from_client() or get_script_prefix() != configured_script_prefix():
+            return None
+        path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
+        bases = list(map(str, source.bases))
+        tenant = caching.full_key("")
+        facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant)
+        return f"django_sitemaps09:page:{sources.digest(facts)}"
+
     def _kept_page(self, cache_key: str) -> KeptPage:
         return KeptPage(cache_key, self.subject, unpack=not self._takes_gzip())
 
@@ -153,54 +204,6 @@ class _PageRequest(NamedTuple):
         """Return whether the response can be a compressed page as it is cached."""
         accepted = self.request.headers.get("Accept-Encoding", "")
         return self.suffix == "xml.gz" or bool(_ACCEPTS_GZIP.search(accepted))
-
-
-def _cache_key(request: HttpRequest, source: Source, page: Page, format_name: FormatName) -> str | None:
-    """Return the cache key of a page, or `None` if clients could choose a part of the key.
-
-    The key contains the path and the URLconf, since two URLconfs can use the same name for different
-    sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
-    """
-    if is_host_from_client() or get_script_prefix() != configured_script_prefix():
-        return None
-    bases = list(map(str, source.bases))
-    path = request.path.removesuffix(".gz")
-    urlconf = str(get_urlconf())
-    facts = (path, urlconf, source.declaration_digest, page, format_name, bases, caching.full_key(""))
-    return f"django_sitemaps09:page:{sources.digest(facts)}"
-
-
-def _render(
-    section: str, source: Source, page: Page, format_name: FormatName, started: float
-) -> RenderedPage:
-    """Return a page within the limits. If the rows exceed a limit, divide the live page.
-
-    If all items of a page are skipped, the page has no URLs, but is still in the index.
-    """
-    stopwatch = Stopwatch(page_subject(section, page.number))
-    needs_fingerprint = memo.needs_fingerprint(source, page)
-    # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
-    limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
-    if not has_key_ranges(source):
-        # Pages without key ranges cannot be split, so they may have as many URLs as the protocol allows.
-        limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
-    chunks: list[bytes] = []
-    with sources.read_page(source, page, needs_fingerprint=needs_fingerprint) as rows:
-        outs = [Destination(chunks.append, str(source.bases[0]))]
-        kind = writer.page_format(format_name, styled=conf.stylesheet)
-        [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
-    known_etag = None
-    if needs_fingerprint and has_key_ranges(source):
-        known_etag = memo.of_rows(source, page, rows.fingerprint, started)
-    _log(section, source, page, document)
-    is_incomplete = False
-    if has_key_ranges(source) and document.cut is not None:
-        # An earlier range answers with as many rows as fit. The others are on listed pages.
-        is_incomplete = maps.divide_page(source, page, fill(document.items))
-    content = b"".join(chunks)
-    stopwatch.log("rendered", len(content))
-    etag = known_etag.value if known_etag else responses.content_etag(content)
-    return RenderedPage(None if is_incomplete else etag, started, content)
 
 
 def _begin(source: UrlsSource, number: int) -> None:
@@ -214,18 +217,17 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(section: str, source: Source, page: Page, document: WriteResult) -> None:
-    where = f"{page_subject(section, page.number)}: skipped"
-    log_skipped(logger, document.errors, len(document.errors), where)
-    values = (section, page.number, document.urls, document.bytes)
+def _log(subject: str, source: Source, document: WriteResult) -> None:
+    log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
     most_urls = sources.page_limits(source, conf.limits).urls
     if document.cut is not None and not has_key_ranges(source):
         logger.error(
-            "Section %r, page %s: only the first %d URLs (%d bytes) are served, because no more fit "
-            "into a sitemap. Set a lower `limit`.",
-            *values,
+            "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. Set a "
+            "lower `limit`.",
+            *(subject, document.urls, document.bytes),
         )
     elif document.urls > most_urls or document.bytes > conf.limits.bytes:
         logger.warning(
-            "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *values
+            "%s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.",
+            *(subject, document.urls, document.bytes),
         )
