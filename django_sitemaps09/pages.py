@@ -8,7 +8,7 @@ keys.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count, groupby, islice
@@ -71,49 +71,6 @@ class PageMap(NamedTuple):
             listed is None or (listed.after == left.after and listed.until is not None)
         )
         return listed, left if is_longer else None
-
-    def still_listed(self, now: float) -> list[Page]:
-        """Return the ranges that are not among the pages, but that indexes list until others have grown."""
-        numbers = {page.number for page in self.pages}
-        return [
-            left.page for left in self.left if now < left.listed_until and left.page.number not in numbers
-        ]
-
-    def replaced(
-        self,
-        pages: Sequence[Page],
-        covers: Callable[[Page, Page], bool],
-        now: float,
-        seconds: float,
-        listed_until: Mapping[int, float],
-    ) -> PageMap:
-        """Return a map with other pages. Its current pages answer for some more seconds.
-
-        `covers` tells whether the range of a page contains that of another one, which can need a query.
-        Indexes list the current pages with some numbers until a later time than now.
-        """
-        left = {left.page.number: left for left in self.left if left.until > now}
-        listed = {page.number: page for page in pages}
-        changed = {*pages}.difference(self.pages)
-
-        def is_listed(page: Page) -> bool:
-            current = listed.get(page.number)
-            # An open end can be what remains to be divided, which no index names.
-            return current is not None and current.until is not None and covers(current, page)
-
-        for page in self.pages:
-            earlier = left.get(page.number)
-            if not is_listed(page):
-                if earlier is not None and covers(earlier.page, page):
-                    page = earlier.page
-                last_listed = listed_until.get(page.number, 0.0)
-                left[page.number] = Left(page, max(now, last_listed) + seconds, last_listed)
-        kept = [
-            part
-            for number, part in left.items()
-            if listed.get(number) not in changed or not is_listed(part.page)
-        ]
-        return PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
 
 
 class Fingerprint(NamedTuple):

@@ -230,7 +230,7 @@ class _Lookup:
         """Return the name of the live page of an item, or an empty string if no page map is cached."""
         if row.source is None:
             return ""
-        live_map = maps.cached_map(row.source)
+        live_map = maps.SectionMap(row.source).cached()
         if live_map is None or not live_map.pages:
             return ""
         index = sources.page_index(row.source, row.row.key, [page.until for page in live_map.pages])

@@ -152,7 +152,7 @@ def _live_pages(name: str, sitemap: Any, base: Base, record: SectionRecord | Non
     if not has_rows or not sources.is_compiled(sitemap):
         return None
     source = sources.ranged_source(name, sitemap, base, conf.limits)
-    live_map = None if source is None else maps.cached_map(source)
+    live_map = None if source is None else maps.SectionMap(source).cached()
     return None if live_map is None else len(live_map.pages)
 
 

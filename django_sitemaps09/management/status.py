@@ -170,7 +170,7 @@ def _section(name: str, section: Section, base: Base, *, is_cached: bool) -> Sec
             section_status = SectionStatus(
                 name, f"{sitemap.__module__}.{sitemap.__qualname__}", paging, hooks
             )
-            live = maps.cached_map(source) if is_cached and has_key_ranges(source) else None
+            live = maps.SectionMap(source).cached() if is_cached and has_key_ranges(source) else None
     except Exception as error:  # noqa: BLE001 a project's section can raise anything
         return replace(section_status, error=reason_of(error))
     if live is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import date, datetime, time, timezone
 from functools import wraps
 from hashlib import blake2b
 from time import perf_counter
@@ -21,7 +20,6 @@ from django.db import InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
-from django.utils.http import http_date
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
@@ -212,17 +210,3 @@ def set_cache_control(response: HttpResponseBase) -> None:
     """Let caches keep a response for as long as `CACHE_CONTROL` allows."""
     if conf.cache_control:
         patch_cache_control(response, **conf.cache_control)
-
-
-def as_datetime(lastmod: date) -> datetime:
-    """Return an aware datetime. A date becomes midnight in UTC. A naive datetime is in `TIME_ZONE`."""
-    if not isinstance(lastmod, datetime):
-        return datetime.combine(lastmod, time.min, timezone.utc)
-    return lastmod if lastmod.tzinfo else lastmod.replace(tzinfo=conf.zone)
-
-
-def last_modified(lastmods: list[Any]) -> dict[str, str]:
-    """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
-    if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
-        return {}
-    return {"Last-Modified": http_date(max(map(as_datetime, lastmods)).timestamp())}

@@ -70,30 +70,53 @@ class LiveMap(NamedTuple):
 
     @property
     def leaving(self) -> list[Page]:
-        """Ranges that are not among the pages, but that indexes still list."""
-        return self.map.still_listed(time.time())
+        """Ranges that are not among the pages, but that indexes list until others have grown."""
+        numbers, now = {page.number for page in self.pages}, time.time()
+        return [
+            left.page
+            for left in self.map.left
+            if now < left.listed_until and left.page.number not in numbers
+        ]
 
     def is_recent(self, seconds: float) -> bool:
         """Return whether all pages were counted, or cut, in the last seconds."""
         return 0 <= time.time() - self.looked_at < seconds
 
     def replaced(self, source: QuerySource, pages: Sequence[Page]) -> LiveMap:
-        """Return the map with other pages; those that an index named answer for `KEEP_REMOVED`."""
+        """Return the map with other pages. Ranges that an index named answer for `KEEP_REMOVED`."""
+        now = time.time()
+        left = {part.page.number: part for part in self.map.left if part.until > now}
+        listed = {page.number: page for page in pages}
+        changed = {*pages}.difference(self.pages)
+        listed_until = dict.fromkeys(self._absorbed(source, pages), now + _unaware_seconds())
 
         def covers(page: Page, part: Page) -> bool:
             if page.after != part.after or page.until == part.until or page.until is None:
                 return page.after == part.after
             return part.until is not None and source.in_order((part.until, page.until))
 
-        # No index lists a live page whose end is not known yet. Those of other processes may list the rest.
-        named = tuple(
-            page
-            for page in self.pages
-            if page.until is not None or page in self.looks or page.number not in sources.LIVE_NUMBERS
-        )
-        now = time.time()
-        until = dict.fromkeys(self._absorbed(source, pages), now + _unaware_seconds())
-        page_map = self.map._replace(pages=named).replaced(pages, covers, now, conf.keep_removed, until)
+        def is_listed(page: Page) -> bool:
+            current = listed.get(page.number)
+            # An open end can be what remains to be divided, which no index names.
+            return current is not None and current.until is not None and covers(current, page)
+
+        for page in self.pages:
+            # No index lists a live page without a known end. Those of other processes may list the rest.
+            is_named = (
+                page.until is not None or page in self.looks or page.number not in sources.LIVE_NUMBERS
+            )
+            if is_named and not is_listed(page):
+                earlier = left.get(page.number)
+                if earlier is not None and covers(earlier.page, page):
+                    page = earlier.page
+                last_listed = listed_until.get(page.number, 0.0)
+                left[page.number] = Left(page, max(now, last_listed) + conf.keep_removed, last_listed)
+        kept = [
+            part
+            for number, part in left.items()
+            if listed.get(number) not in changed or not is_listed(part.page)
+        ]
+        page_map = PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
         looks = {page: self.looks[page] for page in pages if page in self.looks}
         return self._replace(map=page_map, looks=looks)
 

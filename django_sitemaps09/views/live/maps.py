@@ -94,11 +94,6 @@ def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
     return True
 
 
-def cached_map(source: QuerySource) -> LiveMap | None:
-    """Return the cached map of a section. No map is built or counted, and no query is executed."""
-    return SectionMap(source).cached()
-
-
 class SectionMap:
     """The map of a section in the cache, which one request at a time builds, counts or divides."""
 
@@ -127,7 +122,7 @@ class SectionMap:
         return Stopwatch(f"Section {self.source.section!r}, page map")
 
     def cached(self) -> LiveMap | None:
-        """Return the map from the cache."""
+        """Return the cached map. No map is built or counted, and no query is executed."""
         return live_map.read(self.name, self.source)
 
     def find(self, seconds: float = AGE, *, number: int | None = None) -> LiveMap:
