@@ -242,9 +242,8 @@ def render_all(
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
     A page is split where the renderer cut it, and the first part keeps its number. If `divide` returns
-    keys, it is split there, all parts get new numbers and are rendered, and the old number remains reserved
-    for the file of that name. New numbers are the first unused ones above `highest`. To know the used
-    numbers, all `pages` are read before the first split.
+    keys, it is split there, all parts are rendered with new numbers, and the old number is not used again.
+    New numbers are the first unused ones above `highest`: all `pages` are read before the first split.
     """
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.

@@ -267,11 +267,6 @@ class TestAMapThatIsKept:
         [
             *(None, 7, "text", b"bytes", [], {}, (1, 2), (1.0, [], "x"), ("x", [], [])),
             [["1", None, None]],
-            ("", 1, 1.9e9, 9, [(1, None, "5")], []),
-            ("", 1, 1.9e9, 9, [(1, None, None), (1, None, None)], []),
-            ("", 1, 1.9e9, 9, [(1, None, ("5",)), (2, ("6",), None)], []),
-            ("", 1, 1.9e9, 9, [(1, None, ("5",))], [(1,)]),
-            ("", 1, 1.9e9, 9, [("x", None, None)], []),
         ],
     )
     def test_is_cut_if_a_cache_has_something_else(
