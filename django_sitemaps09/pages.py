@@ -8,7 +8,7 @@ keys.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from itertools import count, groupby, islice
@@ -71,49 +71,6 @@ class PageMap(NamedTuple):
             listed is None or (listed.after == left.after and listed.until is not None)
         )
         return listed, left if is_longer else None
-
-    def still_listed(self, now: float) -> list[Page]:
-        """Return the ranges that are not among the pages, but that indexes list until others have grown."""
-        numbers = {page.number for page in self.pages}
-        return [
-            left.page for left in self.left if now < left.listed_until and left.page.number not in numbers
-        ]
-
-    def replaced(
-        self,
-        pages: Sequence[Page],
-        covers: Callable[[Page, Page], bool],
-        now: float,
-        seconds: float,
-        listed_until: Mapping[int, float],
-    ) -> PageMap:
-        """Return a map with other pages. Its current pages answer for some more seconds.
-
-        `covers` tells whether the range of a page contains that of another one, which can need a query.
-        Indexes list the current pages with some numbers until a later time than now.
-        """
-        left = {left.page.number: left for left in self.left if left.until > now}
-        listed = {page.number: page for page in pages}
-        changed = {*pages}.difference(self.pages)
-
-        def is_listed(page: Page) -> bool:
-            current = listed.get(page.number)
-            # An open end can be what remains to be divided, which no index names.
-            return current is not None and current.until is not None and covers(current, page)
-
-        for page in self.pages:
-            earlier = left.get(page.number)
-            if not is_listed(page):
-                if earlier is not None and covers(earlier.page, page):
-                    page = earlier.page
-                last_listed = listed_until.get(page.number, 0.0)
-                left[page.number] = Left(page, max(now, last_listed) + seconds, last_listed)
-        kept = [
-            part
-            for number, part in left.items()
-            if listed.get(number) not in changed or not is_listed(part.page)
-        ]
-        return PageMap(tuple(pages), tuple(sorted(kept, key=lambda part: part.until)))
 
 
 class Fingerprint(NamedTuple):
@@ -276,8 +233,7 @@ def render_all(
     submit: Callable[[Page], Callable[[], RenderedT]],
     ahead: int = 1,
     *,
-    divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: [],
-    retires: Callable[[Page], bool] = lambda page: False,
+    divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: (),
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Yield each page with its rendered result. Split pages that exceed their limits until they fit.
@@ -285,10 +241,9 @@ def render_all(
     `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
-    The later parts of a split page get the first unused numbers above `highest`. To know the used numbers,
-    all `pages` are read before the first split. `divide` returns the keys at which a page is split, by
-    default the one at which the renderer cut it. For other keys, all parts are rendered again. If `retires`
-    returns `True` for a page, all parts are rendered with new numbers.
+    A page is split where the renderer cut it, and the first part keeps its number. If `divide` returns
+    keys, it is split there, all parts are rendered with new numbers, and the old number is not used again.
+    New numbers are the first unused ones above `highest`: all `pages` are read before the first split.
     """
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
@@ -305,32 +260,24 @@ def render_all(
                 return
             page, result = queue.popleft()
             rendered = (result or submit(page))()
-            if rendered.cut is not None:
-                if not is_any_split:
-                    rest_pages = tuple(remaining_pages)
-                    highest = max([highest, *(page.number for page in rest_pages)])
-                    remaining_pages, is_any_split = iter(rest_pages), True
-                if rendered.cut == page.after:
-                    raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
-                bounds, is_retired = divide(page, rendered) or [rendered.cut], retires(page)
-                parts = _parts(page, bounds, highest, is_retired=is_retired)
-                highest = parts[-1].number
-                page = parts[0]
-                are_all_rendered = is_retired or bounds[0] != rendered.cut
-                rest = parts if are_all_rendered else parts[1:]
-                queue.extendleft((part, None) for part in reversed(rest))
-                if are_all_rendered:
-                    continue
-            yield page, rendered
-
-
-def _parts(page: Page, bounds: Sequence[Key], highest: int, *, is_retired: bool) -> list[Page]:
-    """Return the parts of a page. A retired number remains reserved for the file that has this name."""
-    numbers = count(highest + 1)
-    parts = [page._replace(number=next(numbers)) if is_retired else page]
-    for bound in bounds:
-        parts[-1:] = split(parts[-1], bound, next(numbers))
-    return parts
+            if rendered.cut is None:
+                yield page, rendered
+                continue
+            if not is_any_split:
+                rest_pages = tuple(remaining_pages)
+                highest = max([highest, *(page.number for page in rest_pages)])
+                remaining_pages, is_any_split = iter(rest_pages), True
+            if rendered.cut == page.after:
+                raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
+            bounds = divide(page, rendered)
+            numbers = count(highest + 1)
+            parts = [page._replace(number=next(numbers)) if bounds else page]
+            for bound in bounds or [rendered.cut]:
+                parts[-1:] = split(parts[-1], bound, next(numbers))
+            highest = parts[-1].number
+            queue.extendleft((part, None) for part in reversed(parts if bounds else parts[1:]))
+            if not bounds:
+                yield parts[0], rendered
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import maps
-from django_sitemaps09.views.live.stored_map import LiveMap
+from django_sitemaps09.views.live.live_map import LiveMap
 from django_sitemaps09.views.responses import is_host_from_client, savepoints
 
 #: How a section is divided into pages.
@@ -183,7 +183,7 @@ def section_status(
                 limit = sources.entry_limit(name, sitemap, conf.limits)
                 status = replace(status, sitemap=_class_name(sitemap), limit=limit)
                 source = unread_source(name, sitemap, base, status.record)
-            live = maps.cached_map(source) if has_maps and has_key_ranges(source) else None
+            live = maps.SectionMap(source).cached() if has_maps and has_key_ranges(source) else None
             return replace(status, live=live)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))

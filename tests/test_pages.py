@@ -259,7 +259,6 @@ def test_an_overfull_closed_page_is_divided_evenly_and_each_part_is_rendered_onc
             [page],
             submit,
             divide=lambda page, written: even_bounds(rows, page, written.cut or ()),
-            retires=lambda page: page.number == 1,
         )
     )
     sizes = [len(written.keys) for _, written in done]

@@ -64,7 +64,7 @@ class LiveRow(NamedTuple):
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no page map is cached."""
-        live_map = None if self.source is None else maps.cached_map(self.source)
+        live_map = None if self.source is None else maps.SectionMap(self.source).cached()
         index = None if live_map is None else self._page_index(live_map.pages)
         if live_map is None or index is None:
             return None

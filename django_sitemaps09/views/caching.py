@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
@@ -32,21 +31,24 @@ Locks: TypeAlias = tuple[Callable[[str, bool, float], Any], Callable[[str], Any]
 
 
 class PausingCache:
-    """A cache of the project that is not used for `PAUSE` seconds after a failure.
+    """A cache of the project, which `find` returns, that is not used for `PAUSE` seconds after a failure.
 
     Meanwhile, `fallback` is used. `consequence` completes the logged sentence "The cache failed, so ...".
     """
 
-    def __init__(self, name: str, fallback: BaseCache, consequence: str) -> None:
-        self.name, self.fallback, self.consequence = name, fallback, consequence
+    def __init__(
+        self, name: str, find: Callable[[], BaseCache], fallback: BaseCache, consequence: str
+    ) -> None:
+        self.name, self.find, self.fallback, self.consequence = name, find, fallback, consequence
         self.paused_until = 0.0
 
     def is_paused(self) -> bool:
         """Return whether the cache failed recently."""
         return time.monotonic() < self.paused_until
 
-    def call(self, cache: BaseCache, method: str, *arguments: object) -> Any:
+    def call(self, method: str, *arguments: object) -> Any:
         """Call a method of the cache, or of the fallback."""
+        cache = self.find()
         if not self.is_paused():
             try:
                 return getattr(cache, method)(*arguments)
@@ -70,6 +72,7 @@ class _DefaultFallback(LocMemCache):
 
 default = PausingCache(
     "The default cache",
+    lambda: cache,
     _DefaultFallback("django_sitemaps09", {}),
     "this process keeps its own page maps",
 )
@@ -77,32 +80,27 @@ default = PausingCache(
 
 def get(name: str) -> Any:
     """Return the cached value with this name, or `None`."""
-    return _call("get", name)
+    return default.call("get", name)
 
 
 def add(name: str, value: object, seconds: float) -> bool:
     """Cache a value unless the cache already has one with this name. Return whether it was cached."""
-    return bool(_call("add", name, value, seconds))
+    return bool(default.call("add", name, value, seconds))
 
 
 def store(name: str, value: object, seconds: float) -> None:
     """Cache a value, and replace the previous value with this name."""
-    _call("set", name, value, seconds)
+    default.call("set", name, value, seconds)
 
 
 def delete(name: str) -> None:
     """Remove a cached value."""
-    _call("delete", name)
+    default.call("delete", name)
 
 
 def full_key(name: str) -> str:
     """Return the cache key of a name, with the prefix and version, or as `KEY_FUNCTION` returns it."""
     return default.fallback.make_key(name)
-
-
-def is_failing() -> bool:
-    """Return whether the cache failed recently. This process then caches values in its memory."""
-    return default.is_paused()
 
 
 def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
@@ -117,65 +115,26 @@ class BusyError(Exception):
     """Another request has been building a value for a long time; the argument is its cache key."""
 
 
-def once(
-    name: str,
-    read: Callable[[], ValueT | None],
-    build: Callable[[], ValueT],
-    seconds: float,
-    meanwhile: ValueT | None = None,
-    *,
-    otherwise: Callable[[], ValueT] | None = None,
-    wait: float | None = None,
-    locks: Locks | None = None,
-) -> ValueT:
-    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
+class Lock:
+    """A lock in a cache, by default in the default cache. It expires after `seconds`.
 
-    `read` returns the cached value. The lock expires after `seconds`. A request that waits in vain, for
-    too long or for a value that is not cached, calls `otherwise` without the lock. If that is `None`, it
-    raises `BusyError` after waiting for too long, and otherwise builds the value in its turn.
+    Who waits for it gives up after `wait` seconds. The holder releases it only before it expires: after
+    that, another request can hold it.
     """
-    lock, in_vain = _Lock(name, seconds, locks), None
-    for _ in lock.attempts(_WAIT if wait is None else wait, may_fail=otherwise is not None):
-        value = read() or meanwhile
-        if value is not None:
-            return value
-        in_vain = otherwise
-    try:
-        # Another request may have built the value in the meantime.
-        value = read()
-        if value is None and in_vain is not None:
-            lock.release()
-            return in_vain()
-        return value or build()
-    finally:
-        lock.release()
 
-
-@contextmanager
-def locked(name: str, seconds: float, wait: float) -> Iterator[None]:
-    """Hold a lock inside the block. Raise `BusyError` after waiting for too long."""
-    lock = _Lock(name, seconds)
-    for _ in lock.attempts(wait):
-        pass
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-class _Lock:
-    """A lock in a cache. It expires, and its holder releases it only before that."""
-
-    def __init__(self, name: str, seconds: float, locks: Locks | None = None) -> None:
+    def __init__(
+        self, name: str, seconds: float, *, wait: float | None = None, locks: Locks | None = None
+    ) -> None:
         self.name, self.seconds, self.expires_at = name, seconds, 0.0
+        self.wait = _WAIT if wait is None else wait
         self.locks: Locks = locks or (add, delete)
 
-    def attempts(self, wait: float, *, may_fail: bool = False) -> Iterator[None]:
+    def attempts(self, *, may_fail: bool = False) -> Iterator[None]:
         """Acquire the lock, and yield each time that it is not free.
 
         After `wait` seconds, end without the lock if `may_fail` is true, or else raise `BusyError`.
         """
-        waits_until, pause = time.monotonic() + wait, _PAUSES[0]
+        waits_until, pause = time.monotonic() + self.wait, _PAUSES[0]
         while not self.acquire():
             yield
             if time.monotonic() > waits_until:
@@ -194,11 +153,45 @@ class _Lock:
         return True
 
     def release(self) -> None:
-        """Release the lock, unless it has expired: another request can then hold it."""
+        """Release the lock, unless it has expired."""
         if time.monotonic() < self.expires_at:
             self.expires_at = 0.0
             self.locks[1](f"{self.name}:lock")
 
+    def __enter__(self) -> None:
+        for _ in self.attempts():
+            pass
 
-def _call(method: str, *arguments: object) -> Any:
-    return default.call(cache, method, *arguments)
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def once(
+    lock: Lock,
+    read: Callable[[], ValueT | None],
+    build: Callable[[], ValueT],
+    meanwhile: ValueT | None = None,
+    *,
+    otherwise: Callable[[], ValueT] | None = None,
+) -> ValueT:
+    """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
+
+    `read` returns the cached value. A request that waits in vain, for too long or for a value that is not
+    cached, calls `otherwise` without the lock. If that is `None`, it raises `BusyError` after waiting for
+    too long, and otherwise builds the value in its turn.
+    """
+    in_vain = None
+    for _ in lock.attempts(may_fail=otherwise is not None):
+        value = read() or meanwhile
+        if value is not None:
+            return value
+        in_vain = otherwise
+    try:
+        # Another request may have built the value in the meantime.
+        value = read()
+        if value is None and in_vain is not None:
+            lock.release()
+            return in_vain()
+        return value or build()
+    finally:
+        lock.release()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from copy import copy
+from datetime import date
+from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +21,18 @@ from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest
 from django.template import Context, Node, NodeList, TemplateDoesNotExist, TemplateSyntaxError
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
+from django.utils import timezone, translation
+from django.utils.http import http_date
 from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
-from django_sitemaps09.views import lazy_urlset
-from django_sitemaps09.views.lazy_urlset import as_text, look_up, urlset_document, w3c_text
-from django_sitemaps09.views.responses import current_site, last_modified, public
+from django_sitemaps09.views import compat_pages
+from django_sitemaps09.views.compat_pages import SectionPage, as_datetime, as_text, look_up, w3c_text
+from django_sitemaps09.views.responses import current_site, public
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
@@ -35,18 +41,70 @@ __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_rob
 _CONTRIB = Path(django.contrib.sitemaps.__file__).parent / "templates"
 
 
+class Urlset(list[Any]):
+    """The entry dicts in the template context of `django.contrib.sitemaps`, built on first access.
+
+    The document of the stock template is written in advance. If nothing accesses the dicts, that document
+    is the response. Dicts are built with the declarations and the state from the time of writing. Items are
+    then read again, because keeping the items of a page would take 50% more time.
+    """
+
+    document: str | None = None
+    make: Callable[[], list[dict[str, Any]]] | None = None
+
+    def evaluate(self) -> None:
+        """Create the dicts at the first call. Discard the document, since callers can change the list."""
+        if self.make is not None:
+            # If a hook fails, keep `make`: otherwise, the list would seem to be empty afterwards.
+            dicts = self.make()
+            self.make = None
+            super().extend(dicts)
+        self.document = None
+
+    def __radd__(self, other: list[Any]) -> list[Any]:
+        return [*other, *self]
+
+
+def _evaluating(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method of `list` that evaluates the urlset first."""
+
+    @wraps(method)
+    def evaluate_first(self: Urlset, *args: Any, **kwargs: Any) -> Any:
+        self.evaluate()
+        return method(self, *args, **kwargs)
+
+    return evaluate_first
+
+
+# The other methods create or describe a list, but neither read nor change its entries.
+_OTHERS = ("class_getitem", "doc", "getattribute", "hash", "init", "new", "sizeof")
+for _name in {*vars(list), "__reduce_ex__"} - {f"__{name}__" for name in _OTHERS}:
+    setattr(Urlset, _name, _evaluating(getattr(list, _name)))
+
+
 class UrlsetNode(Node):
     """Template node that replaces a stock `sitemap.xml`: it writes `urlset` with our writer."""
 
     def render(self, context: Context) -> SafeString:
-        return mark_safe(urlset_document(context.get("urlset")))  # noqa: S308 escaped by the writer
+        urls = context.get("urlset")
+        document = urls.document if isinstance(urls, Urlset) else None
+        if document is None:
+            # Any key of an entry dict except `location` can be missing.
+            batch = compat_pages.dicts_batch([] if urls is None else list(urls))
+            document = compat_pages.urlset_document([batch])
+        return mark_safe(document)  # noqa: S308 escaped by the writer
 
 
 class IndexNode(Node):
     """Template node that replaces a stock `sitemap_index.xml`: it writes `sitemaps` with our writer."""
 
     def render(self, context: Context) -> SafeString:
-        return mark_safe(index_document(context.get("sitemaps")))  # noqa: S308
+        items = context.get("sitemaps")
+        entries = [
+            IndexEntry(as_text(look_up(item, "location")) or "", w3c_text(look_up(item, "last_mod")))
+            for item in (() if items is None else items)
+        ]
+        return mark_safe(writer.index_document(entries).decode())  # noqa: S308
 
 
 _NODES = {"sitemap.xml": UrlsetNode, "sitemap_index.xml": IndexNode}
@@ -110,7 +168,7 @@ def index(
         template_name,
         {"sitemaps": items},
         content_type=content_type,
-        headers=last_modified(lastmods),
+        headers=_last_modified(lastmods),
     )
 
 
@@ -135,16 +193,16 @@ def sitemap(
         try:
             bound = sections.bind(declaration, site.domain)
             bound_sitemaps.append(bound)
-            parts.append(lazy_urlset.section_page(bound, page, site, scheme, is_lazy=stock))
+            parts.append(compat_pages.section_page(bound, page, site, scheme, is_lazy=stock))
         except EmptyPage as error:
             raise Http404(f"Page {page} empty") from error
         except PageNotAnInteger as error:
             raise Http404(f"No page '{page}'") from error
     # Write the document while the language and the transaction around the view are still active.
-    urls = lazy_urlset.write(parts) if stock else [url for part in parts for url in part.make_dicts()]
+    urls = _lazy_urlset(parts) if stock else [url for part in parts for url in part.make_dicts()]
     response.context_data = {"urlset": urls}
     lastmods = [getattr(sitemap, "latest_lastmod", None) for sitemap in bound_sitemaps]
-    for name, value in last_modified(lastmods).items():
+    for name, value in _last_modified(lastmods).items():
         response.headers[name] = value
     return response
 
@@ -156,10 +214,33 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
     return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
 
 
-def index_document(items: Iterable[Any] | None) -> str:
-    """Return the index document for `SitemapIndexItem` objects."""
-    entries = [
-        IndexEntry(as_text(look_up(item, "location")) or "", w3c_text(look_up(item, "last_mod")))
-        for item in (() if items is None else items)
-    ]
-    return writer.index_document(entries).decode()
+def _lazy_urlset(parts: Sequence[SectionPage]) -> Urlset:
+    """Write the document of several sections now, and return it as a `Urlset` for the template."""
+    urlset = Urlset()
+    urlset.document = compat_pages.urlset_document(chain.from_iterable(part.batches for part in parts))
+    urlset.make = _with_current_state(lambda: [url for part in parts for url in part.make_dicts()])
+    return urlset
+
+
+def _with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
+    """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
+    language, zone = translation.get_language(), timezone.get_current_timezone()
+    urlconf, prefix = get_urlconf(), get_script_prefix()
+    # Copy all context variables of the view, such as the tenant or the decimal context.
+    context = copy_context()
+
+    def make_with_state() -> list[Any]:
+        # In another thread, Django does not read this state from the context.
+        set_urlconf(urlconf)
+        set_script_prefix(prefix)
+        with translation.override(language), timezone.override(zone):
+            return make()
+
+    return lambda: context.copy().run(make_with_state)
+
+
+def _last_modified(lastmods: list[Any]) -> dict[str, str]:
+    """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
+    if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
+        return {}
+    return {"Last-Modified": http_date(max(map(as_datetime, lastmods)).timestamp())}

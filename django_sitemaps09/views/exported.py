@@ -1,19 +1,35 @@
-"""What is published, as views see it: looked up every ten seconds, and ignored while it cannot be read."""
+"""What is published, as views see it: its files, if `SERVE_EXPORTED` is set, and the bounds of its pages.
+
+Both are looked up every ten seconds, and ignored while they cannot be read. An ETag is derived from the
+opened file, since an export replaces files before it replaces the manifest. It also depends on a value from
+the manifest that changes with the file, because a deployment can set the times of all files to the same
+value.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import time
+from collections.abc import Sequence
+from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from django.core.cache.backends.locmem import LocMemCache
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 
-from django_sitemaps09 import published, sources
+from django_sitemaps09 import protocol, published, sections, sources
+from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.filenames import INDEX, parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state.manifest import SectionRecord
-from django_sitemaps09.views import caching
+from django_sitemaps09.stores import LocalStore, Store, content_type
+from django_sitemaps09.views import caching, responses
+from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch, current_base
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +42,45 @@ _UNREADABLE = "django_sitemaps09:unreadable"
 _exports = LocMemCache("django_sitemaps09:exports", {"TIMEOUT": _SECONDS, "MAX_ENTRIES": 1_000})
 
 
+class GzipFileStream(GzipFile, FileResponse):
+    """A gzip file that the server streams from the disk."""
+
+
+def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase | None:
+    """Return an exported file, or a redirect to it. Return `None` if the view must respond with live data.
+
+    Live data are needed if there is no export for the host of the request, if the export does not have the
+    file, if its files are served at other paths of the host, or if the view serves other sections.
+    """
+    if not _serves(sitemaps):
+        return None
+    stopwatch, base = Stopwatch(f"File {name!r}"), current_base(request)
+    export = current_export(base)
+    if export is None:
+        return None
+    try:
+        response = _response(request, base, export, name, sitemaps)
+    except (ExportError, OSError) as error:
+        if isinstance(export.folder.store, LocalStore):
+            _log_unreadable(name, error)
+        else:
+            _ignore_export(base, error)
+        return None
+    if response is not None:
+        stopwatch.log_status(response, "file")
+    return response
+
+
+def index_names(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[str]:
+    """Return the file names of the exported indexes; an empty sequence if the index at `path` is live."""
+    export = current_export(base) if _serves(sitemaps) else None
+    if export is None:
+        return ()
+    url = _file_url(request, base, export, INDEX)
+    is_served = url is not None and (_is_elsewhere(request, base, url) or _path(url) == path)
+    return export.root.indexes if is_served else ()
+
+
 def current_export(base: Base) -> PublishedExport | None:
     """Return the export with the files of a host. It is at most ten seconds old; `None` is cached, too."""
     key = sources.digest(base.domain)
@@ -35,26 +90,112 @@ def current_export(base: Base) -> PublishedExport | None:
     try:
         export = published.find_files(base)
     except (ExportError, OSError) as error:
-        ignore_export(base, error)
+        _ignore_export(base, error)
         return None
     _exports.set(key, (export,))
     return export
 
 
-def ignore_export(base: Base, error: Exception) -> None:
+def _serves(sitemaps: Sitemaps) -> bool:
+    """Return whether a view serves files of an export."""
+    if not conf.serve_exported or not published.is_configured():
+        return False
+    # An export without arguments exports these sections.
+    return sitemaps is None or (conf.sitemaps is not None and sitemaps is sections.mapping())
+
+
+def _response(
+    request: HttpRequest, base: Base, export: PublishedExport, name: str, sitemaps: Sitemaps
+) -> HttpResponseBase | None:
+    page = parse_page_name(name)
+    # An index lists the pages of a new section before the manifest does.
+    is_declared = page is not None and page.section in sections.native_mapping(sitemaps)
+    if not is_declared and not export.lists(name):
+        return None
+    store, url = export.folder.store, _file_url(request, base, export, name)
+    if url is not None and _is_elsewhere(request, base, url):
+        return _redirect(store, name, url)
+    if url is None or _path(url) != request.path:
+        return None
+    # A run writes a new manifest file for each section that it changes, so its name is a version.
+    version = export.root.files.get(page.section, "") if page is not None else ""
+    return _file_response(request, store, name, version or export.root.run)
+
+
+def _file_url(request: HttpRequest, base: Base, export: PublishedExport, name: str) -> str | None:
+    """Return the URL of an exported file, or `None` if the manifest has one that is not allowed."""
+    files_url = export.url([base.domain, request.get_host()])
+    if files_url is None:
+        _log_unreadable(
+            "url", ExportError(f"{export.folder.store.label}: the manifest has a URL on another host")
+        )
+    return files_url and f"{files_url}{name}"
+
+
+def _path(url: str) -> str:
+    return unquote(urlsplit(url).path)
+
+
+def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
+    """Return whether a file is on another host. The scheme is ignored: a proxy can change it."""
+    own_hosts = {published.plain_host(host) for host in (base.domain, request.get_host())}
+    return published.plain_host(protocol.origin(url).domain) not in own_hosts
+
+
+def _redirect(store: Store, name: str, url: str) -> HttpResponseBase | None:
+    file = store.open(name)
+    if file is None:
+        return None
+    file.close()
+    response = HttpResponseRedirect(url)
+    responses.set_cache_control(response)
+    return response
+
+
+def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:
+    """Return a response with a file. Under WSGI, it streams a local file, so servers can use `sendfile()`.
+
+    ASGI servers get the content at once, since Django would also read the whole file, and warn about it.
+    """
+    is_gzip = name.endswith(".gz")
+    response: HttpResponseBase
+    if isinstance(store, LocalStore) and isinstance(request, WSGIRequest):
+        file = store.open(name)
+        if file is None:
+            return None
+        response_class = GzipFileStream if is_gzip else FileResponse
+        response = response_class(file, content_type=content_type(name))
+        answer = responses.conditional(request, response, _file_etag(file, version))
+        if answer is not response:
+            file.close()
+        return answer
+    content = store.read(name, protocol.MAX_BYTES)
+    if content is None:
+        return None
+    response = (GzipFileResponse if is_gzip else HttpResponse)(content, content_type=content_type(name))
+    return responses.conditional(request, response, responses.content_etag(content))
+
+
+def _file_etag(file: BinaryIO, version: str) -> str:
+    """Return the ETag of an open local file. An export never changes a file, it only replaces it."""
+    status = os.fstat(file.fileno())
+    return f'W/"{sources.digest((version, status.st_mtime_ns, status.st_size))[:32]}"'
+
+
+def _ignore_export(base: Base, error: Exception) -> None:
     """Log that the export for a host cannot be read, and ignore this export for ten seconds."""
-    log_unreadable(str(base), error)
+    _log_unreadable(str(base), error)
     # Without this pause, a storage that does not respond would slow down every request.
     _exports.set(sources.digest(base.domain), (None,))
 
 
-def log_unreadable(name: str, error: Exception) -> None:
+def _log_unreadable(name: str, error: Exception) -> None:
     """Log that a file or an export cannot be read, at most every ten seconds."""
     if _exports.add(sources.digest(("unreadable", name)), ()):
         logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
 
 
-def find(source: QuerySource, *, again: bool = False) -> PublishedSection | None:
+def find_section(source: QuerySource, *, again: bool = False) -> PublishedSection | None:
     """Return where a section is published. The result is cached briefly; `again` ignores the cached one.
 
     The folder of a host is still known while the export cannot be read.
@@ -63,7 +204,12 @@ def find(source: QuerySource, *, again: bool = False) -> PublishedSection | None
         return None
     section, base, now = source.section, source.bases[0], time.time()
     name = f"django_sitemaps09:published:{sources.digest((section, base.domain))}"
-    read_at, published_section = _cached(section, name)
+    try:
+        read_at, folder, file = caching.get(name)
+        read_at, folder, file = float(read_at), str(folder), str(file)
+    except (OverflowError, TypeError, ValueError):
+        read_at, folder, file = 0.0, "", ""
+    published_section = PublishedSection(section, folder, file) if file else None
     if again or not 0 <= now - read_at < _SECONDS:
         if not is_unreadable():
             try:
@@ -81,12 +227,13 @@ def is_unreadable() -> bool:
     return bool(caching.get(_UNREADABLE))
 
 
-def _cached(section: str, name: str) -> tuple[float, PublishedSection | None]:
+def records(source: QuerySource, published_section: PublishedSection) -> list[SectionRecord] | None:
+    """Return the records of a section whose pages can be used; `None` if the export cannot be read."""
     try:
-        read_at, folder, file = caching.get(name)
-        return float(read_at), PublishedSection(section, str(folder), str(file)) if file else None
-    except (OverflowError, TypeError, ValueError):
-        return 0.0, None
+        return published_section.records(source)
+    except (ExportError, OSError) as error:
+        _warn(published_section.section, error)
+        return None
 
 
 def _warn(section: str, error: Exception) -> None:
@@ -99,12 +246,3 @@ def _warn(section: str, error: Exception) -> None:
     )
     # Without this pause, a storage that does not respond would slow down every request.
     caching.store(_UNREADABLE, True, _SECONDS)
-
-
-def records(source: QuerySource, published_section: PublishedSection) -> list[SectionRecord] | None:
-    """Return the records of a section whose pages can be used; `None` if the export cannot be read."""
-    try:
-        return published_section.records(source)
-    except (ExportError, OSError) as error:
-        _warn(published_section.section, error)
-        return None

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import NoReverseMatch, register_converter, reverse
 
-from django_sitemaps09 import robots, sections, sources, writer
+from django_sitemaps09 import robots, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
 from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import exported_files, validators
+from django_sitemaps09.views import exported, responses
 from django_sitemaps09.views.live import indexes, page_responses
-from django_sitemaps09.views.live.indexes import SectionPages
-from django_sitemaps09.views.responses import (
-    UNAVAILABLE,
-    Sitemaps,
-    current_base,
-    native,
-    native_url,
-    savepoints,
-)
-from django_sitemaps09.views.stopwatch import Stopwatch, status_result
-
-logger = logging.getLogger(__name__)
+from django_sitemaps09.views.responses import Sitemaps, current_base, native
 
 
 @native
@@ -46,43 +32,7 @@ def sitemap_index(
     no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     name = INDEX if number is None else index_name(int(number), cascade=True)
-    return exported_files.respond(request, name, sitemaps) or _live_index(request, name, sitemaps)
-
-
-def _live_index(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase:
-    stopwatch = Stopwatch("Index")
-    base = current_base(request)
-    section_pages: list[SectionPages] = []
-    failures: list[Exception] = []
-    for section, declaration in sections.native_mapping(sitemaps).items():
-        read = partial(indexes.section_pages, request, section, declaration, base)
-        try:
-            with savepoints():
-                section_pages.append(sources.retry_once(read, f"Section {section!r}"))
-        except Exception as error:
-            # An index without the section would mean that its URLs are gone.
-            listed = indexes.last_known(request, section, base)
-            if listed is None and isinstance(error, UNAVAILABLE):
-                raise
-            consequence = "is missing from" if listed is None else "is listed with its last pages in"
-            logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
-            section_pages += [] if listed is None else [listed]
-            failures.append(error)
-    divided = indexes.divide(section_pages)
-    content = indexes.document(
-        divided, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
-    )
-    if failures and (content is None or not divided[0]):
-        raise failures[0]
-    if content is None:
-        raise Http404(f"There are only {len(divided)} indexes")
-    if name == INDEX and not failures:
-        indexes.store_count(base, request.path, len(divided))
-    response = HttpResponse(content, content_type="application/xml")
-    is_complete = not failures and not any(section.is_outdated for section in section_pages)
-    answer = validators.respond(request, response, validators.of_content(content) if is_complete else None)
-    stopwatch.log(status_result(answer.status_code, "content"))
-    return answer
+    return exported.respond(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
 
 
 @native
@@ -131,7 +81,7 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
     """Return the numbers of the indexes that robots.txt lists after `sitemap.xml`."""
     if conf.cascade:
         return ()
-    exported_names = exported_files.index_names(request, base, path, sitemaps)
+    exported_names = exported.index_names(request, base, path, sitemaps)
     if exported_names:
         return sorted({index_number(name) or 1 for name in exported_names} - {1})
     return range(2, indexes.read_count(base, path) + 1)
@@ -140,19 +90,19 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
 @native
 def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
-    response = exported_files.respond(request, STYLESHEET, sitemaps)
+    response = exported.respond(request, STYLESHEET, sitemaps)
     if response is not None:
         return response
     content = writer.stylesheet()
     response = HttpResponse(content, content_type=content_type(STYLESHEET))
-    return validators.respond(request, response, validators.of_content(content))
+    return responses.conditional(request, response, responses.content_etag(content))
 
 
 def _page_response(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
-    response = exported_files.respond(request, page_name(section, int(number), suffix), sitemaps)
-    return response or page_responses.respond(request, section, number, suffix, sitemaps)
+    response = exported.respond(request, page_name(section, int(number), suffix), sitemaps)
+    return response or page_responses.respond(request, section, int(number), suffix, sitemaps)
 
 
 #: The name of the path converter that matches configured keys.

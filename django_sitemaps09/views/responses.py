@@ -1,12 +1,13 @@
-"""Decorators, hosts and headers for both the compatibility views and the native views."""
+"""Hosts, headers, ETags and log lines of responses, for the compatibility views and the native views."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import date, datetime, time, timezone
 from functools import wraps
+from hashlib import blake2b
+from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
 
 from django.apps import apps
@@ -18,16 +19,19 @@ from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectD
 from django.db import InterfaceError, OperationalError, connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
-from django.utils.http import http_date
+from django.utils.cache import get_conditional_response, patch_cache_control
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of, short_repr
+from django_sitemaps09.orm.internals import skip_cache_update
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)
+# One logger for all steps, whichever module takes them.
+_steps = logging.getLogger("django_sitemaps09.views")
 
 #: The sections that a URLconf passes to a view, by name. `None`: the sections of the project.
 Sitemaps: TypeAlias = "Mapping[str, Section] | None"
@@ -57,6 +61,34 @@ class HeadResponse(HttpResponse):
 
     def has_header(self, header: str) -> bool:
         return header.lower() == "content-length" or super().has_header(header)
+
+
+class Stopwatch:
+    """Measures a step of a request from the creation of this object on, and logs its result at level DEBUG.
+
+    All lines have the same form: the subject, the result, the time, and the size of what was returned.
+    """
+
+    __slots__ = ("_started", "_subject")
+
+    def __init__(self, subject: str) -> None:
+        self._subject, self._started = subject, perf_counter()
+
+    def log(self, result: str, size: int | None = None, unit: str = "byte") -> None:
+        """Log the result of the step."""
+        of_size = "" if size is None else f", {size} {unit}" if size == 1 else f", {size} {unit}s"
+        seconds = perf_counter() - self._started
+        _steps.debug("%s: %s in %.4f seconds%s", self._subject, result, seconds, of_size)
+
+    def log_status(self, response: HttpResponseBase, etag_from: str) -> None:
+        """Log the status of a response, with the source of the ETag if that decided the status."""
+        status = response.status_code
+        self.log(f"status {status}" + (f" by {etag_from}" if status != 200 else ""))
+
+
+def page_subject(section: str, number: int | str) -> str:
+    """Return the subject of log lines about a page."""
+    return f"Section {section!r}, page {number}"
 
 
 def public(view: ViewT) -> ViewT:
@@ -151,15 +183,30 @@ def current_site(request: HttpRequest) -> Any:
         raise
 
 
-def as_datetime(lastmod: date) -> datetime:
-    """Return an aware datetime. A date becomes midnight in UTC. A naive datetime is in `TIME_ZONE`."""
-    if not isinstance(lastmod, datetime):
-        return datetime.combine(lastmod, time.min, timezone.utc)
-    return lastmod if lastmod.tzinfo else lastmod.replace(tzinfo=conf.zone)
+def content_etag(content: bytes) -> str:
+    """Return the ETag of a document."""
+    return f'W/"{blake2b(content, digest_size=16).hexdigest()}"'
 
 
-def last_modified(lastmods: list[Any]) -> dict[str, str]:
-    """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
-    if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
-        return {}
-    return {"Last-Modified": http_date(max(map(as_datetime, lastmods)).timestamp())}
+def conditional(request: HttpRequest, response: HttpResponseBase, etag: str | None) -> HttpResponseBase:
+    """Add the headers. Return the response, or one with status 304 or 412 if a precondition fails.
+
+    Without an ETag, the content is incomplete or outdated, so no cache may keep it. There is no
+    `Last-Modified`: the newest lastmod does not change when a row is deleted, and the clocks of servers can
+    differ (RFC 9110, sections 8.8 and 13).
+    """
+    if etag is None:
+        patch_cache_control(response, no_store=True)
+        return response
+    set_cache_control(response)
+    response["ETag"] = etag
+    answer: HttpResponseBase = get_conditional_response(request, etag, None, response)  # type: ignore[arg-type, assignment]
+    if answer is not response:
+        skip_cache_update(request)
+    return answer
+
+
+def set_cache_control(response: HttpResponseBase) -> None:
+    """Let caches keep a response for as long as `CACHE_CONTROL` allows."""
+    if conf.cache_control:
+        patch_cache_control(response, **conf.cache_control)

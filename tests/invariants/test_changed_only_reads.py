@@ -23,8 +23,8 @@ from django_sitemaps09.export.rendering.page import (
     check_declaration,
     render_page,
 )
-from django_sitemaps09.manifest import PageRecord
 from django_sitemaps09.pages import HASHES
+from django_sitemaps09.state.manifest import PageRecord
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.configuration import BASE
 from tests.support.databases import parameter

@@ -6,12 +6,8 @@ import pytest
 
 from django_sitemaps09.entries import Alternate, Batch, Localization
 from django_sitemaps09.protocol import XHTML_NAMESPACE
-from tests.support import strict_readers
-from tests.support.clients import require
-from tests.support.strict_readers import SitemapJs, usp_pages
-from tests.support.writing import write
-from django_sitemaps09.writer import write_urlset
 from tests.support.strict_readers import SitemapJs
+from tests.support.writing import write
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,6 @@ from django.db.models import F
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import export
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.history import HISTORY
 from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore

@@ -47,14 +47,14 @@ def test_a_gzip_file_has_the_same_document() -> None:
 
 def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, may_end = threading.Event(), threading.Event()
-    render = page_responses._render
+    render = page_responses.PageRequest._render
 
     def waiting(*arguments: Any) -> Any:
         begun.set()
         assert may_end.wait(_DEADLINE), "the event loop did not go on"
         return render(*arguments)
 
-    monkeypatch.setattr(page_responses, "_render", waiting)
+    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
 
     async def both() -> Any:
         request = asyncio.ensure_future(AsyncClient().get(PAGE))
@@ -69,7 +69,7 @@ def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(monkeypatch: pyt
 def test_a_client_that_goes_away_ends_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, is_gone = threading.Event(), threading.Event()
     finished: list[object] = []
-    render = page_responses._render
+    render = page_responses.PageRequest._render
 
     def waiting(*arguments: Any) -> Any:
         begun.set()
@@ -79,7 +79,7 @@ def test_a_client_that_goes_away_ends_its_request(monkeypatch: pytest.MonkeyPatc
     def note(**_: object) -> None:
         finished.append(True)
 
-    monkeypatch.setattr(page_responses, "_render", waiting)
+    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
     request_finished.connect(note)
     sent: list[Any] = []
 

@@ -33,7 +33,7 @@ from django.utils import translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
-from django_sitemaps09.views import lazy_urlset
+from django_sitemaps09.views import compat_pages
 from tests.compat import projects
 from tests.models import Article
 from tests.support.batches import locations
@@ -483,7 +483,7 @@ class Counted(Sitemap[Item]):
 
 
 def test_items_live_as_long_as_their_chunk_and_leave_no_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lazy_urlset, "AT_A_TIME", 50)
+    monkeypatch.setattr(compat_pages, "AT_A_TIME", 50)
     Item.most = 0
     gc.collect()
     gc.disable()

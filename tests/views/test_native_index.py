@@ -204,7 +204,9 @@ class TestASectionThatFails:
     ) -> None:
         register(one=Numbers(1), broken=Broken(1), two=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz", "/sitemap-two-1.xml.gz"]
-        (logged,) = [record for record in caplog.records if record.name == "django_sitemaps09.views.native"]
+        (logged,) = [
+            record for record in caplog.records if record.name == "django_sitemaps09.views.live.indexes"
+        ]
         expected = r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
         assert logged.getMessage() == expected
         assert logged.exc_info is not None

@@ -66,13 +66,13 @@ def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pyte
 def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Note the number of each page that is rendered."""
     numbers = []
-    render = page_responses._render
+    render = page_responses.PageRequest._render
 
-    def noting(section: str, source: Any, page: Any, *arguments: Any) -> kept_pages.RenderedPage:
-        numbers.append(page.number)
-        return render(section, source, page, *arguments)
+    def noting(page_request: Any, *arguments: Any) -> kept_pages.RenderedPage:
+        numbers.append(page_request.number)
+        return render(page_request, *arguments)
 
-    monkeypatch.setattr(page_responses, "_render", noting)
+    monkeypatch.setattr(page_responses.PageRequest, "_render", noting)
     return numbers
 
 
@@ -81,6 +81,9 @@ def _articles(register: Callable[..., None]) -> None:
     for number in range(1, 9):
         ArticleFactory(pk=number, slug=f"s{number}")
     register(articles=Articles)
+
+
+KEPT = kept_pages.KeptPage("name", "Page")
 
 
 def made(content: bytes) -> kept_pages.RenderedPage:
@@ -354,7 +357,7 @@ class TestSeveralRequests:
         pages: list[Any] = []
 
         def request() -> None:
-            pages.append(kept_pages.rendered_page("name", "etag", render, "Page"))
+            pages.append(KEPT.find_or_render("etag", render))
 
         threads = [threading.Thread(target=request) for _ in range(8)]
         threads[0].start()
@@ -373,8 +376,8 @@ class TestSeveralRequests:
             raise ValueError("no rows")
 
         with pytest.raises(ValueError, match="no rows"):
-            kept_pages.rendered_page("name", "etag", fail, "Page")
-        page = kept_pages.rendered_page("name", "etag", lambda: made(b"content"), "Page")
+            KEPT.find_or_render("etag", fail)
+        page = KEPT.find_or_render("etag", lambda: made(b"content"))
         assert gzip.decompress(page.content) == b"content"
 
     def test_render_at_the_same_time_after_one_whose_page_is_not_kept(self) -> None:
@@ -391,7 +394,7 @@ class TestSeveralRequests:
             return made(b"own")
 
         def request(render: Callable[[], kept_pages.RenderedPage]) -> None:
-            pages.append(kept_pages.rendered_page("name", "etag", render, "Page"))
+            pages.append(KEPT.find_or_render("etag", render))
 
         pages: list[kept_pages.RenderedPage] = []
         threads = [threading.Thread(target=request, args=[what]) for what in (first, render, render)]
@@ -409,7 +412,7 @@ class TestSeveralRequests:
         monkeypatch.setattr(caching, "_WAIT", 0)
         caches["pages"].add("name:lock", "another", 60)
         before = time.time()
-        page = kept_pages.rendered_page("name", "etag", lambda: made(b"content"), "Page")
+        page = KEPT.find_or_render("etag", lambda: made(b"content"))
         assert (page.content, page.etag) == (b"content", "etag")
         assert page.rendered_at >= before
 

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09.export import export
 from django_sitemaps09.sources import cannot_snapshot
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import maps, stored_map
+from django_sitemaps09.views.live import live_map, maps
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import SecondsClock
@@ -54,7 +54,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         _LOCKS.append(name)
         return added(name, *arguments)
 
-    monkeypatch.setattr(maps, "time", seconds_clock)
+    for module in (live_map, maps):
+        monkeypatch.setattr(module, "time", seconds_clock)
     monkeypatch.setattr(caching, "add", add)
     _LOCKS.clear()
     return move
@@ -247,7 +248,7 @@ class TestOtherPages:
             raise OperationalError("no database")
 
         with monkeypatch.context() as context:
-            context.setattr(maps, "_look", fail)
+            context.setattr(live_map.Repair, "pages", fail)
             index()
         assert {slug for page in index() for slug in named(page)} >= {f"s{n}" for n in range(5_002, 5_092)}
 
@@ -264,7 +265,7 @@ class TestSeveralRequests:
             return "map"
 
         def request() -> None:
-            values.append(caching.once("name", lambda: cache.get("value"), build, 60))
+            values.append(caching.once(caching.Lock("name", 60), lambda: cache.get("value"), build))
 
         values: list[str] = []
         threads = [threading.Thread(target=request) for _ in range(8)]
@@ -272,7 +273,9 @@ class TestSeveralRequests:
         assert started.wait(30)
         for thread in threads[1:]:
             thread.start()
-        assert caching.once("name", lambda: cache.get("value"), build, 60, meanwhile="before") == "before"
+        assert (
+            caching.once(caching.Lock("name", 60), lambda: cache.get("value"), build, "before") == "before"
+        )
         may_end.set()
         for thread in threads:
             thread.join(60)
@@ -286,12 +289,12 @@ class TestSeveralRequests:
             raise ValueError("no database")
 
         with pytest.raises(ValueError, match="no database"):
-            caching.once("name", lambda: None, fail, 60)
-        assert caching.once("name", lambda: None, lambda: "map", 60) == "map"
+            caching.once(caching.Lock("name", 60), lambda: None, fail)
+        assert caching.once(caching.Lock("name", 60), lambda: None, lambda: "map") == "map"
         monkeypatch.setattr(caching, "_WAIT", 0)
-        assert caching._Lock("name", 60).acquire()
+        assert caching.Lock("name", 60).acquire()
         with pytest.raises(caching.BusyError):
-            caching.once("name", lambda: None, lambda: "own", 60)
+            caching.once(caching.Lock("name", 60), lambda: None, lambda: "own")
 
 
 def forged_pages(count: int) -> Iterator[tuple[Any, ...]]:
@@ -313,6 +316,7 @@ def forged_pages(count: int) -> Iterator[tuple[Any, ...]]:
         ("", 1, 1.0, 10, [(1, None, None, 30, "\0")], []),
         ("", 1, 1.0, 10, [(1, None, None, 30, "<b>")], []),
         ("", 1, 1.0, 10, [(10**9, None, None)], []),
+        ("", 1, 1.0, 10, [("x", None, None)], []),
         ("", 1, 1.0, 10, [(1, None, ["\0"]), (2, ["\0"], None)], []),
         ("", 1, 1.0, 10, [(1, None, ["abc"]), (2, ["abc"], None)], []),
         ("", 1, 1.0, 10, [(1, None, ["5", "6"]), (2, ["5", "6"], None)], []),
@@ -328,13 +332,13 @@ def test_a_cached_value_that_is_not_a_map_is_replaced(
 ) -> None:
     articles(*range(1, 31))
     names = []
-    read = stored_map.read
+    read = live_map.read
 
     def noting(name: str, source: Any) -> Any:
         names.append(name)
         return read(name, source)
 
-    monkeypatch.setattr(stored_map, "read", noting)
+    monkeypatch.setattr(live_map, "read", noting)
     pages = index()
     for name in {*names}:
         cache.set(name, value)

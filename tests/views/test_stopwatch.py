@@ -15,7 +15,7 @@ from django.test import Client
 
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import kept_pages, maps, memo, stored_map
+from django_sitemaps09.views.live import kept_pages, live_map, maps, memo
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
@@ -86,14 +86,14 @@ class TestAPageMap:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(maps, "time", SecondsClock(time.time() + maps.AGE))
+        monkeypatch.setattr(live_map, "time", SecondsClock(time.time() + maps.AGE))
         assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "renewed, 1 page"]
 
     def test_is_outdated_while_another_request_renews_it(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(maps, "time", SecondsClock(time.time() + maps.AGE))
+        monkeypatch.setattr(live_map, "time", SecondsClock(time.time() + maps.AGE))
         add = caching.add
         monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
         assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "outdated, 1 page"]
@@ -111,9 +111,9 @@ class TestAPageMap:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         lines(MAP)
-        read, is_built = stored_map.read, iter([False, False])
+        read, is_built = live_map.read, iter([False, False])
         # The first readings are from before the other request stored the map.
-        monkeypatch.setattr(stored_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
+        monkeypatch.setattr(live_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
         monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
         assert lines(MAP) == ["waited, 1 page"]
 
@@ -137,7 +137,7 @@ class TestAFingerprint:
         configure(LIVE_SECONDS=60)
         etag = Client().get(PAGE).headers["ETag"]
         monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
-        monkeypatch.setattr(caching._Lock, "acquire", lambda self: False)
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
         assert lines(FIRST, if_none_match=etag)[0] == "fingerprint outdated"
 
 
@@ -160,20 +160,20 @@ class TestARenderedPage:
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
         Article.objects.filter(slug="s3").update(slug="other")
-        monkeypatch.setattr(caching._Lock, "acquire", lambda self: ":page:" not in self.name)
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self: ":page:" not in self.name)
         assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
 
     def test_is_waited_for_while_another_request_renders_it(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
-        read, is_stored = kept_pages._read, iter([False])
+        read, is_stored = kept_pages.KeptPage._read, iter([False])
         acquired = iter([False, True])
         monkeypatch.setattr(
-            kept_pages, "_read", lambda *names: read(*names) if next(is_stored, True) else None
+            kept_pages.KeptPage, "_read", lambda page: read(page) if next(is_stored, True) else None
         )
         monkeypatch.setattr(
-            caching._Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
+            caching.Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
         )
         assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
 

@@ -169,6 +169,8 @@ class TestQueries:
     ) -> None:
         configure(LIVE_SECONDS=seconds)
         source = sources.source("articles", Articles, Base("https", "www.example.com"), conf.limits)
+        page_memo = memo.of_page(source, Page(1, None, None))
+        assert page_memo is not None
         readings: list[int] = []
         may_end = threading.Event()
 
@@ -178,7 +180,7 @@ class TestQueries:
             return Fingerprint(25, None, 1)
 
         def request() -> None:
-            etags.append(memo.of_page(source, Page(1, None, None), may_read=True))
+            etags.append(page_memo.etag(may_read=True))
 
         monkeypatch.setattr(QuerySource, "fingerprint", slow)
         etags: list[Any] = []
@@ -302,7 +304,9 @@ class TestAFingerprint:
         Article.objects.filter(slug="s3").update(updated=soon)
         response = get(PAGE)
         assert soon.isoformat()[:19].encode() in response.content
-        monkeypatch.setattr(page_responses, "_render", lambda *_: pytest.fail("the page was rendered"))
+        monkeypatch.setattr(
+            page_responses.PageRequest, "_render", lambda *_: pytest.fail("the page was rendered")
+        )
         assert get(PAGE, if_none_match=response.headers["ETag"]).status_code == 304
 
     def test_of_the_future_is_read_again(self, clock: Callable[[float], None]) -> None:
@@ -360,7 +364,7 @@ def test_a_map_that_another_request_builds_for_long_is_a_503(
     register(articles=Articles)
     ArticleFactory()
     monkeypatch.setattr(caching, "_WAIT", 0)
-    monkeypatch.setattr(caching._Lock, "acquire", lambda self: False)
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
     for url in ("/sitemap.xml", PAGE):
         response = get(url)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "30")

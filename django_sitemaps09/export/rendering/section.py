@@ -187,7 +187,6 @@ def _render(
             submit,
             2 if engine is None else 2 * engine.workers,
             divide=partial(section_pages.divide, plan),
-            retires=lambda page: section_pages.has_bound(plan, page.number),
             highest=0 if source.is_transient else section_pages.previous.highest,
         )
     except BaseException:

@@ -1,4 +1,4 @@
-"""Divide the live pages of all sections into indexes within the limits of the protocol.
+"""Serve the live indexes: list the pages of all sections, and divide them into indexes within the limits.
 
 Indexes have the same file names as in an export. Pages are listed in order, so a page can move to an
 adjacent index when pages are added or removed before it.
@@ -6,23 +6,34 @@ adjacent index when pages are added or removed before it.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from functools import partial
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 
-from django_sitemaps09 import protocol, sources, writer
+from django_sitemaps09 import protocol, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import IndexEntry
+from django_sitemaps09.entries import IndexEntry, reason_of
 from django_sitemaps09.filenames import INDEX, index_name
-from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section
-from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import maps, stored_map
-from django_sitemaps09.views.responses import is_host_from_client, native_url
+from django_sitemaps09.sources import has_key_ranges
+from django_sitemaps09.views import caching, responses
+from django_sitemaps09.views.live import live_map, maps
+from django_sitemaps09.views.responses import (
+    UNAVAILABLE,
+    Sitemaps,
+    Stopwatch,
+    current_base,
+    is_host_from_client,
+    native_url,
+    savepoints,
+)
+
+logger = logging.getLogger(__name__)
 
 #: Limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
@@ -36,50 +47,79 @@ _MAX_COUNT = 10_000
 _NUMBER = "999999999"
 
 
-class SectionPages(NamedTuple):
-    """The live pages of a section, each with its newest lastmod, and the URL around the page number."""
+def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase:
+    """Return the index with a file name. Without an ETag, it lacks a section, or lists outdated pages."""
+    stopwatch, base = Stopwatch("Index"), current_base(request)
+    listed: list[list[IndexEntry]] = []
+    failures: list[Exception] = []
+    is_current = True
+    for section, declaration in sections.native_mapping(sitemaps).items():
+        list_pages = partial(_list_pages, request, section, declaration, base)
+        try:
+            with savepoints():
+                entries, is_outdated = sources.retry_once(list_pages, f"Section {section!r}")
+        except Exception as error:
+            # An index without the section would mean that its URLs are gone.
+            entries, is_outdated = _last_listed(request, section, base), True
+            if not entries and isinstance(error, UNAVAILABLE):
+                raise
+            consequence = "is listed with its last pages in" if entries else "is missing from"
+            logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
+            failures.append(error)
+        listed.append(entries)
+        is_current = is_current and not is_outdated
+    indexes = _divide(listed)
+    content = _document(
+        indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
+    )
+    if failures and (content is None or not indexes[0]):
+        raise failures[0]
+    if content is None:
+        raise Http404(f"There are only {len(indexes)} indexes")
+    if name == INDEX and not failures and len(indexes) != read_count(base, request.path):
+        caching.store(_count_name(base, request.path), len(indexes), _SECONDS)
+    response = HttpResponse(content, content_type="application/xml")
+    answer = responses.conditional(
+        request, response, responses.content_etag(content) if is_current else None
+    )
+    stopwatch.log_status(answer, "content")
+    return answer
 
-    pages: Sequence[tuple[Page, str | None]]
-    is_outdated: bool
-    before: str
-    after: str
 
-    def entry(self, number: int, lastmod: str | None) -> IndexEntry:
-        """Return the index entry of a page."""
-        return IndexEntry(f"{self.before}{number}{self.after}", lastmod)
-
-
-#: The entries of one index, which are not rendered yet.
-_Index = list[tuple[SectionPages, Page, str | None]]
-
-
-def section_pages(request: HttpRequest, section: str, declaration: Section, base: Base) -> SectionPages:
-    """Return the live pages of a section."""
+def _list_pages(
+    request: HttpRequest, section: str, declaration: Section, base: Base
+) -> tuple[list[IndexEntry], bool]:
+    """Return the entries of a section's live pages, and whether another request is counting the pages."""
+    leaving, is_outdated = [], False
     with site_locale():
         source = sources.source(section, declaration, base, conf.limits)
-        listing = maps.live_index(source)
+        if has_key_ranges(source):
+            live, is_outdated = maps.SectionMap(source).listed()
+            pages = [(page.number, live.looks[page].newest) for page in live.pages]
+            leaving = [(page.number, None) for page in live.leaving]
+        else:
+            pages = [(page.number, source.newest(page)) for page in maps.pages_by_position(source).pages]
     view = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    listed = SectionPages(listing.pages, listing.is_outdated, *_around_number(request, view, section, base))
     # Ranges that leave the index answer from now on for a limited time, so no later index lists them again.
-    _remember(_listing_name(request, section, base), view, listed)
-    return listed._replace(pages=[*listing.pages, *((page, None) for page in listing.leaving)])
+    _remember(_listing_name(request, section, base), view, pages)
+    return _entries(request, section, base, view, [*pages, *leaving]), is_outdated
 
 
-def last_known(request: HttpRequest, section: str, base: Base) -> SectionPages | None:
-    """Return the pages of a section that the last index listed within `KEEP_REMOVED`, or `None`."""
+def _last_listed(request: HttpRequest, section: str, base: Base) -> list[IndexEntry]:
+    """Return the entries of the pages that the last index listed within `KEEP_REMOVED`."""
     try:
         _, view, value = caching.get(_listing_name(request, section, base))
-        pages = [(Page(int(number), None, None), stored_map.lastmod(lastmod)) for number, lastmod in value]
+        pages = [(int(number), live_map.lastmod(lastmod)) for number, lastmod in value]
     except (OverflowError, TypeError, ValueError):
-        return None
-    is_valid = pages and view in ("page", "page-gz", "page-txt")
-    return SectionPages(pages, True, *_around_number(request, view, section, base)) if is_valid else None
+        return []
+    is_valid = view in ("page", "page-gz", "page-txt")
+    return _entries(request, section, base, view, pages) if is_valid else []
 
 
-def _remember(name: str, view: str, listed: SectionPages) -> None:
+def _remember(name: str, view: str, pages: Iterable[tuple[int, str | None]]) -> None:
     """Cache the pages of a section if they have changed, or if the cache would soon forget them."""
     # Lists, since some caches turn tuples into lists.
-    value = [view, [[page.number, lastmod] for page, lastmod in listed.pages]]
+    value = [view, [[*page] for page in pages]]
     now, cached_value = time.time(), caching.get(name)
     try:
         is_cached = cached_value[1:] == value and 0 <= now - cached_value[0] < conf.keep_removed / 10
@@ -97,60 +137,54 @@ def _listing_name(request: HttpRequest, section: str, base: Base) -> str:
     return f"django_sitemaps09:listed:{sources.digest(facts)}"
 
 
-def _around_number(request: HttpRequest, view: str, section: str, base: Base) -> tuple[str, str]:
-    """Return the parts of a page's URL before and after its number."""
+def _entries(
+    request: HttpRequest, section: str, base: Base, view: str, pages: Iterable[tuple[int, str | None]]
+) -> list[IndexEntry]:
+    """Return the index entries of pages, which are numbers with the newest lastmod."""
     # reverse() takes longer than everything else in an index, so it is called once for each section.
     path = native_url(request, view, section=section, page=_NUMBER)
     before, _, after = f"{base}{path}".rpartition(_NUMBER)
-    return before, after
+    return [IndexEntry(f"{before}{number}{after}", lastmod) for number, lastmod in pages]
 
 
-def divide(sections: Iterable[SectionPages]) -> list[_Index]:
-    """Return the pages of each index. There is always a first index."""
-    indexes: list[_Index] = [[]]
-    empty = total = len(_document([]))
-    for section in sections:
-        if not section.pages:
-            continue
-        longest = section.entry(max(page.number for page, _ in section.pages), _LASTMOD)
-        size = len(_document([longest])) - empty
-        for page, lastmod in section.pages:
+def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
+    """Return the entries of each index. There is always a first index."""
+    indexes: list[list[IndexEntry]] = [[]]
+    empty = total = len(_written([]))
+    for entries in filter(None, sections):
+        longest = max(entries, key=lambda entry: len(entry.location))
+        size = len(_written([longest._replace(lastmod=_LASTMOD)])) - empty
+        for entry in entries:
             if indexes[-1] and (len(indexes[-1]) >= LIMITS.urls or total + size > LIMITS.bytes):
                 indexes.append([])
                 total = empty
-            indexes[-1].append((section, page, lastmod))
+            indexes[-1].append(entry)
             total += size
     return indexes
 
 
-def document(indexes: Sequence[_Index], name: str, index_url: Callable[[int], str]) -> bytes | None:
+def _document(
+    indexes: Sequence[Sequence[IndexEntry]], name: str, index_url: Callable[[int], str]
+) -> bytes | None:
     """Return the index with a file name; `None` if there is no such index.
 
     `index_url` returns the URL of `sitemap-N.xml`. With `CASCADE`, the first index lists these URLs.
     """
-    numbers = range(1, len(indexes) + 1)
     is_cascade = conf.cascade and len(indexes) > 1
     if is_cascade and name == INDEX:
-        return _document([IndexEntry(index_url(number), None) for number in numbers])
-    for number in numbers:
+        return _written([IndexEntry(index_url(number), None) for number in range(1, len(indexes) + 1)])
+    for number, entries in enumerate(indexes, 1):
         if name == index_name(number, cascade=is_cascade):
-            entries = indexes[number - 1]
-            return _document(section.entry(page.number, lastmod) for section, page, lastmod in entries)
+            return _written(entries)
     return None
 
 
-def _document(entries: Iterable[IndexEntry]) -> bytes:
+def _written(entries: Iterable[IndexEntry]) -> bytes:
     return writer.index_document(entries, styled=conf.stylesheet)
 
 
-def store_count(base: Base, path: str, count: int) -> None:
-    """Cache the number of indexes, for robots.txt. `path` is that of the first index."""
-    if count != read_count(base, path):
-        caching.store(_count_name(base, path), count, _SECONDS)
-
-
 def read_count(base: Base, path: str) -> int:
-    """Return the cached number of indexes; 1 if it is not known.
+    """Return the cached number of indexes, of which the first one is at a path; 1 if it is not known.
 
     robots.txt must not depend on any section: crawlers stay away from a site if they cannot read it.
     """

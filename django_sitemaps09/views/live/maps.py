@@ -11,10 +11,8 @@ The maps of all processes are then the same as long as the rows are the same.
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 
 from django.urls import get_script_prefix, set_script_prefix
 
@@ -23,12 +21,10 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Look, Page, PageMap
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
-from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.views import caching, exported
-from django_sitemaps09.views.live import memo, stored_map
-from django_sitemaps09.views.live.stored_map import LiveMap
-from django_sitemaps09.views.responses import configured_script_prefix, is_host_from_client
-from django_sitemaps09.views.stopwatch import Stopwatch, map_subject
+from django_sitemaps09.views.live import live_map, memo
+from django_sitemaps09.views.live.live_map import LiveMap, Repair
+from django_sitemaps09.views.responses import Stopwatch, configured_script_prefix, is_host_from_client
 
 #: Seconds after which the pages of a section are counted again.
 AGE = 300
@@ -38,75 +34,23 @@ _UNKNOWN_SECONDS = 60
 _SEARCH_SECONDS = 10
 # Seconds until the lock for building a map, or for counting its pages, expires.
 _BUILD_SECONDS = 60
-# Adjacent pages are merged if the result is at most this full, in percent of a page.
-_MERGED = 85
 #: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
 HOST = "https://www.example.com"
-
-
-class Listing(NamedTuple):
-    """Pages that an index lists, each with its newest lastmod, and ranges that leave the index.
-
-    An outdated listing is of the last look, while another request is counting the pages.
-    """
-
-    pages: list[tuple[Page, str | None]]
-    leaving: list[Page]
-    is_outdated: bool
-
-
-def live_index(source: Source) -> Listing:
-    """Return what an index lists of a section.
-
-    Pages were counted in the last five minutes, and the last one in the last `LIVE_SECONDS`, unless the
-    listing is outdated.
-    """
-    if not has_key_ranges(source):
-        pages = sources.live_pages(source, _rows(source)).pages
-        return Listing([(page, source.newest(page)) for page in pages], [], False)
-    name = _name(source)
-    live = _live_map(source, name)
-    is_due = not _is_recent(live, AGE)
-    is_end_due = live.pages and live.is_whole and not (is_due or _is_recent(live, conf.live_seconds))
-    if is_end_due and caching.add(f"{name}:end", True, conf.live_seconds):
-        # Rows are mostly appended, so only the open end is looked at so often.
-        last = live.pages[-1]
-        if source.key_after(last.after, live.rows) is not None:
-            divide_page(source, last, live.rows)
-            live = stored_map.read(name, source) or live
-    meanwhile = None
-    if is_due or not live.is_counted:
-        seconds = AGE if is_due else float("inf")
-        meanwhile = live if live.is_counted else None
-        look = partial(_look, source, name, live, is_due=is_due)
-        read = partial(_counted_map, source, name, seconds)
-        live = caching.once(f"{name}:count", read, look, _BUILD_SECONDS, meanwhile)
-        if live is meanwhile:
-            Stopwatch(map_subject(source.section)).log("outdated", len(live.pages), "page")
-    memo.note_map(name, (live.generation, live.looked_at))
-    lastmods = [(page, live.looks[page].newest) for page in live.pages]
-    return Listing(lastmods, live.map.still_listed(time.time()), live is meanwhile)
 
 
 def find_page(source: Source, number: int) -> Page | None:
     """Return the range that answers to this number, or `None`. This usually needs no database query."""
     if not has_key_ranges(source):
-        return sources.live_pages(source, _rows(source)).find(number)[0]
-    is_exported_number = 1 < number < sources.LIVE_NUMBERS[0]
-    if is_exported_number and not is_configured():
+        return pages_by_position(source).find(number)[0]
+    if 1 < number < sources.LIVE_NUMBERS[0] and not is_configured():
+        # Only an export has such numbers.
         return None
-    name = _name(source)
-    live = _live_map(source, name, number=number)
-    listed, earlier = live.map.find(number)
-    if listed is earlier is None or listed in live.pages[-1:]:
-        live = _divided(source, name, live, number)
+    listed, earlier = None, None
+    for live in _maps_for_number(source, number):
         listed, earlier = live.map.find(number)
-    if listed is earlier is None and caching.add(f"{name}:unknown", True, _SEARCH_SECONDS):
-        # A new export, or the rows that another process has seen, may have this number.
-        exported.find(source, again=True)
-        name = _name(source)
-        live = _live_map(source, name, _UNKNOWN_SECONDS)
-        listed, earlier = live.map.find(number)
+        # The last page can be what remains to be divided.
+        if earlier or (listed and (live.is_whole or listed != live.pages[-1])):
+            break
     if earlier is None:
         return listed
     most = source.rows_per_page
@@ -119,295 +63,229 @@ def find_page(source: Source, number: int) -> Page | None:
     return earlier._replace(until=source.key_after(earlier.after, most) or earlier.until)
 
 
+def _maps_for_number(source: QuerySource, number: int) -> Iterator[LiveMap]:
+    """Yield maps that may have a page with this number. Each takes longer than the one before."""
+    section_map = SectionMap(source)
+    live = section_map.find(number=number)
+    yield live
+    yield section_map.divided(live, number)
+    if caching.add(f"{section_map.name}:unknown", True, _SEARCH_SECONDS):
+        # A new export, or the rows that another process has seen, may have this number.
+        exported.find_section(source, again=True)
+        yield SectionMap(source).find(_UNKNOWN_SECONDS)
+
+
+def pages_by_position(source: Source) -> PageMap:
+    """Return the pages of a section without key ranges, counted from the first row."""
+    return sources.live_pages(source, _rows(source))
+
+
 def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
     """Divide a page that has more than `rows` rows into even parts.
 
     Return whether the page was listed, or may have been, since the cache has lost the map.
     """
-    name = _name(source)
-    live = stored_map.read(name, source)
+    section_map = SectionMap(source)
+    live = section_map.cached()
     if live is None or page not in live.pages:
         return live is None
     # Entries can be longer than those by which pages were measured.
-    rows = max(1, min(rows, live.rows))
-    parts, looks = _parts(source, page, rows, live.pages)
-    _store_parts(source, name, live._replace(rows=rows), page, parts, looks)
+    section_map.divide(live, page, max(1, min(rows, live.rows)))
     return True
 
 
-def _store_parts(
-    source: QuerySource,
-    name: str,
-    live: LiveMap,
-    page: Page,
-    parts: Sequence[Page],
-    looks: Mapping[Page, Look],
-) -> LiveMap:
-    """Replace a page of the cached map with its parts, unless another request has just changed the page."""
-    with stored_map.locked(name):
-        rows, live = live.rows, stored_map.read(name, source) or live
-        if page not in live.pages:
-            return live
-        position = live.pages.index(page)
-        live = _replaced(source, live, (*live.pages[:position], *parts, *live.pages[position + 1 :]))
-        return live._replace(rows=rows, looks={**live.looks, **looks}).store(name)
+class SectionMap:
+    """The map of a section in the cache, which one request at a time builds, counts or divides."""
 
+    def __init__(self, source: QuerySource) -> None:
+        self.source = source
 
-def cached_map(source: QuerySource) -> LiveMap | None:
-    """Return the cached map of a section. No map is built or counted, and no query is executed."""
-    return stored_map.read(_name(source), source)
+    @cached_property
+    def published(self) -> PublishedSection | None:
+        """Where the section is published."""
+        return exported.find_section(self.source)
 
+    @cached_property
+    def name(self) -> str:
+        """The cache key of the map. Clients cannot influence it, nor do exports.
 
-def _counted_map(source: QuerySource, name: str, seconds: float) -> LiveMap | None:
-    live = stored_map.read(name, source)
-    return live if live is not None and live.is_counted and _is_recent(live, seconds) else None
+        A host with a folder of its own has its own map, since the pages of two exports can have equal
+        numbers.
+        """
+        return self._name_in("" if conf.base_url or self.published is None else self.published.folder)
 
+    def _name_in(self, folder: str) -> str:
+        facts = (live_map.FORMAT, self.source.map_cache_key, len(_measured_base(self.source)), folder)
+        return f"django_sitemaps09:map:{sources.digest(facts)}"
 
-def _name(source: QuerySource) -> str:
-    """Return the cache key of a section's map. Clients cannot influence it, nor do exports.
+    def _stopwatch(self) -> Stopwatch:
+        return Stopwatch(f"Section {self.source.section!r}, page map")
 
-    A host with a folder of its own has its own map, since the pages of two exports can have equal numbers.
-    """
-    published = None if conf.base_url else exported.find(source)
-    return _name_in(source, "" if published is None else published.folder)
+    def cached(self) -> LiveMap | None:
+        """Return the cached map. No map is built or counted, and no query is executed."""
+        return live_map.read(self.name, self.source)
 
+    def find(self, seconds: float = AGE, *, number: int | None = None) -> LiveMap:
+        """Return the cached map, or build one, at least up to the page with this number.
 
-def _name_in(source: QuerySource, folder: str) -> str:
-    facts = (stored_map.FORMAT, source.map_cache_key, len(_measured_base(source)), folder)
-    return f"django_sitemaps09:map:{sources.digest(facts)}"
+        A map is built again if there is a new export. Without a shared cache, it also is if it is older
+        than `seconds`, so that it becomes like those of other processes.
+        """
+        stopwatch, published, live = self._stopwatch(), self.published, self.cached()
+        outdated = live if live is not None and live.pages else None
+        if outdated is not None and (
+            published is None or outdated.base == sources.digest(published) or exported.is_unreadable()
+        ):
+            is_shared = not caching.default.is_paused() and caching.is_shared()
+            if is_shared or outdated.is_recent(seconds):
+                stopwatch.log("hit", len(outdated.pages), "page")
+                return outdated
+        generation = -1 if live is None else live.generation
+        return self._once(
+            "",
+            lambda built: bool(built.pages) and built.generation != generation,
+            partial(self._build, outdated, number),
+            outdated,
+        )
 
-
-def _is_recent(live: LiveMap, seconds: float) -> bool:
-    return 0 <= time.time() - live.looked_at < seconds
-
-
-def _live_map(
-    source: QuerySource,
-    name: str,
-    seconds: float = AGE,
-    *,
-    number: int | None = None,
-) -> LiveMap:
-    """Return the cached map, or build one, at least up to the page with this number.
-
-    A map is built again if there is a new export. Without a shared cache, it also is if it is older than
-    `seconds`, so that it becomes like those of other processes.
-    """
-    stopwatch = Stopwatch(map_subject(source.section))
-    published = exported.find(source)
-    live = stored_map.read(name, source)
-    if live is None or not live.pages:
-        return _built(source, name, published, live, number)
-    is_of_export = published is None or live.base == sources.digest(published) or exported.is_unreadable()
-    is_shared = not caching.is_failing() and caching.is_shared()
-    if is_of_export and (is_shared or _is_recent(live, seconds)):
-        stopwatch.log("hit", len(live.pages), "page")
-        return live
-    return _built(source, name, published, live, number)
-
-
-def _built(
-    source: QuerySource,
-    name: str,
-    published: PublishedSection | None,
-    outdated: LiveMap | None,
-    number: int | None,
-) -> LiveMap:
-    """Build a map. If another request is building it, return the outdated one, or wait if there is none."""
-    stopwatch = Stopwatch(map_subject(source.section))
-    generation = -1 if outdated is None else outdated.generation
-
-    def built_elsewhere() -> LiveMap | None:
-        live = stored_map.read(name, source)
-        if live is None or not live.pages or live.generation == generation:
-            return None
-        stopwatch.log("waited", len(live.pages), "page")
-        return live
-
-    def build() -> LiveMap:
-        records: list[SectionRecord] | None = []
-        base = "" if published is None else sources.digest(published)
-        if published is not None and not source.is_empty():
-            records = exported.records(source, published)
-        if records is None:
-            if meanwhile is not None:
-                return meanwhile
-            # Another build follows when the export can be read again.
-            records, base = [], ""
+    def _build(self, outdated: LiveMap | None, number: int | None) -> LiveMap:
+        """Build and cache a map. Return the outdated one, if any, while the export cannot be read."""
+        stopwatch, source, published = self._stopwatch(), self.source, self.published
+        is_empty = source.is_empty()
+        records = [] if published is None or is_empty else exported.records(source, published)
+        if records is None and outdated is not None:
+            return outdated
+        # Another build follows when the export can be read again.
+        base = "" if published is None or records is None else sources.digest(published)
         rows = _rows(source)
+        versions = [record.page_map().pages for record in reversed(records or ())]
         looks: dict[Page, Look] = {}
-        if records:
-            pages = records[0].page_map().pages
-        elif source.is_empty():
-            pages = ()
-        else:
-            pages, looks = _parts(source, Page(1, None, None), rows, (), number)
-        with stored_map.locked(name):
-            # Until its first export, a host had the map of all hosts.
-            before = stored_map.read(name, source) or stored_map.read(_name_in(source, ""), source)
-            before = before or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
-            for record in reversed(records[1:]):
-                before = _replaced(source, before, record.page_map().pages)
-            live = _replaced(source, before, pages)._replace(
-                base=base, rows=rows, looked_at=time.time(), looks=looks
-            )
-            live = live.store(name)
-        stopwatch.log("built", len(pages), "page")
+        if not versions:
+            pages, looks = ((), {}) if is_empty else self._parts(Page(1, None, None), rows, (), number)
+            versions = [pages]
+
+        def built(live: LiveMap) -> LiveMap:
+            for pages in versions:
+                live = live.replaced(source, pages)
+            return live._replace(base=base, rows=rows, looked_at=time.time(), looks=looks)
+
+        # Until its first export, a host had the map of all hosts.
+        first = live_map.read(self._name_in(""), source) or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
+        live = live_map.change(self.name, source, first, built)
+        stopwatch.log("built", len(live.pages), "page")
         return live
 
-    meanwhile = outdated if outdated is not None and outdated.pages else None
-    live = caching.once(name, built_elsewhere, build, _BUILD_SECONDS, meanwhile)
-    if live is meanwhile:
-        stopwatch.log("outdated", len(live.pages), "page")
-    return live
+    def divided(self, live: LiveMap, number: int | None = None) -> LiveMap:
+        """Divide the rows after the last bound of a map up to the page with this number, or all of them."""
+        stopwatch = self._stopwatch()
 
-
-def _divided(source: QuerySource, name: str, live: LiveMap, number: int | None = None) -> LiveMap:
-    """Divide the rows after the last bound of a map up to the page with this number, or all of them."""
-    stopwatch = Stopwatch(map_subject(source.section))
-
-    def divided() -> LiveMap | None:
-        current = stored_map.read(name, source) or live
-        has_number = any(page.number == number for page in current.pages[:-1])
-        return current if current.is_whole or has_number else None
-
-    def divide() -> LiveMap:
-        current = stored_map.read(name, source) or live
-        if current.is_whole:
+        def divide() -> LiveMap:
+            current = self.cached() or live
+            if current.is_whole:
+                return current
+            current = self.divide(current, current.pages[-1], current.rows, number)
+            stopwatch.log("built", len(current.pages), "page")
             return current
-        last = current.pages[-1]
-        parts, looks = _parts(source, last, current.rows, current.pages, number)
-        current = _store_parts(source, name, current, last, parts, looks)
-        stopwatch.log("built", len(current.pages), "page")
-        return current
 
-    return live if live.is_whole else caching.once(f"{name}:rest", divided, divide, _BUILD_SECONDS)
+        def is_divided(current: LiveMap) -> bool:
+            return current.is_whole or any(page.number == number for page in current.pages[:-1])
 
+        return live if live.is_whole else self._once(":rest", is_divided, divide)
 
-def _parts(
-    source: QuerySource, page: Page, rows: int, pages: Sequence[Page], number: int | None = None
-) -> tuple[tuple[Page, ...], dict[Page, Look]]:
-    """Divide one of the pages of a map, up to the part with this number. Count the end if it is reached."""
-    parts = tuple(sources.divide(source, page, rows, {page.number for page in pages}, number))
-    is_end = page.until is None and all(part.number != number for part in parts[:-1])
-    return parts, {parts[-1]: source.look(parts[-1])} if is_end else {}
+    def listed(self) -> tuple[LiveMap, bool]:
+        """Return the map that an index lists, and whether it is outdated, while others are counting pages.
 
+        Pages were counted in the last five minutes, and the last one in the last `LIVE_SECONDS`, unless the
+        map is outdated.
+        """
+        live, outdated = self._with_current_end(self.find()), None
+        if not (live.is_counted and live.is_recent(AGE)):
+            outdated = live if live.is_counted else None
+            live = self._counted(live, outdated)
+        memo.note_map(self.name, (live.generation, live.looked_at))
+        return live, live is outdated
 
-def _look(source: QuerySource, name: str, live: LiveMap, *, is_due: bool = False) -> LiveMap:
-    """Count the pages that are not counted yet, or all of them if that `is_due`, and store the new map."""
-    stopwatch = Stopwatch(map_subject(source.section))
-    now = time.time()
-    live = _divided(source, name, stored_map.read(name, source) or live)
-    looks = {} if is_due else dict(live.looks)
-    divided: dict[Page, list[Page]] = {}
-    # All queries are executed before the lock is taken, apart from those for what others change meanwhile.
-    _repaired(source, live, looks, divided)
-    with stored_map.locked(name):
-        live = stored_map.read(name, source) or live
-        live = _replaced(source, live._replace(looks=looks), _repaired(source, live, looks, divided))
-        live = live._replace(looked_at=now if is_due else live.looked_at).store(name)
-    stopwatch.log("renewed", len(live.pages), "page")
-    return live
+    def _with_current_end(self, live: LiveMap) -> LiveMap:
+        """Return the map with pages for rows that were appended, if it is time to look for these.
 
+        Rows are mostly appended, so only the open end is looked at so often.
+        """
+        is_due = (
+            live.pages and live.is_whole and live.is_recent(AGE) and not live.is_recent(conf.live_seconds)
+        )
+        if is_due and caching.add(f"{self.name}:end", True, conf.live_seconds):
+            last = live.pages[-1]
+            if self.source.key_after(last.after, live.rows) is not None:
+                return self.divide(live, last, live.rows)
+        return live
 
-def _repaired(
-    source: QuerySource, live: LiveMap, looks: dict[Page, Look], divided: dict[Page, list[Page]]
-) -> tuple[Page, ...]:
-    """Divide pages with too many rows, and merge adjacent ones that fit on one page.
+    def _counted(self, live: LiveMap, outdated: LiveMap | None) -> LiveMap:
+        """Return the map with looks at all pages: at those that have none or, if the map is old, at all."""
+        stopwatch, is_due = self._stopwatch(), not live.is_recent(AGE)
 
-    Add what is counted to `looks`, and the parts of pages to `divided`. A second call needs no queries.
-    """
-    _count(source, live.pages, looks)
-    numbers = {page.number for page in live.pages}
-    merged: list[Page] = []
-    for page in live.pages:
-        parts = [page]
-        most = _most(source, live.rows) if page.until is not None else live.rows
-        if looks[page].rows > most:
-            if page not in divided:
-                divided[page] = [*sources.divide(source, page, live.rows, numbers)]
-            parts = divided[page]
-            numbers |= {part.number for part in parts}
-            _count(source, parts, looks)
-        for part in parts:
-            merged.append(part)
-            if len(merged) > 1 and _fit_together(looks[merged[-2]].rows, looks[part].rows, live.rows):
-                second, first = merged.pop(), merged.pop()
-                merged.append(first._replace(until=second.until))
-                _count(source, merged[-1:], looks)
-    return tuple(merged) if any(looks[page].rows for page in merged) else ()
+        def count() -> LiveMap:
+            now, current = time.time(), self.divided(self.cached() or live)
+            repair = Repair(self.source, {} if is_due else current.looks)
+            # All queries are executed before the lock is taken, but for pages that others change meanwhile.
+            repair.pages(current)
 
+            def counted(live: LiveMap) -> LiveMap:
+                pages = repair.pages(live)
+                live = live._replace(looks=repair.looks, looked_at=now if is_due else live.looked_at)
+                return live.replaced(self.source, pages)
 
-def _fit_together(first: int, second: int, rows: int) -> bool:
-    return not (first and second) or first + second <= rows * 20 // 19 * _MERGED // 100
+            current = live_map.change(self.name, self.source, current, counted)
+            stopwatch.log("renewed", len(current.pages), "page")
+            return current
 
+        def is_counted(current: LiveMap) -> bool:
+            return current.is_counted and (current.is_recent(AGE) or not is_due)
 
-def _count(source: QuerySource, pages: Sequence[Page], looks: dict[Page, Look]) -> None:
-    looks |= {page: source.look(page) for page in pages if page not in looks}
+        return self._once(":count", is_counted, count, outdated)
 
+    def _once(
+        self,
+        step: str,
+        is_valid: Callable[[LiveMap], bool],
+        build: Callable[[], LiveMap],
+        outdated: LiveMap | None = None,
+    ) -> LiveMap:
+        """Build a valid map. While another request does that, return the outdated one, if any, or wait."""
+        stopwatch = self._stopwatch()
 
-def _most(source: QuerySource, rows: int) -> int:
-    """Return the number of rows that a page can have, if a new one has `rows` rows, or 95 % of this."""
-    return max(source.rows_per_page, rows * 20 // 19)
+        def read() -> LiveMap | None:
+            live = self.cached()
+            if live is None or not is_valid(live):
+                return None
+            stopwatch.log("waited", len(live.pages), "page")
+            return live
 
+        live = caching.once(caching.Lock(f"{self.name}{step}", _BUILD_SECONDS), read, build, outdated)
+        if live is outdated:
+            stopwatch.log("outdated", len(live.pages), "page")
+        return live
 
-def _replaced(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> LiveMap:
-    """Return the map with other pages; those that an index named answer for `KEEP_REMOVED`."""
+    def divide(self, live: LiveMap, page: Page, rows: int, number: int | None = None) -> LiveMap:
+        """Replace a page with its parts, up to that with this number, unless it has just been replaced."""
+        parts, looks = self._parts(page, rows, live.pages, number)
 
-    def covers(page: Page, part: Page) -> bool:
-        if page.after != part.after or page.until == part.until or page.until is None:
-            return page.after == part.after
-        return part.until is not None and source.in_order((part.until, page.until))
+        def divided(live: LiveMap) -> LiveMap:
+            if page not in live.pages:
+                return live
+            position = live.pages.index(page)
+            pages = (*live.pages[:position], *parts, *live.pages[position + 1 :])
+            live = live.replaced(self.source, pages)
+            return live._replace(rows=rows, looks={**live.looks, **looks})
 
-    # No index lists a live page whose end is not known yet. Those of other processes may list all others.
-    named = [
-        page
-        for page in live.pages
-        if page.until is not None or page in live.looks or page.number not in sources.LIVE_NUMBERS
-    ]
-    now = time.time()
-    until = dict.fromkeys(_absorbed(source, live, pages), now + _unaware_seconds())
-    page_map = live.map._replace(pages=tuple(named)).replaced(pages, covers, now, conf.keep_removed, until)
-    listed = {*page_map.pages}
-    return live._replace(
-        map=page_map, looks={page: look for page, look in live.looks.items() if page in listed}
-    )
+        return live_map.change(self.name, self.source, live, divided)
 
-
-def _unaware_seconds() -> float:
-    """Return how long others may use a page as it was before it grew: processes, and shared caches."""
-    ages = [int(conf.cache_control.get(name, 0)) for name in ("max_age", "s_maxage")]
-    return 2 * conf.live_seconds + max(ages) + int(conf.cache_control.get("stale_while_revalidate", 0))
-
-
-def _absorbed(source: QuerySource, live: LiveMap, pages: Sequence[Page]) -> Iterator[int]:
-    """Yield the numbers that leave the map while their rows are on a page that ended before them.
-
-    A page with an earlier number of its own can also return with a later end than it had.
-    """
-    numbers = {page.number for page in pages}
-    leaving = [
-        position
-        for position, page in enumerate(live.pages)
-        if page.number not in numbers and (page not in live.looks or live.looks[page].rows)
-    ]
-    answered = {part.page.number: part.page for part in live.map.left}
-    answered |= {page.number: page for page in live.pages}
-    starts = {page.after: position for position, page in enumerate(live.pages)}
-    start = 0
-    for page in pages if leaving else ():
-        # A new bound lies on the same page as the bound before it.
-        start = starts.get(page.after, start)
-        before = answered.get(page.number)
-        if before is None or before.until in (None, page.until):
-            continue
-        for position in leaving[bisect_left(leaving, start + (before in live.pages[start : start + 1])) :]:
-            after = live.pages[position].after
-            if page.until is not None and not (
-                after is not None and after != page.until and source.in_order((after, page.until))
-            ):
-                break
-            yield live.pages[position].number
+    def _parts(
+        self, page: Page, rows: int, pages: tuple[Page, ...], number: int | None
+    ) -> tuple[tuple[Page, ...], dict[Page, Look]]:
+        """Divide a page of a map, up to the part with this number. Count the end if it is reached."""
+        parts = tuple(sources.divide(self.source, page, rows, {page.number for page in pages}, number))
+        is_end = page.until is None and all(part.number != number for part in parts[:-1])
+        return parts, {parts[-1]: self.source.look(parts[-1])} if is_end else {}
 
 
 def _measured_base(source: Source) -> str:

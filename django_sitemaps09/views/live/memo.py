@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from django.core.exceptions import DisallowedHost
 from django.core.signals import setting_changed
@@ -24,8 +24,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.responses import Sitemaps, savepoints
-from django_sitemaps09.views.stopwatch import Stopwatch, page_subject
+from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints
 
 # Seconds for which one request reads a fingerprint, and for which others wait.
 _READ_SECONDS = 10
@@ -35,7 +34,7 @@ _entries: dict[Hashable, _Entry] = {}
 
 
 class _Entry(NamedTuple):
-    """A fingerprint, `None` if it could not be read, or a `KnownPage`.
+    """A fingerprint, `None` if it could not be read, or a `KnownRequest`.
 
     `read_at` is when the rows were read, in seconds since 1970.
     """
@@ -55,7 +54,7 @@ class PageETag(NamedTuple):
     are_too_many: bool = False
 
 
-class KnownPage(NamedTuple):
+class KnownRequest(NamedTuple):
     """The sections that a view serves, the ETag of the requested page, and its key in `LIVE_CACHE`."""
 
     sitemaps: Sitemaps
@@ -63,10 +62,10 @@ class KnownPage(NamedTuple):
     cache_key: str | None
 
 
-def find(request: HttpRequest, sitemaps: Sitemaps) -> KnownPage | None:
+def find(request: HttpRequest, sitemaps: Sitemaps) -> KnownRequest | None:
     """Return what is known about the requested page; `None` if nothing is known, or if it is outdated."""
     entry = _find(_request_key(request))
-    known: KnownPage | None = entry and entry.value
+    known: KnownRequest | None = entry and entry.value
     return known if known is not None and known.sitemaps is sitemaps else None
 
 
@@ -76,7 +75,7 @@ def remember(
     """Remember the ETag of the requested page for `LIVE_SECONDS`. Without one, forget the page."""
     key = _request_key(request)
     if key is not None and etag is not None:
-        _store(key, etag.read_at, KnownPage(sitemaps, etag, cache_key))
+        _store(key, etag.read_at, KnownRequest(sitemaps, etag, cache_key))
     else:
         _entries.pop(key, None)
 
@@ -89,40 +88,95 @@ def note_map(name: str, version: Hashable) -> None:
     known = _entries.get(name)
     if known is None or known.value != version:
         for key, entry in list(_entries.items()):
-            if isinstance(entry.value, KnownPage):
+            if isinstance(entry.value, KnownRequest):
                 _entries.pop(key, None)
         _store(name, time.time(), version)
 
 
-def of_page(source: Source, page: Page, *, may_read: bool) -> PageETag | None:
-    """Return the ETag of a page; `None` if only the content shows whether the page has changed.
+class PageMemo(NamedTuple):
+    """The fingerprint of a page's rows, which is remembered under `name`, and the ETag that it gives."""
 
-    The fingerprint is at most `LIVE_SECONDS` old. An unknown one is read only if `may_read` is true.
+    source: QuerySource
+    page: Page
+    name: str
+
+    def etag(self, *, may_read: bool) -> PageETag | None:
+        """Return the ETag of the page; `None` if only the content shows whether the page has changed.
+
+        The fingerprint is at most `LIVE_SECONDS` old. An unknown one is read only if `may_read` is true.
+        """
+        reading = self._reading() if may_read else _find(self.name)
+        return reading and self._etag(reading)
+
+    def needs_fingerprint(self) -> bool:
+        """Return whether the ETag of the page is that of its fingerprint, if it is rendered now.
+
+        A fingerprint that could not be read is not read again within `LIVE_SECONDS`.
+        """
+        reading = _find(self.name)
+        return reading is None or reading.value is not None
+
+    def remember_rows(self, fingerprint: Fingerprint | None, read_at: float) -> PageETag | None:
+        """Return the ETag of rendered rows, and use their fingerprint for the next requests."""
+        return self._etag(_store(self.name, read_at, fingerprint))
+
+    def _etag(self, reading: _Entry) -> PageETag | None:
+        read_at, fingerprint = reading
+        if fingerprint is None:
+            return None
+        bases = list(map(str, self.source.bases))
+        state = (self.name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
+        are_too_many = fingerprint.rows > self.source.rows_per_page
+        return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
+
+    def _reading(self) -> _Entry:
+        """Return the fingerprint, from memory or from the database."""
+        stopwatch, started = Stopwatch(page_subject(self.source.section, self.page.number)), time.time()
+        known = _find(self.name, started - 2 * conf.live_seconds)
+        if known is not None and known.read_at > started - conf.live_seconds:
+            stopwatch.log("fingerprint known")
+            return known
+
+        def read_elsewhere() -> _Entry | None:
+            reading = _find(self.name, started - conf.live_seconds)
+            if reading is not None:
+                stopwatch.log("fingerprint waited")
+            return reading
+
+        def read() -> _Entry:
+            fingerprint, read_at = None, time.time()
+            with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
+                fingerprint = self.source.fingerprint(self.page.after, self.page.until)
+            stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
+            return _store(self.name, read_at, fingerprint)
+
+        # Only the requests of this process wait for each other.
+        locks = caching.default.fallback.add, caching.default.fallback.delete
+        try:
+            lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, locks=locks)
+            reading = caching.once(lock, read_elsewhere, read, known)
+        except caching.BusyError:
+            return read()
+        if reading is known:
+            stopwatch.log("fingerprint outdated")
+        return reading
+
+
+def of_page(source: Source, page: Page) -> PageMemo | None:
+    """Return what is known about a page; `None` if it cannot have the ETag of its fingerprint.
+
+    In some transactions, the fingerprint of the rows that are rendered is unknown.
     """
-    if not _has_etags(source):
+    if (
+        not has_key_ranges(source)
+        or not source.can_fingerprint
+        or sources.cannot_snapshot(source.bare_rows.db)
+    ):
         return None
-    name = _reading_name(source, page)
-    reading = _reading(source, page, name) if may_read else _find(name)
-    return reading and _etag(source, name, reading)
-
-
-def needs_fingerprint(source: Source, page: Page) -> bool:
-    """Return whether the ETag of a page that is rendered now is that of its fingerprint.
-
-    A fingerprint that could not be read is not read again within `LIVE_SECONDS`.
-    """
-    if not _has_etags(source):
-        return False
-    reading = _find(_reading_name(source, page))
-    return reading is None or reading.value is not None
-
-
-def of_rows(
-    source: QuerySource, page: Page, fingerprint: Fingerprint | None, read_at: float
-) -> PageETag | None:
-    """Return the ETag of rendered rows, and use their fingerprint for the next requests."""
-    name = _reading_name(source, page)
-    return _etag(source, name, _store(name, read_at, fingerprint))
+    # Different sections can have the same digest, because it does not contain times such as now.
+    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
+    # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
+    return PageMemo(source, page, caching.full_key(sources.digest(facts)))
 
 
 def _find(key: Hashable, since: float | None = None) -> _Entry | None:
@@ -153,70 +207,5 @@ def _request_key(request: HttpRequest) -> Hashable | None:
     return get_urlconf(), sources.digest(facts)
 
 
-def _reading_name(source: QuerySource, page: Page) -> str:
-    # Different sections can have the same digest, because it does not contain times such as now.
-    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
-    # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
-    return caching.full_key(sources.digest(facts))
-
-
-def _has_etags(source: Source) -> TypeGuard[QuerySource]:
-    """Return whether a page has the ETag of its fingerprint.
-
-    In some transactions, the fingerprint of the rows that are rendered is unknown.
-    """
-    return (
-        has_key_ranges(source)
-        and source.can_fingerprint
-        and not sources.cannot_snapshot(source.bare_rows.db)
-    )
-
-
-def _etag(source: QuerySource, name: str, reading: _Entry) -> PageETag | None:
-    read_at, fingerprint = reading
-    if fingerprint is None:
-        return None
-    bases = list(map(str, source.bases))
-    state = (name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
-    are_too_many = fingerprint.rows > source.rows_per_page
-    return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
-
-
-def _reading(source: QuerySource, page: Page, name: str) -> _Entry:
-    """Return a page's fingerprint, from memory or from the database."""
-    stopwatch, started = Stopwatch(page_subject(source.section, page.number)), time.time()
-    known = _find(name, started - 2 * conf.live_seconds)
-    if known is not None and known.read_at > started - conf.live_seconds:
-        stopwatch.log("fingerprint known")
-        return known
-
-    def read_elsewhere() -> _Entry | None:
-        reading = _find(name, started - conf.live_seconds)
-        if reading is not None:
-            stopwatch.log("fingerprint waited")
-        return reading
-
-    def read() -> _Entry:
-        fingerprint, read_at = None, time.time()
-        with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
-            fingerprint = source.fingerprint(page.after, page.until)
-        stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
-        return _store(name, read_at, fingerprint)
-
-    # Only the requests of this process wait for each other.
-    locks, wait = (caching.default.fallback.add, caching.default.fallback.delete), _READ_SECONDS
-    try:
-        reading = caching.once(name, read_elsewhere, read, _READ_SECONDS, known, wait=wait, locks=locks)
-    except caching.BusyError:
-        return read()
-    if reading is known:
-        stopwatch.log("fingerprint outdated")
-    return reading
-
-
-def _forget(**_: object) -> None:
-    _entries.clear()
-
-
 # Tests change settings, such as `BASE_URL`, while the process runs.
-setting_changed.connect(_forget)
+setting_changed.connect(lambda **_: _entries.clear(), weak=False)

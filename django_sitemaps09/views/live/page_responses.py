@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
+from typing import NamedTuple, TypeAlias
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
@@ -21,20 +20,21 @@ from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.stores import content_type
-from django_sitemaps09.views import caching, validators
+from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import kept_pages, maps, memo
-from django_sitemaps09.views.live.kept_pages import NotCachedError, RenderedPage
-from django_sitemaps09.views.live.memo import PageETag
+from django_sitemaps09.views.live.kept_pages import KeptPage, RenderedPage
+from django_sitemaps09.views.live.memo import PageETag, PageMemo
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
     HeadResponse,
     Sitemaps,
+    Stopwatch,
     configured_script_prefix,
     current_base,
     is_host_from_client,
+    page_subject,
     savepoints,
 )
-from django_sitemaps09.views.stopwatch import Stopwatch, page_subject, status_result
 from django_sitemaps09.writer import Destination, WriteResult
 
 logger = logging.getLogger(__name__)
@@ -44,146 +44,166 @@ _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))",
 # Header fields that an ETag is compared with (RFC 9110, section 13.1).
 _CONDITIONS = frozenset({"If-Match", "If-None-Match"})
 
+# A response, and what its ETag is derived from.
+_Answer: TypeAlias = "tuple[HttpResponseBase, str]"
+
 
 @site_locale()
 def respond(
-    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
+    request: HttpRequest, section: str, number: int, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
     """Return a page, or an empty response if the client's copy is still valid."""
-    subject = page_subject(section, number)
-    stopwatch = Stopwatch(subject)
-    known = memo.find(request, sitemaps)
-    answer = None
-    if known is not None:
-        stopwatch.log("fingerprint known")
-        unpack = not _takes_gzip(request, suffix)
-        read = partial(kept_pages.read_page, known.cache_key, known.etag.value, subject, unpack=unpack)
-        with suppress(NotCachedError):
-            answer = _answer(request, suffix, known.etag, read)
-    compiled_page = partial(_compiled_page, request, section, number, suffix, sitemaps)
-    response, etag_from = answer or sources.retry_once(compiled_page, subject)
-    stopwatch.log(status_result(response.status_code, etag_from))
+    page_request = PageRequest(request, section, number, suffix, sitemaps)
+    stopwatch = Stopwatch(page_request.subject)
+    answer = page_request.known_answer()
+    response, etag_from = answer or sources.retry_once(page_request.answer, page_request.subject)
+    stopwatch.log_status(response, etag_from)
     return response
 
 
-def _compiled_page(
-    request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
-) -> tuple[HttpResponseBase, str]:
-    """Compile the section, and return the result of `_answer()` for one of its pages."""
-    started = time.time()
-    declarations = sections.native_mapping(sitemaps)
-    if section not in declarations:
-        raise Http404(f"No sitemap available for section: {section!r}")
-    source = sources.source(section, declarations[section], current_base(request), conf.limits)
-    if isinstance(source, UrlsSource):
-        _begin(source, int(number))
-    live_page = maps.find_page(source, int(number))
-    if live_page is None:
-        raise Http404(f"Section {section!r} has no page {number}")
-    format_name: FormatName = "text" if suffix == "txt" else "xml"
-    cache_key = _cache_key(request, source, live_page, format_name) if conf.live_cache else None
-    # Without a copy to compare it with, no fingerprint is read before that of the rows that are rendered.
-    has_copy = cache_key is not None or not _CONDITIONS.isdisjoint(request.headers)
-    known_etag = memo.of_page(source, live_page, may_read=has_copy or request.method == "HEAD")
-    etag = known_etag and known_etag.value
-    render = partial(_render, section, source, live_page, format_name, started)
-    subject = page_subject(section, number)
-    unpack = not _takes_gzip(request, suffix)
-    get_page = partial(kept_pages.rendered_page, cache_key, etag, render, subject, unpack=unpack)
-    answer = _answer(request, suffix, known_etag, get_page)
-    memo.remember(request, sitemaps, cache_key, memo.of_page(source, live_page, may_read=False))
-    return answer
+class PageRequest(NamedTuple):
+    """A request for a page."""
 
+    request: HttpRequest
+    section: str
+    number: int
+    suffix: Suffix
+    sitemaps: Sitemaps
 
-def _answer(
-    request: HttpRequest, suffix: Suffix, known_etag: PageETag | None, get_page: Callable[[], RenderedPage]
-) -> tuple[HttpResponseBase, str]:
-    """Return a response, and what its ETag is derived from. Get the page only if the client needs it."""
-    response = _empty_response(suffix)
-    answer = validators.respond(request, response, known_etag and known_etag.value)
-    if answer is not response:
-        return answer, "fingerprint"
-    if request.method == "HEAD" and known_etag is not None and not known_etag.are_too_many:
-        return HeadResponse(headers=response.headers), "fingerprint"
-    page = get_page()
-    response = _with_content(_empty_response(suffix), page, takes_gzip=_takes_gzip(request, suffix))
-    return validators.respond(request, response, page.etag), "content"
+    @property
+    def subject(self) -> str:
+        return page_subject(self.section, self.number)
 
+    @property
+    def _format_name(self) -> FormatName:
+        return "text" if self.suffix == "txt" else "xml"
 
-def _cache_key(
-    request: HttpRequest, source: Source, live_page: Page, format_name: FormatName
-) -> str | None:
-    """Return the cache key of a page, or `None` if clients could choose a part of the key.
+    def known_answer(self) -> _Answer | None:
+        """Return the answer to a request whose ETag is known, or `None` if the page has to be rendered."""
+        known = memo.find(self.request, self.sitemaps)
+        if known is None:
+            return None
+        Stopwatch(self.subject).log("fingerprint known")
+        answer = self._empty_answer(known.etag)
+        if answer is None and known.cache_key is not None:
+            page = self._kept_page(known.cache_key).find(known.etag.value)
+            answer = page and self._full_answer(page)
+        return answer
 
-    The key contains the path and the URLconf, since two URLconfs can use the same name for different
-    sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
-    """
-    if is_host_from_client() or get_script_prefix() != configured_script_prefix():
+    def answer(self) -> _Answer:
+        """Compile the section, and return the answer. Render the page only if the client needs it."""
+        request, started = self.request, time.time()
+        declarations = sections.native_mapping(self.sitemaps)
+        if self.section not in declarations:
+            raise Http404(f"No sitemap available for section: {self.section!r}")
+        source = sources.source(
+            self.section, declarations[self.section], current_base(request), conf.limits
+        )
+        if isinstance(source, UrlsSource):
+            _begin(source, self.number)
+        page = maps.find_page(source, self.number)
+        if page is None:
+            raise Http404(f"Section {self.section!r} has no page {self.number}")
+        cache_key = self._cache_key(source, page) if conf.live_cache else None
+        # Without a copy to compare it with, the only fingerprint that is read is that of the rendered rows.
+        has_copy = cache_key is not None or not _CONDITIONS.isdisjoint(request.headers)
+        page_memo = memo.of_page(source, page)
+        etag = page_memo and page_memo.etag(may_read=has_copy or request.method == "HEAD")
+        answer = self._empty_answer(etag)
+        if answer is None:
+            render = partial(self._render, source, page, page_memo, started)
+            if cache_key is None:
+                answer = self._full_answer(render())
+            else:
+                kept_page = self._kept_page(cache_key)
+                answer = self._full_answer(kept_page.find_or_render(etag and etag.value, render))
+        etag = page_memo and page_memo.etag(may_read=False)
+        memo.remember(request, self.sitemaps, cache_key, etag)
+        return answer
+
+    def _empty_answer(self, etag: PageETag | None) -> _Answer | None:
+        """Return an answer without content, if that is what the client needs."""
+        response = self._response()
+        answer = responses.conditional(self.request, response, etag and etag.value)
+        if answer is not response:
+            return answer, "fingerprint"
+        if self.request.method == "HEAD" and etag is not None and not etag.are_too_many:
+            return HeadResponse(headers=response.headers), "fingerprint"
         return None
-    bases = list(map(str, source.bases))
-    path = request.path.removesuffix(".gz")
-    urlconf = str(get_urlconf())
-    facts = (path, urlconf, source.declaration_digest, live_page, format_name, bases, caching.full_key(""))
-    return f"django_sitemaps09:page:{sources.digest(facts)}"
 
+    def _render(
+        self, source: Source, page: Page, page_memo: PageMemo | None, started: float
+    ) -> RenderedPage:
+        """Return a page within the limits. If the rows exceed a limit, divide the live page.
 
-def _takes_gzip(request: HttpRequest, suffix: Suffix) -> bool:
-    """Return whether the response can be a compressed page as it is cached."""
-    return suffix == "xml.gz" or bool(_ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")))
+        If all items of a page are skipped, the page has no URLs, but is still in the index.
+        """
+        stopwatch = Stopwatch(self.subject)
+        needs_fingerprint = page_memo is not None and page_memo.needs_fingerprint()
+        # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
+        limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
+        if not has_key_ranges(source):
+            # Such pages cannot be split, so they may have as many URLs as the protocol allows.
+            limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
+        chunks: list[bytes] = []
+        with sources.read_page(source, page, needs_fingerprint=needs_fingerprint) as rows:
+            outs = [Destination(chunks.append, str(source.bases[0]))]
+            kind = writer.page_format(self._format_name, styled=conf.stylesheet)
+            [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
+        etag = (
+            page_memo.remember_rows(rows.fingerprint, started) if page_memo and needs_fingerprint else None
+        )
+        _log(self.subject, source, document)
+        is_incomplete = False
+        if has_key_ranges(source) and document.cut is not None:
+            # An earlier range answers with as many rows as fit. The others are on listed pages.
+            is_incomplete = maps.divide_page(source, page, fill(document.items))
+        content = b"".join(chunks)
+        stopwatch.log("rendered", len(content))
+        value = etag.value if etag else responses.content_etag(content)
+        return RenderedPage(None if is_incomplete else value, started, content)
 
+    def _full_answer(self, page: RenderedPage) -> _Answer:
+        """Return an answer with a page, as it is cached if the client accepts that."""
+        response = self._response()
+        if isinstance(response, GzipFileResponse):
+            response.content = page.content if page.is_compressed else kept_pages.compressed(page.content)
+        elif page.is_compressed and self._takes_gzip():
+            response.content = page.content
+            response["Content-Encoding"] = "gzip"
+        else:
+            response.content = page.content if page.unpacked is None else page.unpacked
+        return responses.conditional(self.request, response, page.etag), "content"
 
-def _empty_response(suffix: Suffix) -> HttpResponse:
-    """Return a response without content. `LIVE_CACHE` adds `Vary`: pages can then have either encoding."""
-    response_class = GzipFileResponse if suffix == "xml.gz" else HttpResponse
-    response = response_class(content_type=content_type(f"page.{suffix}"))
-    if conf.live_cache and suffix != "xml.gz":
-        patch_vary_headers(response, ("Accept-Encoding",))
-    return response
+    def _response(self) -> HttpResponse:
+        """Return a response without content. `LIVE_CACHE` adds `Vary`: pages then have either encoding."""
+        response_class = GzipFileResponse if self.suffix == "xml.gz" else HttpResponse
+        response = response_class(content_type=content_type(f"page.{self.suffix}"))
+        if conf.live_cache and self.suffix != "xml.gz":
+            patch_vary_headers(response, ("Accept-Encoding",))
+        return response
 
+    def _cache_key(self, source: Source, page: Page) -> str | None:
+        """Return the cache key of a page, or `None` if clients could choose a part of the key.
 
-def _with_content(response: HttpResponse, page: RenderedPage, *, takes_gzip: bool) -> HttpResponse:
-    """Add a page to a response, as it is cached if the client `takes_gzip`."""
-    if isinstance(response, GzipFileResponse):
-        response.content = page.content if page.is_compressed else kept_pages.compressed(page.content)
-    elif page.is_compressed and takes_gzip:
-        response.content = page.content
-        response["Content-Encoding"] = "gzip"
-    else:
-        response.content = page.content if page.unpacked is None else page.unpacked
-    return response
+        The key contains the path and the URLconf, since two URLconfs can use the same name for different
+        sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
+        """
+        if is_host_from_client() or get_script_prefix() != configured_script_prefix():
+            return None
+        path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
+        bases = list(map(str, source.bases))
+        tenant = caching.full_key("")
+        facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant)
+        return f"django_sitemaps09:page:{sources.digest(facts)}"
 
+    def _kept_page(self, cache_key: str) -> KeptPage:
+        return KeptPage(cache_key, self.subject, unpack=not self._takes_gzip())
 
-def _render(
-    section: str, source: Source, live_page: Page, format_name: FormatName, started: float
-) -> RenderedPage:
-    """Return a page within the limits. If the rows exceed a limit, divide the live page.
-
-    If all items of a page are skipped, the page has no URLs, but is still in the index.
-    """
-    stopwatch = Stopwatch(page_subject(section, live_page.number))
-    needs_fingerprint = memo.needs_fingerprint(source, live_page)
-    # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
-    limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
-    if not has_key_ranges(source):
-        # Pages without key ranges cannot be split, so they may have as many URLs as the protocol allows.
-        limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
-    chunks: list[bytes] = []
-    with sources.read_page(source, live_page, needs_fingerprint=needs_fingerprint) as rows:
-        outs = [Destination(chunks.append, str(source.bases[0]))]
-        kind = writer.page_format(format_name, styled=conf.stylesheet)
-        [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
-    known_etag = None
-    if needs_fingerprint and has_key_ranges(source):
-        known_etag = memo.of_rows(source, live_page, rows.fingerprint, started)
-    _log(section, live_page.number, document, source)
-    is_incomplete = False
-    if has_key_ranges(source) and document.cut is not None:
-        # An earlier range answers with as many rows as fit. The others are on listed pages.
-        is_incomplete = maps.divide_page(source, live_page, fill(document.items))
-    content = b"".join(chunks)
-    stopwatch.log("rendered", len(content))
-    etag = known_etag.value if known_etag else validators.of_content(content)
-    return RenderedPage(None if is_incomplete else etag, started, content)
+    def _takes_gzip(self) -> bool:
+        """Return whether the response can be a compressed page as it is cached."""
+        accepted = self.request.headers.get("Accept-Encoding", "")
+        return self.suffix == "xml.gz" or bool(_ACCEPTS_GZIP.search(accepted))
 
 
 def _begin(source: UrlsSource, number: int) -> None:
@@ -197,18 +217,17 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(section: str, page: int, document: WriteResult, source: Source) -> None:
-    where = f"Section {section!r}, page {page}: skipped"
-    log_skipped(logger, document.errors, len(document.errors), where)
-    values = (section, page, document.urls, document.bytes)
+def _log(subject: str, source: Source, document: WriteResult) -> None:
+    log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
     most_urls = sources.page_limits(source, conf.limits).urls
     if document.cut is not None and not has_key_ranges(source):
         logger.error(
-            "Section %r, page %s: only the first %d URLs (%d bytes) are served, because no more fit "
-            "into a sitemap. Set a lower `limit`.",
-            *values,
+            "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. Set a "
+            "lower `limit`.",
+            *(subject, document.urls, document.bytes),
         )
     elif document.urls > most_urls or document.bytes > conf.limits.bytes:
         logger.warning(
-            "Section %r, page %s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *values
+            "%s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.",
+            *(subject, document.urls, document.bytes),
         )

@@ -1,20 +1,18 @@
-"""The `urlset` of the compatibility views: a document, and entry dicts that are created on first access."""
+"""The pages of the compatibility views: batches to write at once, and entry dicts to create later."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from contextvars import copy_context
 from copy import copy
-from datetime import date
-from functools import partial, wraps
-from itertools import chain, compress
+from datetime import date, datetime, time, timezone
+from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
-from django.utils import timezone, translation
+from django.utils import translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
@@ -36,50 +34,8 @@ from django_sitemaps09.routing.location_templates import LocationTemplate, is_ex
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import extensions
 from django_sitemaps09.sources.get_urls import ENTRY_KEYS, entry_batch, url_batch
-from django_sitemaps09.views.responses import as_datetime
 
 logger = logging.getLogger(__name__)
-
-
-class Urlset(list[Any]):
-    """The entry dicts in the template context of `django.contrib.sitemaps`, built on first access.
-
-    The document of the stock template is written in advance. If nothing accesses the dicts, that document
-    is the response. Dicts are built with the declarations and the state from the time of writing. Items are
-    then read again, because keeping the items of a page would take 50% more time.
-    """
-
-    document: str | None = None
-    make: Callable[[], list[dict[str, Any]]] | None = None
-
-    def evaluate(self) -> None:
-        """Create the dicts at the first call. Discard the document, since callers can change the list."""
-        if self.make is not None:
-            # If a hook fails, keep `make`: otherwise, the list would seem to be empty afterwards.
-            dicts = self.make()
-            self.make = None
-            super().extend(dicts)
-        self.document = None
-
-    def __radd__(self, other: list[Any]) -> list[Any]:
-        return [*other, *self]
-
-
-def _evaluating(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method of `list` that evaluates the urlset first."""
-
-    @wraps(method)
-    def evaluate_first(self: Urlset, *args: Any, **kwargs: Any) -> Any:
-        self.evaluate()
-        return method(self, *args, **kwargs)
-
-    return evaluate_first
-
-
-# The other methods create or describe a list, but neither read nor change its entries.
-_OTHERS = ("class_getitem", "doc", "getattribute", "hash", "init", "new", "sizeof")
-for _name in {*vars(list), "__reduce_ex__"} - {f"__{name}__" for name in _OTHERS}:
-    setattr(Urlset, _name, _evaluating(getattr(list, _name)))
 
 
 class SectionPage(NamedTuple):
@@ -104,7 +60,7 @@ def section_page(sitemap: Any, page: Any, site: Any, protocol: str | None, *, is
         )
     own_site = site if conf.base_url is None else sources.site_for(sitemap, conf.base_url)
     dicts = list(sitemap.get_urls(page=page, site=own_site, protocol=protocol))
-    return SectionPage(map(_dicts_batch, [dicts]), lambda: dicts)
+    return SectionPage(map(dicts_batch, [dicts]), lambda: dicts)
 
 
 class _Unregistered:
@@ -141,39 +97,7 @@ def _preserve(sitemap: Any) -> Callable[[], Any]:
     return make_copy
 
 
-def write(parts: Sequence[SectionPage]) -> Urlset:
-    """Write the document of several sections now, and return it as a `Urlset` for the template."""
-    urlset = Urlset()
-    urlset.document = _document(chain.from_iterable(part.batches for part in parts))
-    urlset.make = _with_current_state(lambda: [url for part in parts for url in part.make_dicts()])
-    return urlset
-
-
-def _with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]]:
-    """Return a function that calls `make` with the language, time zone and URLconf that are active now."""
-    language, zone = translation.get_language(), timezone.get_current_timezone()
-    urlconf, prefix = get_urlconf(), get_script_prefix()
-    # Copy all context variables of the view, such as the tenant or the decimal context.
-    context = copy_context()
-
-    def make_with_state() -> list[Any]:
-        # In another thread, Django does not read this state from the context.
-        set_urlconf(urlconf)
-        set_script_prefix(prefix)
-        with translation.override(language), timezone.override(zone):
-            return make()
-
-    return lambda: context.copy().run(make_with_state)
-
-
-def urlset_document(urls: Iterable[Any] | None) -> str:
-    """Return the document for entry dicts. Any key except `location` can be missing."""
-    if isinstance(urls, Urlset) and urls.document is not None:
-        return urls.document
-    return _document([_dicts_batch([] if urls is None else list(urls))])
-
-
-def _document(batches: Iterable[Batch]) -> str:
+def urlset_document(batches: Iterable[Batch]) -> str:
     """Return a urlset with the namespaces in use, and always with `xhtml`, as Django does."""
     chunks: list[bytes] = []
     spaces = {"xhtml": XHTML_NAMESPACE}
@@ -256,7 +180,7 @@ _HOOK_CONVERTERS = {name: _CONVERTERS[name] for name in ("lastmod", "changefreq"
 }
 
 
-def _dicts_batch(urls: Sequence[Any]) -> Batch:
+def dicts_batch(urls: Sequence[Any]) -> Batch:
     """Return a batch of entries from entry dicts, or from objects with attributes instead of keys."""
     dicts = [
         url
@@ -340,3 +264,10 @@ def _text_column(convert: Callable[[Any], str | None], values: Sequence[Any]) ->
     """Convert a column of values. It becomes one string if all its values are the same object."""
     is_constant = values and all(value is values[0] for value in values)
     return convert(values[0]) if is_constant else list(map(convert, values))
+
+
+def as_datetime(lastmod: date) -> datetime:
+    """Return an aware datetime. A date becomes midnight in UTC. A naive datetime is in `TIME_ZONE`."""
+    if not isinstance(lastmod, datetime):
+        return datetime.combine(lastmod, time.min, timezone.utc)
+    return lastmod if lastmod.tzinfo else lastmod.replace(tzinfo=conf.zone)
