@@ -79,11 +79,12 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     query, names = rows.query, [alias("aggregate", place) for place in range(len(aggregates))]
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
-    # joined, and loses its rows if a join has the same name. Django cannot group distinct(fields).
+    # joined, and loses its rows if a join has the same name. Django cannot group distinct(fields). Beside
+    # a slice, aggregates cover all related rows, however they are read.
     is_grouped = query.group_by is not None
     can_group = is_grouped or query.distinct or gives_instances(rows)
-    cannot_join = has_window_function(query) or query.extra_tables or query.distinct_fields
-    if not aggregates or cannot_join or not can_group:
+    is_limited = query.distinct_fields or (query.is_sliced and gives_instances(rows))
+    if not aggregates or is_limited or has_window_function(query) or query.extra_tables or not can_group:
         return []
     if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
         return []

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from django.db import connections
-from django.db.models import Count, F, Max, Q, QuerySet, Value, Window
-from django.db.models.functions import Coalesce, RowNumber, TruncDay, TruncMonth
+from django.db.models import CharField, Count, F, Max, Q, QuerySet, Value, Window
+from django.db.models.functions import Cast, Coalesce, Concat, RowNumber, TruncDay, TruncMonth
 from django.test import RequestFactory
 
 from django_sitemaps09 import Route, checks, sources, views
@@ -245,6 +245,21 @@ def test_distinct_fields_with_an_aggregate_keep_their_annotations(shelf: QuerySe
     queryset = shelf.annotate(own=F("slug")).order_by("category", "slug").distinct("category")
     location = Route("article", slug=F("own"))
     check_apart(declare(queryset, location=location, lastmod=Max("visits__at"), limit=1))
+
+
+def test_an_aggregate_beside_the_own_counts_of_a_slice_covers_all_related_rows(
+    shelf: QuerySet[Article],
+) -> None:
+    """Its own annotations join both relations, so rows of one are repeated for the other."""
+    rows = shelf.annotate(own=F("slug"), m=Count("visits"), n=Count("comments", distinct=True))
+    location = Route("article", slug=Concat("own", Value("-"), Cast(Count("visits"), CharField())))
+    section = declare(rows.order_by("pk")[:6], location=location)
+    counts = {row.slug: row.visits.count() for row in shelf.order_by("pk")[:6]}
+    assert any(row.m > row.visits.count() for row in rows)
+    for way, read in WAYS.items():
+        assert {path for path, _ in read(section)} == {
+            f"/articles/{slug}-{count}/" for slug, count in counts.items()
+        }, way
 
 
 def test_a_slice_queries_its_lastmods_at_once(
