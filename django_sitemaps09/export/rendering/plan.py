@@ -113,6 +113,11 @@ class SectionPages(NamedTuple):
         """Suffix of the section's files in this run."""
         return self.run.renderer.suffix(self.source)
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether the section is published even if it shrinks too much."""
+        return self.name in frozenset(self.run.options.force)
+
     def plan(self, rows_on_page: int) -> Plan:
         """Return the plan: the published pages and new pages after them, or all pages rebuilt."""
         rows, previous = self.rows, self.previous
