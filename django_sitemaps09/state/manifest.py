@@ -295,7 +295,7 @@ def _check(record: SectionRecord) -> None:
 
 
 def _page(values: Sequence[Any]) -> PageRecord:
-    page = PageRecord(*(parse(value) for parse, value in zip(_PARSERS, values, strict=True)))
+    page = PageRecord(*(parse(value) for parse, value in zip(_FIELDS, values, strict=True)))
     rows = 0 if page.fingerprint is None else page.fingerprint.rows
     if page.number < 1 or min(page.urls, page.bytes, page.size, page.index_number, rows) < 0:
         raise ValueError(f"{values!r:.200} is not a valid page record")
@@ -318,18 +318,7 @@ def _texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
 
 
 # How each field of a `PageRecord` is parsed.
-_PARSERS: Sequence[Callable[[Any], Any]] = (
-    int,
-    _texts,
-    int,
-    int,
-    int,
-    _text,
-    _text,
-    str,
-    _fingerprint,
-    int,
-)
+_FIELDS: Sequence[Callable[[Any], Any]] = (int, _texts, int, int, int, _text, _text, str, _fingerprint, int)
 
 
 def section_document(record: SectionRecord) -> bytes:
