@@ -178,7 +178,7 @@ def _render(
         # For a single page, whose range has no bounds, another process saves no time.
         if engine is not None and page.after != page.until:
             return engine.submit(run.renderer, task)
-        local_results.append(run.renderer.render(source, task, run.stores))
+        local_results.append(run.renderer.render(source, task, [host.store for host in run.hosts]))
         return local_results[-1]
 
     try:
