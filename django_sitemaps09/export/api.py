@@ -183,9 +183,7 @@ def _run(
     targets = tuple(host.host_target for host in hosts)
     return Run(
         Renderer(targets, hosts[0].host_options.gzip, get_script_prefix(), get_urlconf()),
-        [host.publish_target.store for host in hosts],
-        [host.previous.names for host in hosts],
-        [host.foreign_names for host in hosts],
+        [host.files for host in hosts],
         options,
         started,
         engine,

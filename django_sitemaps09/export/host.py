@@ -26,6 +26,7 @@ from django_sitemaps09.export.publishing.submissions import (
     with_unqueued,
 )
 from django_sitemaps09.export.rendering.page import HostTarget
+from django_sitemaps09.export.rendering.plan import HostFiles
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport, peaks, record_reports
 from django_sitemaps09.filenames import INDEX
@@ -68,12 +69,12 @@ class HostExport:
         )
 
     @property
-    def foreign_names(self) -> frozenset[str]:
-        """Names of existing files that the manifest does not list."""
-        manifest = self.previous.manifest
-        return frozenset(self.previous.names).difference(
+    def files(self) -> HostFiles:
+        manifest, names = self.previous.manifest, self.previous.names
+        foreign_names = frozenset(names).difference(
             manifest.indexes, manifest.stylesheets, manifest.removed, manifest.pages()
         )
+        return HostFiles(self.publish_target.store, names, foreign_names)
 
     def record(self, section: str) -> SectionRecord:
         """Return the published record of a section, or an empty one."""
@@ -101,7 +102,8 @@ class HostExport:
         if is_published:
             self._publish(publication, robots, reports, files_written, started, is_compared=is_compared)
         if self.stage is not None:
-            self._record(started, reports, failures, remove, is_published=is_published)
+            run = RecordedRun(started.timestamp(), is_published, failures=tuple(failures))
+            record_reports(self.publish_target.state, run, reports, old_manifest.sections, remove)
         warnings = self._warnings(reports, options, is_empty=not publication.documents and not failures)
         if self.host_options.is_whole:
             failures += self._undeclared(remove)
@@ -141,8 +143,8 @@ class HostExport:
         is_compared: bool,
     ) -> None:
         """Publish the staged files, and queue the changes for submission if that is requested."""
-        manifest = publication.manifest
-        has_changed = files_written or publication.removed_files or self.previous.manifest.unqueued
+        manifest, old_manifest = publication.manifest, self.previous.manifest
+        has_changed = files_written or publication.removed_files or old_manifest.unqueued
         urls = robots.urls if has_changed else ()
         try:
             with self.queue.publishing(manifest.run, urls) if self.queue else nullcontext() as queued:
@@ -158,25 +160,13 @@ class HostExport:
                 publication.publish(self.publish_target, self.stage or "", robots.publish)
         except (ExportError, OSError) as error:
             # If nothing was ever published, the target may be unusable.
-            if self.previous.manifest.sections:
+            if old_manifest.sections:
                 with suppress(ExportError, OSError):
                     # After the lock is lost, another run may write the history.
                     self.publish_target.check()
-                    self._record(started, reports, [reason_of(error)], is_published=False)
+                    run = RecordedRun(started.timestamp(), is_published=False, failures=(reason_of(error),))
+                    record_reports(self.publish_target.state, run, reports, old_manifest.sections, ())
             raise
-
-    def _record(
-        self,
-        started: datetime,
-        reports: Sequence[SectionReport],
-        failures: Sequence[str],
-        remove: Collection[str] = (),
-        *,
-        is_published: bool,
-    ) -> None:
-        """Add the run to the history."""
-        run = RecordedRun(started.timestamp(), is_published, failures=tuple(failures))
-        record_reports(self.publish_target.state, run, reports, self.previous.manifest.sections, remove)
 
     def _compare(self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions) -> bool:
         """Find the changed URLs, and return whether all were found.

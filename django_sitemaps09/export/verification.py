@@ -112,17 +112,10 @@ def verify(
 
     Raise `ExportError` if nothing is published, or if the manifest or the target cannot be read.
     """
-    options: VerifyOptions = {
-        "output": output,
-        "robots": robots,
-        "gzip": gzip,
-        "force": force,
-        "engine": engine,
-        "workers": workers,
-        "sitemaps": sitemaps,
-        "repair": repair,
-    }
-    [verification] = _verify_all([base_url], names, options, several=False)
+    options = ExportOptions(
+        names, output, robots, gzip, force=force, engine=engine, workers=workers, sitemaps=sitemaps
+    )
+    [verification] = _verify_all([base_url], options, repair=repair, several=False)
     return verification
 
 
@@ -136,26 +129,27 @@ def verify_hosts(
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
-    return dict(zip(base_urls, _verify_all(base_urls, names, options, several=True), strict=True))
+    repair = options.pop("repair", False)
+    export_options: Any = options
+    options_of_all = ExportOptions(names, **export_options)
+    verifications = _verify_all(base_urls, options_of_all, repair=repair, several=True)
+    return dict(zip(base_urls, verifications, strict=True))
 
 
 def _verify_all(
-    base_urls: Sequence[str | None], names: Sequence[str], options: VerifyOptions, *, several: bool
+    base_urls: Sequence[str | None], options: ExportOptions, *, repair: bool, several: bool
 ) -> list[Verification]:
     started = time.perf_counter()
-    is_repair = options.get("repair", False)
-    arguments: Any = {name: value for name, value in options.items() if name != "repair"}
-    export_options = ExportOptions(names, **arguments)
-    hosts = [HostOptions.resolve(export_options, url, several=several) for url in base_urls]
-    checks = [_files_check(host, options.get("workers")) for host in hosts]
+    hosts = [HostOptions.resolve(options, url, several=several) for url in base_urls]
+    checks = [_files_check(host, options.workers) for host in hosts]
     files = [check.check() for check in checks]
     damaged = [{file.name: file for file in checked if file.problem is not None} for checked in files]
     reports: Sequence[Report | None] = [None] * len(hosts)
-    if is_repair and any(damaged):
+    if repair and any(damaged):
         sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
         # A run that was killed may have published pages that the manifest does not list yet.
         sections |= {section for check in checks for section in check.unfinished_sections}
-        repair_options = export_options._replace(
+        repair_options = options._replace(
             names=[name for name in hosts[0].all_sections if name in sections],
             damaged={host.folder: set(names) for host, names in zip(hosts, damaged, strict=True)},
         )

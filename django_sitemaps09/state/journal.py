@@ -101,7 +101,7 @@ def _roots(state: Store) -> Iterator[Manifest]:
 def check_root(root: Manifest, store: Store, state: Store) -> None:
     """Raise `ExportError` if the manifest in `state` belongs to another target."""
     target = owner(store, state)
-    # Manifests of earlier versions name no target.
+    # A manifest that was written inside its target names none.
     if target and root.target not in ("", target):
         raise ExportError(
             f"{state.label} has the state of the target {excerpt(root.target, MAX_MESSAGE)}, so the target "

@@ -99,8 +99,8 @@ class Manifest:
     names of files that no index lists any more, each with the time (in seconds since 1970) of its removal
     from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
     file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
-    identifies the target if the state is stored outside of it. It is empty if the state is in the target,
-    and in manifests of earlier versions. `unqueued` has the names of files that were published with changes
+    identifies the target if the state is stored outside of it. It is empty if the state is in the target.
+    `unqueued` has the names of files that were published with changes
     that are not queued for submission, each with the time of the first run that did this. If it is not
     empty, it includes the first index, because removed URLs are on no file.
     """
@@ -226,8 +226,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
         removed = check_names(PUBLISHED, document["removed"])
-        # The first versions of this format had no unqueued files, no stylesheets and no target.
-        unqueued = document.get("unqueued") or {}
+        unqueued = check_names(PUBLISHED, document["unqueued"])
         return Manifest(
             run=str(document["run"]),
             url=str(document["url"]),
@@ -235,9 +234,9 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             removed={name: _finite(document["removed"][name]) for name in removed},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
-            stylesheets=tuple(check_names(PUBLISHED, document.get("stylesheets", ()))),
-            target=str(document.get("target", "")),
-            unqueued={name: parse_time(unqueued[name]) for name in check_names(PUBLISHED, unqueued)},
+            stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
+            target=str(document["target"]),
+            unqueued={name: parse_time(document["unqueued"][name]) for name in unqueued},
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
@@ -296,29 +295,15 @@ def _check(record: SectionRecord) -> None:
 
 
 def _page(values: Sequence[Any]) -> PageRecord:
-    page = PageRecord(*values)
-    numbers = (page.number, page.urls, page.bytes, page.size, page.index_number)
-    number, urls, bytes_, size, index_number = map(int, numbers)
-    fingerprint = _fingerprint(page.fingerprint)
-    if number < 1 or min(urls, bytes_, size, index_number, fingerprint.rows if fingerprint else 0) < 0:
+    page = PageRecord(*(parse(value) for parse, value in zip(_FIELDS, values, strict=True)))
+    rows = 0 if page.fingerprint is None else page.fingerprint.rows
+    if page.number < 1 or min(page.urls, page.bytes, page.size, page.index_number, rows) < 0:
         raise ValueError(f"{values!r:.200} is not a valid page record")
-    return PageRecord(
-        number=number,
-        until=_texts(page.until),
-        urls=urls,
-        bytes=bytes_,
-        size=size,
-        newest=_text(page.newest),
-        changed=_text(page.changed),
-        digest=str(page.digest),
-        fingerprint=fingerprint,
-        index_number=index_number,
-    )
+    return page
 
 
 def _fingerprint(values: Sequence[Any] | None) -> Fingerprint | None:
-    # On SQLite, earlier versions wrote fingerprints without a hash. These cannot detect all changes.
-    if values is None or values[2] is None:
+    if values is None:
         return None
     rows, newest, hash_ = values
     return Fingerprint(int(rows), _text(newest), hash_ if isinstance(hash_, str) else int(hash_))
@@ -330,6 +315,10 @@ def _text(value: object) -> str | None:
 
 def _texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(map(str, values))
+
+
+# How each field of a `PageRecord` is parsed.
+_FIELDS: Sequence[Callable[[Any], Any]] = (int, _texts, int, int, int, _text, _text, str, _fingerprint, int)
 
 
 def section_document(record: SectionRecord) -> bytes:

@@ -152,17 +152,6 @@ class TestRecords:
         assert [tuple(found) for found in record.page_map().pages] == [(1, None, ("5",)), (7, ("5",), None)]
         assert record.urls == 4
 
-    def test_without_a_hash_have_no_fingerprint(self, tmp_path: Path) -> None:
-        """Earlier versions wrote such fingerprints on SQLite, and missed most changes."""
-        page = PageRecord(1, None, 2, 0, 0, None, None, "", Fingerprint(2, "2026", 7), 1)
-        written = manifest.section_document(SectionRecord("xml.gz", highest=1, pages=(page,)))
-        content = written.replace(b'"2026", 7]', b'"2026", null]')
-        assert content != written
-        name = manifest.section_file("s", content)
-        (tmp_path / name).write_bytes(content)
-        [found] = manifest.read_section(LocalStore(tmp_path), name).pages
-        assert found == page._replace(fingerprint=None)
-
     def test_do_not_exist_before_an_export(self, tmp_path: Path) -> None:
         assert manifest.read(LocalStore(tmp_path)) is None
 

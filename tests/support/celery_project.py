@@ -54,8 +54,8 @@ import django_sitemaps09
 django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
 LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
 if "SITEMAPS09_TESTS_CLAIMS" in os.environ:
-    from django_sitemaps09.export.engines import claims
-    claims.RENEWAL, claims.EXPIRY = map(float, os.environ["SITEMAPS09_TESTS_CLAIMS"].split())
+    from django_sitemaps09.export.engines import workers
+    workers.RENEWAL, workers.EXPIRY = map(float, os.environ["SITEMAPS09_TESTS_CLAIMS"].split())
 globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
 """,
     "queue.py": END_WITH_THE_TESTS

@@ -6,7 +6,8 @@ from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
+from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.engines.workers import handle_message
 
 # Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}

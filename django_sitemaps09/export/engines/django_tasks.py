@@ -10,7 +10,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
-from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
+from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.sources.retry import retry
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Render pages in workers that receive messages from a queue, and have access to the same files.
+"""Send pages to workers that read a queue, and have access to the same files.
 
 A message requests a page. The worker writes its reply beside the staged file, so the queue needs no result
 backend. Messages can be delivered twice: each attempt stages a file, and the first complete reply is used.
@@ -7,8 +7,6 @@ backend. Messages can be delivered twice: each attempt stages a file, and the fi
 from __future__ import annotations
 
 import logging
-import secrets
-import socket
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,17 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import claims, messages
+from django_sitemaps09.export.engines import messages, workers
 from django_sitemaps09.export.engines.messages import Claim, Folder
-from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import (
-    EXPECTED,
     RenderedPage,
     Renderer,
     Task,
-    check_declaration,
     render_page,
 )
 from django_sitemaps09.export.report import pluralize
@@ -132,8 +127,9 @@ class QueueEngine:
         """Leave messages in the queue: workers ignore them, since the run's folder is gone."""
         if self._rendered:
             message = (
-                f"The export itself rendered {self._rendered:,} of {pluralize(self._returned, 'page')}: no "
-                f"{self.worker_name} took one for {claims.EXPIRY:.0f} seconds. {self._advice('the files')}."
+                f"The export itself rendered {self._rendered:,} of {pluralize(self._returned, 'page')}: "
+                f"no {self.worker_name} took one for {workers.EXPIRY:.0f} seconds. "
+                f"{self._advice('the files')}."
             )
             if self._rendered == self._returned and not in_worker.get():
                 self.failures.append(message)
@@ -159,7 +155,7 @@ class QueueEngine:
         if self._phase.name == "lost":
             raise ExportError(self._phase.reason)
         is_alone = self._phase.name == "alone" and self._rendered == self._returned
-        if is_alone and time.monotonic() - self._sent_at < claims.EXPIRY:
+        if is_alone and time.monotonic() - self._sent_at < workers.EXPIRY:
             # If no worker reads the queue, it must not grow without limit.
             return partial(self._render, renderer, task)
         message = messages.build_message(renderer, task)
@@ -213,7 +209,7 @@ class QueueEngine:
                 worker = (
                     f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label}"
                 )
-                problem = f"{worker} has died: it gave no sign of life for {claims.EXPIRY:.0f} seconds"
+                problem = f"{worker} has died: it gave no sign of life for {workers.EXPIRY:.0f} seconds"
             else:
                 problem = f"No {self.worker_name} has returned {page.task.label}"
             logger.warning("%s; sending the task again.", problem)
@@ -246,7 +242,7 @@ class QueueEngine:
             if not page.is_taken and self._phase.name == "alone":
                 return "unclaimed"
             # A page that waits behind others in a busy queue has as long as the first one.
-            if now - (page.changed_at if page.is_taken else first_look) > claims.EXPIRY:
+            if now - (page.changed_at if page.is_taken else first_look) > workers.EXPIRY:
                 return "died" if page.is_taken else "unclaimed"
             if now - first_look > self.patience:
                 return "late"
@@ -259,7 +255,7 @@ class QueueEngine:
 
     def _look_at_claims(self, now: float) -> None:
         """Look at the claims of all other pages at intervals: workers that die together cost one wait."""
-        if now - self._looked_at >= claims.RENEWAL:
+        if now - self._looked_at >= workers.RENEWAL:
             self._looked_at = now
             for page in self._open_pages:
                 page.has_new_claim()
@@ -277,7 +273,7 @@ class QueueEngine:
             self.queue_label(),
             self.worker_command(),
             folder.store.label,
-            claims.EXPIRY,
+            workers.EXPIRY,
         )
         return _Phase("warned")
 
@@ -305,43 +301,3 @@ _DIED_TWICE = (
     "two workers in a row died unexpectedly, the last one on {}; the system may have killed them for lack "
     "of memory"
 )
-
-
-def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -> None:
-    """Render the page of a message in a worker, and write the reply to the run's folder.
-
-    `is_redelivered` is true if the queue delivers the message again because a worker was lost.
-    """
-    try:
-        content, key = messages.verify(message)
-    except ExportError as error:
-        # Do not reply: the folder for the reply comes from the message, which cannot be trusted.
-        logger.error("A message was rejected and ignored: %s.", excerpt(error))
-        return
-    folder = Folder(content, key)
-    if not folder.is_active():
-        logger.warning(
-            "A rendering task was ignored, because no export in %s is waiting for it.", folder.store.label
-        )
-        return
-    if folder.reply() is not None:
-        return
-    attempt = secrets.token_hex(4)
-    try:
-        with claims.claimed(folder, attempt):
-            messages.check(content)
-            if is_redelivered and folder.is_lost_again():
-                raise ExportError(
-                    "a page was delivered three times, and two workers were lost while rendering it"
-                )
-            renderer, task = messages.read(content)
-            with time_limited():
-                own_task = task._replace(prefix=f"{attempt}-")
-                rendered = render_page(renderer, own_task, check=check_declaration)
-            folder.write(messages.build_reply(rendered))
-    except Exception as error:
-        # Report any failure to the command, unless another attempt has replied in the meantime.
-        reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
-        logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
-        if folder.reply() is None:
-            folder.write({"failure": f"{worker_name} on {socket.gethostname()}: {reason}"})

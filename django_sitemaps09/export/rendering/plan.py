@@ -62,18 +62,23 @@ class Plan:
         return fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """State that all sections of a run share.
+class HostFiles(NamedTuple):
+    """Files of one host: its store, and the existing files with their sizes.
 
-    `started` has a time zone. `stores`, `names` and `foreign_names` have one value for each host: its
-    store, its existing files with their sizes, and the names of files that the manifest does not list.
+    `foreign_names` are the names of files that the manifest does not list.
     """
 
+    store: Store
+    names: Mapping[str, int | None]
+    foreign_names: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """State that all sections of a run share. `started` has a time zone."""
+
     renderer: Renderer
-    stores: Sequence[Store]
-    names: Sequence[Mapping[str, int | None]]
-    foreign_names: Sequence[Collection[str]]
+    hosts: Sequence[HostFiles]
     options: ExportOptions
     started: datetime
     engine: Engine | None
@@ -84,9 +89,7 @@ class Run:
         return replace(
             self,
             renderer=replace(self.renderer, targets=(self.renderer.targets[index],)),
-            stores=[self.stores[index]],
-            names=[self.names[index]],
-            foreign_names=[self.foreign_names[index]],
+            hosts=[self.hosts[index]],
         )
 
 
@@ -112,6 +115,11 @@ class SectionPages(NamedTuple):
     def suffix(self) -> Suffix:
         """Suffix of the section's files in this run."""
         return self.run.renderer.suffix(self.source)
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether the section is published even if it shrinks too much."""
+        return self.name in frozenset(self.run.options.force)
 
     def plan(self, rows_on_page: int) -> Plan:
         """Return the plan: the published pages and new pages after them, or all pages rebuilt."""
@@ -159,7 +167,7 @@ class SectionPages(NamedTuple):
     def _is_taken(self, number: int) -> bool:
         """Return whether a file that the manifest does not list has the name of this page."""
         file = page_name(self.name, number, self.suffix)
-        return any(file in foreign_names for foreign_names in self.run.foreign_names)
+        return any(file in host.foreign_names for host in self.run.hosts)
 
     def _incremental_plan(self, rows_on_page: int, new_numbers: Iterator[int]) -> Plan:
         """Return the plan for new pages and for the published pages, merged if they fit on one page."""
@@ -241,10 +249,10 @@ class SectionPages(NamedTuple):
         """
         file = page_name(self.name, number, self.suffix)
         digests = []
-        for previous, records, names in zip(
-            self.previous_records, self.previous_pages, self.run.names, strict=True
+        for previous, records, host in zip(
+            self.previous_records, self.previous_pages, self.run.hosts, strict=True
         ):
             record = records[number]
-            is_there = file in names and names[file] in (None, record.size)
+            is_there = file in host.names and host.names[file] in (None, record.size)
             digests.append(record.digest or None if is_there and previous.suffix == self.suffix else None)
         return tuple(digests)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import timezone
 from typing import NamedTuple
 
-from django_sitemaps09.export.rendering.plan import Plan
+from django_sitemaps09.export.rendering.plan import Plan, SectionPages
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import drop_future, w3c
-from django_sitemaps09.sources.retry import RetriedSource
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 
 #: Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
@@ -62,11 +61,7 @@ class Records:
     `previous` is the published record. `previous_pages` has the published pages that keep their number.
     """
 
-    name: str
-    source: RetriedSource
-    started: datetime
-    is_forced: bool
-    suffix: Suffix
+    section_pages: SectionPages
     previous: SectionRecord
     previous_pages: Mapping[int, PageRecord]
     pages: list[PageRecord] = field(default_factory=list)
@@ -77,14 +72,16 @@ class Records:
         """Add a page that was not rendered."""
         record = self.previous_pages[page.number]._replace(until=page.until)
         self.pages.append(record)
-        self.files.append(_published_file(self.name, self.previous.suffix, record, page.after))
+        self.files.append(
+            _published_file(self.section_pages.name, self.previous.suffix, record, page.after)
+        )
 
     def add(self, page: Page, file: PageFile, staged: str, fingerprint: Fingerprint | None) -> None:
         """Add a rendered page. A page without URLs is omitted, and the next page takes over its range."""
         if not file.urls:
             return
         previous_page = self.previous_pages.get(page.number)
-        changed: str | None = w3c(self.started, timezone.utc)
+        changed: str | None = w3c(self.section_pages.run.started, timezone.utc)
         if previous_page is not None and previous_page.digest == file.digest:
             changed = previous_page.changed
         elif not any(record.digest for record in self.previous.pages):
@@ -109,25 +106,26 @@ class Records:
 
     def outcome(self, plan: Plan, highest: int) -> SectionOutcome:
         """Return the outcome of the section; `highest` is the highest page number before this run."""
+        name, source = self.section_pages.name, self.section_pages.rows
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
         section_record = SectionRecord(
-            suffix=self.suffix,
-            key_identity=self.source.key_identity,
-            declaration_digest=self.source.declaration_digest,
+            suffix=self.section_pages.suffix,
+            key_identity=source.key_identity,
+            declaration_digest=source.declaration_digest,
             highest=max([highest, *(record.number for record in self.pages)]),
             counts=self._counts(),
             pages=tuple(self.pages),
         )
-        previous_names = set(self.previous.file_names(self.name))
+        previous_names = set(self.previous.file_names(name))
         report = SectionReport(
-            self.name,
+            name,
             tuple(self.files),
             0.0,
             written=len(self.staged),
             unchanged=len(self.files) - len(self.staged),
             skipped=len(plan.kept_numbers),
-            removed=len(previous_names.difference(section_record.file_names(self.name))),
+            removed=len(previous_names.difference(section_record.file_names(name))),
             split=len(plan.split_numbers),
             merged=plan.merged_count,
         )
@@ -135,7 +133,7 @@ class Records:
         # if it has a bound now, it may lose rows.
         has_key_ranges = self.previous.has_key_ranges
         shrinks = {
-            page_name(self.name, record.number, section_record.suffix)
+            page_name(name, record.number, section_record.suffix)
             for record in self.pages
             if record.number in plan.split_numbers
             or (has_key_ranges and record.until is not None and record.number not in plan.closed_numbers)
@@ -144,8 +142,8 @@ class Records:
 
     def _counts(self) -> tuple[tuple[float, int], ...]:
         """Return the earlier URL counts. The next run compares its URL count with them."""
-        previous, started = self.previous, self.started.timestamp()
-        if self.is_forced:
+        previous, started = self.previous, self.section_pages.run.started.timestamp()
+        if self.section_pages.is_forced:
             # A forced result is the new baseline, so earlier counts are dropped.
             return ()
         if not previous.pages or sum(page.urls for page in self.pages) == previous.urls:

@@ -79,7 +79,6 @@ def export_section(
         with site_locale():
             source, rows, initial = retry(lambda: _open(run, name, section), f"Section {name!r}")
             costs.add(initial)
-            is_transient = source.is_transient
             previous, known_pages = common_record(records)
             section_pages = SectionPages(run, name, source, records, previous, known_pages)
             outcomes = _outcomes(section_pages, rows, errors, costs)
@@ -91,8 +90,10 @@ def export_section(
         logger.error("Section %r could not be rendered: %s", name, reason, exc_info=unexpected)
     else:
         # All hosts share the pages of a section, so the section is published on all of them or on none.
-        pairs = zip(records, outcomes, strict=True)
-        failures = (_failure(run, name, *pair, errors, is_transient=is_transient) for pair in pairs)
+        failures = [
+            _failure(section_pages, record, outcome, errors)
+            for record, outcome in zip(records, outcomes, strict=True)
+        ]
         reason = next(filter(None, failures), None)
     if reason is not None:
         outcomes = [_unpublished(name, record) for record in records]
@@ -132,19 +133,18 @@ def _outcomes(
     section_pages: SectionPages, rows_on_page: int, errors: SkippedItems, costs: Costs
 ) -> list[SectionOutcome]:
     """Plan and render the pages, and return the outcome for each host."""
-    run, name, source, previous_records, previous, previous_pages = section_pages
+    listeners, source = section_pages.run.listeners, section_pages.source
     plan = section_pages.plan(rows_on_page)
     if isinstance(source, PositionSource):
-        run.listeners.plan({name: -(-source.count // rows_on_page)})
-    is_forced = name in frozenset(run.options.force)
-    arguments = name, section_pages.rows, run.started, is_forced, section_pages.suffix
+        listeners.plan({section_pages.name: -(-source.count // rows_on_page)})
+    records = section_pages.previous_records
     hosts = [
-        Records(*arguments, record, {number: page_records[number] for number in plan.previous_pages})
-        for record, page_records in zip(previous_records, previous_pages, strict=True)
+        Records(section_pages, record, {number: pages_by_number[number] for number in plan.previous_pages})
+        for record, pages_by_number in zip(records, section_pages.previous_pages, strict=True)
     ]
     # The digest compiles the section's query, so compute it only once.
     declaration_digest = section_pages.rows.declaration_digest
-    is_same_declaration = previous.declaration_digest == declaration_digest
+    is_same_declaration = section_pages.previous.declaration_digest == declaration_digest
     with closing(_render(section_pages, plan, declaration_digest)) as results:
         for page, result in results:
             if isinstance(result, KeptPage):
@@ -154,11 +154,11 @@ def _outcomes(
             _check_names(section_pages, page, result)
             errors.add(result.errors)
             costs.add(result.costs)
-            run.listeners.page(name, result.file)
+            listeners.page(section_pages.name, result.file)
             fingerprint = plan.fingerprint(page, result, is_same_declaration=is_same_declaration)
             for host, file, staged in zip(hosts, result.files, result.staged, strict=True):
                 host.add(page, file, staged, fingerprint)
-    highest = max(record.highest for record in previous_records)
+    highest = max(record.highest for record in records)
     return [host.outcome(plan, highest) for host in hosts]
 
 
@@ -178,7 +178,7 @@ def _render(
         # For a single page, whose range has no bounds, another process saves no time.
         if engine is not None and page.after != page.until:
             return engine.submit(run.renderer, task)
-        local_results.append(run.renderer.render(source, task, run.stores))
+        local_results.append(run.renderer.render(source, task, [host.store for host in run.hosts]))
         return local_results[-1]
 
     try:
@@ -223,31 +223,25 @@ def _check_names(section_pages: SectionPages, page: Page, rendered: RenderedPage
 
 
 def _failure(
-    run: Run,
-    name: str,
-    previous: SectionRecord,
-    outcome: SectionOutcome,
-    errors: SkippedItems,
-    *,
-    is_transient: bool,
+    section_pages: SectionPages, previous: SectionRecord, outcome: SectionOutcome, errors: SkippedItems
 ) -> str | None:
     """Return why a rendered section must not be published, or `None`."""
     record = outcome.record
     if not record.pages and errors.count:
         first = min(errors.listed_errors, key=lambda error: error.field != "location")
         return f"every item was skipped; first error: {first}"
-    counted_since = run.started.timestamp() - BASELINE
+    counted_since = section_pages.run.started.timestamp() - BASELINE
     max_urls = max([previous.urls, *(urls for until, urls in previous.counts if until >= counted_since)])
     lost_urls = max_urls - record.urls
     if (
-        is_transient
+        section_pages.source.is_transient
         or lost_urls < _SHRUNK
         or lost_urls <= conf.max_shrink * max_urls
-        or name in frozenset(run.options.force)
+        or section_pages.is_forced
     ):
         return None
     return (
         f"it would shrink from {max_urls:,} to {pluralize(record.urls, 'URL')}, which is more than "
         "SITEMAPS09['MAX_SHRINK'] allows; the published files are kept. If this is intended, use --force "
-        f"{name}"
+        f"{section_pages.name}"
     )

@@ -12,9 +12,10 @@ from django.core import signing
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import claims, messages, queues
+from django_sitemaps09.export.engines import messages, queues, workers
 from django_sitemaps09.export.engines.messages import Claim, Folder
-from django_sitemaps09.export.engines.queues import QueueEngine, handle_message
+from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.export.rendering.page import HostTarget, RenderedPage, Renderer, Task
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
@@ -433,7 +434,7 @@ class TestAClaim:
         self, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Longer than a request to S3: the folder can be deleted between the look and the write.
-        monkeypatch.setattr(claims, "RENEWAL", 0.5)
+        monkeypatch.setattr(workers, "RENEWAL", 0.5)
         queue = Queue()
         queue.submit(renderer, task())
         folder, seen = queue.folder(0), []
@@ -448,7 +449,7 @@ class TestAClaim:
             seen.append(folder.store.names(folder.stage))
             raise ExportError("the run has ended")
 
-        monkeypatch.setattr(queues, "render_page", render)
+        monkeypatch.setattr(workers, "render_page", render)
         queue.work(0)
         # A late worker has not brought the folder back.
         assert [seen[0].number, seen[1]] == [0, {}]
@@ -469,10 +470,10 @@ class TestAClaim:
     def test_that_cannot_be_renewed_is_logged_and_ends_nothing(
         self, renderer: Renderer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(claims, "RENEWAL", 0.01)
+        monkeypatch.setattr(workers, "RENEWAL", 0.01)
         queue = Queue()
         wait = queue.submit(renderer, task())
-        render, write = queues.render_page, Folder.write_claim
+        render, write = workers.render_page, Folder.write_claim
 
         def slowly(*page: Any, **options: Any) -> Any:
             until(lambda: caplog.records, "no failure was logged")
@@ -483,7 +484,7 @@ class TestAClaim:
                 raise OSError(28, "No space left on device")
             write(folder, claim)
 
-        monkeypatch.setattr(queues, "render_page", slowly)
+        monkeypatch.setattr(workers, "render_page", slowly)
         monkeypatch.setattr(Folder, "write_claim", fail_later)
         queue.work(0)
         assert "could not be renewed" in lines(caplog)[0]

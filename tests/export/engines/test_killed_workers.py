@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09.export.engines import claims
+from django_sitemaps09.export.engines import workers as worker_side
 from tests.support.celery_project import Site, result
 from tests.support.celery_sections import HASTY
 from tests.support.engine_project import ROWS, content
@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 KILLS = int(os.environ.get("SITEMAPS09_KILLS", "0"))
 #: Seconds between renewals, and until a claim expires.
-RENEWAL, EXPIRY = (claims.RENEWAL, claims.EXPIRY) if KILLS else (1.0, 6.0)
+RENEWAL, EXPIRY = (worker_side.RENEWAL, worker_side.EXPIRY) if KILLS else (1.0, 6.0)
 #: Maximum seconds in which nobody renders anything: 45 by default.
 MOST_LOST = EXPIRY + 15
 CLAIMS = {"SITEMAPS09_TESTS_CLAIMS": f"{RENEWAL} {EXPIRY}"}

@@ -208,7 +208,7 @@ class TestAForgedMessage:
 def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
     forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from django_sitemaps09.export.engines import messages, queues
+    from django_sitemaps09.export.engines import messages, workers
 
     class SoftLimitError(Exception):
         pass
@@ -221,10 +221,10 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
             os.kill(os.getpid(), signal.SIGUSR1)
         raise AssertionError("the time limit was taken for the failure of an item")
 
-    monkeypatch.setattr(queues, "render_page", rendered)
+    monkeypatch.setattr(workers, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        queues.handle_message(messages.sign(forging), "worker", is_redelivered=False)
+        workers.handle_message(messages.sign(forging), "worker", is_redelivered=False)
     finally:
         signal.signal(signal.SIGUSR1, before)
     folder = messages.Folder(forging)

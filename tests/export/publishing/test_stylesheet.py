@@ -178,16 +178,3 @@ def test_a_killed_run_is_finished_with_it(
     run(folder)
     assert (folder / NAME).read_bytes() == writer.stylesheet()
     assert styled(folder) == [True, True]
-
-
-def test_a_manifest_from_before_the_setting_is_read(folder: Path, configure: Callable[..., None]) -> None:
-    from django_sitemaps09.state import manifest
-
-    run(folder)
-    path = folder / STATE / MANIFEST
-    root = manifest.unseal(path.read_bytes())
-    del root["stylesheets"]
-    path.write_bytes(manifest.seal(root))
-    configure(STYLESHEET=True)
-    assert run(folder).failures == []
-    assert styled(folder) == [True, True]
