@@ -103,9 +103,9 @@ def look_up_row(
         return _NEEDS_SEARCH
     guess = None
     if isinstance(declared, F):
-        guess = column_conditions(source.bare_rows.model, declared, location)
+        guess = column_conditions(source.members.rows.model, declared, location)
     elif resolved.match is not None and callable(declared):
-        guess = field_conditions(source.bare_rows.model, resolved.match)
+        guess = field_conditions(source.members.rows.model, resolved.match)
     # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
     is_searched = is_exact or (isinstance(declared, F) and guess is not None and "%" not in location)
     conditions = conditions if guess is None else [guess]

@@ -23,7 +23,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import GenericSitemap, has_same_languages
 from django_sitemaps09.sources import is_compiled
-from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.sources.columns import content_hooks, project_extensions
 from django_sitemaps09.suggestions.class_code import class_code
 from django_sitemaps09.suggestions.places import UntraceableError
 from django_sitemaps09.suggestions.proof import DifferenceError
@@ -164,8 +164,8 @@ def _is_faster(value: Value, items: QuerySet[Any]) -> bool:
 
 def _other_methods(sitemap: Any) -> list[str]:
     """Return the names of the hooks that need model instances, and that cannot be columns."""
-    names = [f"{name}()" for name in extensions.hooks(sitemap)]
-    names += ["extensions"] * bool(extensions.project_extensions(sitemap))
+    names = [f"{name}()" for name in content_hooks(sitemap)]
+    names += ["extensions"] * bool(project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (sitemap.i18n and not has_same_languages(sitemap))
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
     return names

@@ -155,7 +155,7 @@ def _request_key(request: HttpRequest) -> Hashable | None:
 
 def _reading_name(source: QuerySource, page: Page) -> str:
     # Different sections can have the same digest, because it does not contain times such as now.
-    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
+    facts = (source.section, source.declaration_digest, source.members.rows.db, page.after, page.until)
     # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     return caching.full_key(sources.digest(facts))
 
@@ -168,7 +168,7 @@ def _has_etags(source: Source) -> TypeGuard[QuerySource]:
     return (
         has_key_ranges(source)
         and source.can_fingerprint
-        and not sources.cannot_snapshot(source.bare_rows.db)
+        and not sources.cannot_snapshot(source.members.rows.db)
     )
 
 

@@ -24,7 +24,7 @@ from django_sitemaps09.export.rendering.page import (
     render_page,
 )
 from django_sitemaps09.pages import HASHES, Fingerprint
-from django_sitemaps09.sources.changes.fingerprints import fingerprint
+from django_sitemaps09.sources.fingerprints import fingerprint
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some

@@ -400,7 +400,7 @@ class TestTheQueries:
     def counted(self, source: Any) -> list[str]:
         """Return the SQL of the slices of all pages."""
         found = sources.page_map(source, LIMITS).pages
-        with CaptureQueriesContext(connections[source.bare_rows.db]) as captured:
+        with CaptureQueriesContext(connections[source.members.rows.db]) as captured:
             for page in found:
                 list(source.batches(page))
         return [query["sql"] for query in captured.captured_queries]

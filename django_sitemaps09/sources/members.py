@@ -15,7 +15,7 @@ from django.db.models import BooleanField, Expression, F, QuerySet
 from django_sitemaps09.django_internals import add_condition, compile_query
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.queryset_traits import group_by_key, has_window_function
-from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
 _LONGER = 8
