@@ -6,7 +6,15 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from django_sitemaps09.entries import NAMESPACES, Batch, Extension, ItemError, TemplateColumn, short_repr
+from django_sitemaps09.entries import (
+    NAMESPACES,
+    Batch,
+    Extension,
+    ItemError,
+    Localization,
+    TemplateColumn,
+    short_repr,
+)
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.expressions import format_name
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
@@ -49,6 +57,24 @@ class Rows(NamedTuple):
             self.lastmods and [self.lastmods[i] for i in positions],
             self.errors,
         )
+
+
+def drop_unlocated(
+    rows: Rows, localizations: list[Localization], columns: dict[str, Any]
+) -> tuple[Rows, list[Localization], dict[str, Any]]:
+    """Return the arguments without items that do not have a location in any language."""
+    listed_localizations = [localization for localization in localizations if localization.is_listed]
+    if any(localization.is_complete for localization in listed_localizations):
+        return rows, localizations, columns
+    locations = [localization.locations for localization in listed_localizations]
+    positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
+    if len(positions) == len(rows.keys):
+        return rows, localizations, columns
+    parts = {
+        name: column if column is None or isinstance(column, str) else [column[i] for i in positions]
+        for name, column in columns.items()
+    }
+    return rows.part(positions), [localization.part(positions) for localization in localizations], parts
 
 
 def template_locations(

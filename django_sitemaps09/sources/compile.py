@@ -64,7 +64,7 @@ def source(
     bases = (bases,) if isinstance(bases, Base) else bases
     sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
+        return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
     items = sitemap.items()
     rows = ranged_rows(items, declaration)
@@ -95,7 +95,7 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
     declaration = Declaration.from_sitemap(
         sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
     )
-    return declaration, _limit(name, sitemap, limits)
+    return declaration, entry_limit(name, sitemap, limits)
 
 
 def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
@@ -196,8 +196,8 @@ def page_size(limit: Any) -> int:
     """
     try:
         size = int(limit)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError("must be a whole number of at least 1") from error
+    except (TypeError, ValueError, OverflowError):
+        size = 0
     # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
     is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
     if isinstance(limit, bool) or size < 1 or is_rounded:
@@ -205,7 +205,15 @@ def page_size(limit: Any) -> int:
     return size
 
 
-def _limit(name: str, sitemap: Any, limits: Limits) -> int:
+def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
+    """Return the maximum number of entries on a page of a sitemap that `bind()` returned.
+
+    It is lower for news. The `limit` of an opaque sitemap only concerns its paginator.
+    """
+    has_news = "news" in content_hooks(sitemap)
+    most = min(limits.urls, protocol.MAX_NEWS) if has_news else limits.urls
+    if not is_compiled(sitemap):
+        return most
     try:
         size = page_size(sitemap.limit)
     except ValueError as error:
@@ -213,14 +221,4 @@ def _limit(name: str, sitemap: Any, limits: Limits) -> int:
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
             f"least 1, not {short_repr(sitemap.limit)}."
         ) from error
-    return min(size, _max_entries(sitemap, limits))
-
-
-def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
-    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
-
-
-def _max_entries(sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries in a file. It is lower for news."""
-    return min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls
+    return min(size, most)

@@ -43,6 +43,7 @@ from django_sitemaps09.sources.columns import (
     content_hooks,
     content_namespaces,
     content_results,
+    drop_unlocated,
     project_extensions,
     template_locations,
 )
@@ -112,7 +113,7 @@ class Declaration:
             columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
             localizations = self._localizations(rows)
             self._report_languages(rows, localizations)
-            rows, localizations, columns = _drop_unlocated(rows, localizations, columns)
+            rows, localizations, columns = drop_unlocated(rows, localizations, columns)
             results = content_results(self.sitemap, rows.items or (), rows.keyed_items)
             if self.is_linked:
                 localizations += self._x_default(rows, localizations)
@@ -293,21 +294,3 @@ class Declaration:
             with step(name):
                 return rows.keyed_items.each(hook, rows.items or (), name)
         return [hook] * len(rows.keys)
-
-
-def _drop_unlocated(
-    rows: Rows, localizations: list[Localization], columns: dict[str, Any]
-) -> tuple[Rows, list[Localization], dict[str, Any]]:
-    """Return the arguments without items that do not have a location in any language."""
-    listed_localizations = [localization for localization in localizations if localization.is_listed]
-    if any(localization.is_complete for localization in listed_localizations):
-        return rows, localizations, columns
-    locations = [localization.locations for localization in listed_localizations]
-    positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
-    if len(positions) == len(rows.keys):
-        return rows, localizations, columns
-    parts = {
-        name: column if column is None or isinstance(column, str) else [column[i] for i in positions]
-        for name, column in columns.items()
-    }
-    return rows.part(positions), [localization.part(positions) for localization in localizations], parts

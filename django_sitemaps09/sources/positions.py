@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
 
 from django_sitemaps09.django_internals import is_fetched
-from django_sitemaps09.entries import Batch
+from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.hooks.annotations import annotate, load_columns
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.queryset_traits import (
@@ -32,7 +33,7 @@ from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.declaration_digests import declared_facts, digest
 from django_sitemaps09.sources.profiling import step
-from django_sitemaps09.sources.slices import SAMPLE, UnreadableRow, read_each
+from django_sitemaps09.sources.slices import SAMPLE, read_each
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,14 @@ class PositionSource(CompiledSource):
                         raise
                 else:
                     return
-            places = range(start, min(start + self._slice_size, stop))
-            read = lambda part: self._rows([*self.items[part.start : part.stop]], part.start)  # noqa: E731
-            for part in read_each(read, places):
-                if isinstance(part, UnreadableRow):
-                    part = self._rows([], start)._replace(errors=[part.error(part.place + 1)])
-                yield part
-            start = places.stop
+            keys = range(start + 1, min(start + self._slice_size, stop) + 1)
+            for part in read_each(partial(self._read_part, start), keys):
+                yield self._rows([], start)._replace(errors=[part]) if isinstance(part, ItemError) else part
+            start += len(keys)
+
+    def _read_part(self, start: int, places: range) -> Rows:
+        first, stop = start + places.start, start + places.stop
+        return self._rows([*self.items[first:stop]], first)
 
     @property
     def _slice_size(self) -> int:

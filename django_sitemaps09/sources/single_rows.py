@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -87,14 +89,7 @@ def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None])
     Integer keys need no query. Other keys need one query for each step of a binary search, since only the
     database knows their order.
     """
-    low, high = 0, len(bounds) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if _is_within(source, key, bounds[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return bisect_left(bounds[:-1], True, key=partial(_is_within, source, key))
 
 
 def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:

@@ -93,24 +93,14 @@ class TimeText(NamedTuple):
         return protocol.w3c_texts(texts, times=self.times, zone=self.zone)
 
 
-class UnreadableRow(NamedTuple):
-    """Place of a row that cannot be read, for example because Python cannot represent its date."""
+def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
+    """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
 
-    place: int
-    reason: str
-
-    def error(self, key: Hashable) -> ItemError:
-        """Return the error that reports the row as skipped."""
-        return ItemError(str(key), "row", f"cannot be read: {self.reason}")
-
-
-def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[ResultT | UnreadableRow]:
-    """Yield the results of `fetch` for a range of positions. Halve the range to find unreadable rows.
-
-    If `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
+    A row is unreadable, for example, if Python cannot represent its date. Halve the range to find it. If
+    `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
     database is broken, and a query for each row would take too long.
     """
-    remaining, failures = [places] if places else [], 0
+    remaining, failures = [range(len(keys))] if keys else [], 0
     while remaining:
         part = remaining.pop()
         try:
@@ -126,7 +116,7 @@ def read_each(fetch: Callable[[range], ResultT], places: range) -> Iterator[Resu
             yield result
             continue
         if len(part) == 1:
-            yield UnreadableRow(part.start, reason)
+            yield ItemError(str(keys[part.start]), "row", f"cannot be read: {reason}")
         else:
             middle = len(part) // 2
             remaining += [part[middle:], part[:middle]]
@@ -267,9 +257,9 @@ class Slices:
         def fetch(places: range) -> list[Any]:
             return list(self.members.filter_range(rows, bounds[places.start], bounds[places.stop]))
 
-        for part in read_each(fetch, range(len(keys))):
-            if isinstance(part, UnreadableRow):
-                errors.append(part.error(keys[part.place]))
+        for part in read_each(fetch, keys):
+            if isinstance(part, ItemError):
+                errors.append(part)
             else:
                 readable += part
         return _Fetched(readable, bounds[-1], len(keys), errors)
