@@ -36,7 +36,7 @@ from django_sitemaps09.sources.declaration_digests import (
 from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
 from django_sitemaps09.sources.keys import KeyColumns, KeyIdentity
 from django_sitemaps09.sources.members import Members, Span
-from django_sitemaps09.sources.slices import SAMPLE, Slices, TimeText
+from django_sitemaps09.sources.slices import SAMPLE, Slices
 
 
 class RangedRows(NamedTuple):
@@ -62,7 +62,6 @@ class QuerySource(CompiledSource):
     section: str
     annotated_rows: QuerySet[Any]
     members: Members
-    times: TimeText | None
 
     @classmethod
     def from_rows(
@@ -80,13 +79,9 @@ class QuerySource(CompiledSource):
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
-        times = (
-            None if declaration.needs_items else TimeText.from_annotation(annotated_rows, alias("lastmod"))
-        )
-        members = Members(
-            key, rows, ranged_rows.original, are_grouped=annotated_rows.query.group_by is not None
-        )
-        return cls(declaration, limit, section, annotated_rows, members, times)
+        are_grouped = annotated_rows.query.group_by is not None
+        members = Members(key, rows, ranged_rows.original, are_grouped=are_grouped)
+        return cls(declaration, limit, section, annotated_rows, members)
 
     @property
     def map_cache_key(self) -> str:
@@ -188,7 +183,7 @@ class QuerySource(CompiledSource):
     @property
     def _slices(self) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
-        return Slices(rows, self.members, self.declaration, self.times)
+        return Slices(rows, self.members, self.declaration)
 
     def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}

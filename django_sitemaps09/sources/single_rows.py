@@ -69,7 +69,7 @@ def _is_member(source: QuerySource, key: Hashable) -> bool:
     members, original = source.members, source.members.original
     if original is None:
         return True
-    listed_rows = KeyInRows.from_rows(members.filter_keys(original, [key]))
+    listed_rows = KeyInRows(members.filter_keys(original, [key]))
     return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
 
 
@@ -78,7 +78,7 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
     has_rows = row.is_listed is not False or source.members.original is not None
     rows = source.annotated_rows if has_rows else _all_rows(source)
     rows = rows.order_by(*source.members.key.names)
-    slices = Slices(rows, source.members, source.declaration, source.times)
+    slices = Slices(rows, source.members, source.declaration)
     with closing(slices.with_keys([row.key])) as parts:
         return next(map(source.declaration.batch, parts), None)
 

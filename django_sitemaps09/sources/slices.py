@@ -135,14 +135,12 @@ class _Fetched(NamedTuple):
 class Slices:
     """Slices of rows in the order of their key. Rows that cannot be read are skipped and reported.
 
-    `rows` are ordered, and have the declared expressions as annotations. If `times` is not `None`, the
-    database converts lastmods to text.
+    `rows` are ordered, and have the declared expressions as annotations.
     """
 
     rows: QuerySet[Any]
     members: Members
     declaration: Declaration
-    times: TimeText | None
 
     @property
     def key(self) -> KeyColumns:
@@ -202,13 +200,14 @@ class Slices:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
             rest: Span | None = first
-            if self.times is not None:
+            times = TimeText.from_annotation(self.rows, alias("lastmod"))
+            if times is not None:
                 aliases = [
                     _TEXT if name == alias("lastmod") else name for name in self.declaration.expressions
                 ]
-                texts = self.rows.annotate(**{_TEXT: self.times.expression})
+                texts = self.rows.annotate(**{_TEXT: times.expression})
                 texts = texts.values_list(*self.key.names, *aliases)
-                rest = yield from self._column_slices(submit, texts, first, most, self.times)
+                rest = yield from self._column_slices(submit, texts, first, most, times)
             if rest is not None:
                 yield from self._column_slices(submit, self._values, rest, most)
 
