@@ -165,8 +165,12 @@ class Members(NamedTuple):
         if key is not None or len(self.key.names) > 1:
             return key
         [name] = self.key.names
-        rows: QuerySet[Any] = QuerySet(self.rows.model, using=self.rows.db).order_by(f"{direction}{name}")
+        rows = self.model_rows().order_by(f"{direction}{name}")
         return rows.values_list(name, flat=True).first()
+
+    def model_rows(self) -> QuerySet[Any]:
+        """Return all rows of the model, including those that the section does not list."""
+        return QuerySet(self.rows.model, using=self.rows.db)
 
 
 class _KeyCondition(Expression):

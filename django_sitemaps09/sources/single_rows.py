@@ -43,19 +43,13 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundR
     keys = _keys(source, source.annotated_rows, conditions)
     if members.looks_beyond:
         return [FoundRow(key, None) for key in keys]
-    if members.original is not None:
+    if keys or members.original is not None:
         return [FoundRow(key, _is_member(source, key)) for key in keys]
-    if keys:
-        return [FoundRow(key, is_listed=True) for key in keys]
     return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
-    return add_columns(_model_rows(source), source.declaration.expressions)
-
-
-def _model_rows(source: QuerySource) -> QuerySet[Any]:
-    return QuerySet(source.members.rows.model, using=source.members.rows.db)
+    return add_columns(source.members.model_rows(), source.declaration.expressions)
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
@@ -99,5 +93,5 @@ def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
         return True
     if key_columns.is_integer:
         return bool(key <= until)
-    rows = source.members.filter_keys(_model_rows(source), [key])
+    rows = source.members.filter_keys(source.members.model_rows(), [key])
     return key_columns.filter_range(rows, None, until).exists()
