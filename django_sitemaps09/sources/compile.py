@@ -64,7 +64,7 @@ def source(
     bases = (bases,) if isinstance(bases, Base) else bases
     sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
+        return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
     items = sitemap.items()
     rows = ranged_rows(items, declaration)
@@ -95,7 +95,7 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
     declaration = Declaration.from_sitemap(
         sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
     )
-    return declaration, entry_limit(name, sitemap, limits)
+    return declaration, _limit(name, sitemap, limits)
 
 
 def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
@@ -206,14 +206,11 @@ def page_size(limit: Any) -> int:
 
 
 def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries on a page of a sitemap that `bind()` returned.
+    """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
+    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
 
-    It is lower for news. The `limit` of an opaque sitemap only concerns its paginator.
-    """
-    has_news = "news" in content_hooks(sitemap)
-    most = min(limits.urls, protocol.MAX_NEWS) if has_news else limits.urls
-    if not is_compiled(sitemap):
-        return most
+
+def _limit(name: str, sitemap: Any, limits: Limits) -> int:
     try:
         size = page_size(sitemap.limit)
     except ValueError as error:
@@ -221,4 +218,9 @@ def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
             f"least 1, not {short_repr(sitemap.limit)}."
         ) from error
-    return min(size, most)
+    return min(size, _max_entries(sitemap, limits))
+
+
+def _max_entries(sitemap: Any, limits: Limits) -> int:
+    """Return the maximum number of entries in a file. It is lower for news."""
+    return min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls
