@@ -40,7 +40,7 @@ from django_sitemaps09.orm.traits import (
 )
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
-from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.keys import KeyColumns
 
 _NO_SITES = "django.contrib.sites is not installed"
 

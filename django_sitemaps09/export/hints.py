@@ -15,9 +15,9 @@ from django_sitemaps09.orm.traits import can_reorder
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.get_urls import UrlsSource
+from django_sitemaps09.sources.members import Members
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Cost, Costs, Step
-from django_sitemaps09.sources.rows.members import Members
 
 # Smaller sections are always fast, and their times are noise.
 _WORTH_TIMING = 1_000

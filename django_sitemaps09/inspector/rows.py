@@ -123,9 +123,9 @@ def look_up_row(
     is_exact = conditions is not None and len(conditions) == 1
     source = unread_source(name, sitemap, base, record)
     if source is not None and isinstance(declared, F):
-        conditions = column_conditions(source.bare_rows.model, declared, location)
+        conditions = column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:
-        conditions = field_conditions(source.bare_rows.model, resolved.match)
+        conditions = field_conditions(source.members.rows.model, resolved.match)
     if source is None or conditions is None:
         return _NEEDS_SEARCH
     # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.

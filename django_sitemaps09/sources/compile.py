@@ -6,95 +6,40 @@ sitemap, such as a class written for that package, is opaque: its entries come f
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from typing import Any, Protocol, TypeGuard
+from collections.abc import Mapping
+from numbers import Number
+from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.db.models import QuerySet
 
-from django_sitemaps09 import pages, protocol, writer
-from django_sitemaps09.entries import Batch, short_repr
-from django_sitemaps09.hooks.expressions import FormatName, format_name
-from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
+from django_sitemaps09 import pages, protocol
+from django_sitemaps09.entries import short_repr
+from django_sitemaps09.hooks.annotations import add_columns, covers_joins
+from django_sitemaps09.hooks.expressions import format_name
+from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
+from django_sitemaps09.orm.traits import (
+    HIDES_COLUMNS,
+    LACKS_GROUP,
+    can_reorder,
+    has_window_function,
+    hides_columns,
+    lacks_group,
+    needs_order,
+    repeats_rows,
+)
+from django_sitemaps09.pages import Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind, has_host_hook, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
-from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.declaration import Declaration
-from django_sitemaps09.sources.compiled import CompiledSource
+from django_sitemaps09.sources.base import Source
+from django_sitemaps09.sources.columns import content_hooks
+from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.get_urls import UrlsSource
+from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.live_bounds import divide
-from django_sitemaps09.sources.page_size import page_size
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.rangeable import RangedRows, ranged_rows
-
-# Safety margin for the bytes of a page, since later entries can be longer than the first.
-_MARGIN = 1.05
-
-
-class Source(Keyed, Protocol):
-    """Rows of a section, and the conversion of a range of rows to text."""
-
-    @property
-    def rows_per_page(self) -> int:
-        """Number of rows on a page if only the number of entries is limited."""
-
-    @property
-    def entries_per_page(self) -> int:
-        """Maximum number of entries on a page: the `limit`, or more if a single item has more entries."""
-
-    def sample(self) -> Batch | None:
-        """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        """Bases that paths are joined to, one for each host that shares the entries."""
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        """Namespaces of all content that entries can have besides the protocol's elements, by prefix."""
-
-    @property
-    def format(self) -> FormatName:
-        """Format of the section's files."""
-
-    @property
-    def is_transient(self) -> bool:
-        """Return whether entries expire, as news does."""
-
-    @property
-    def map_cache_key(self) -> str | None:
-        """Cache key of the page map, or `None` if the map is not worth caching."""
-
-    @property
-    def key_identity(self) -> tuple[str, ...] | None:
-        """Key identity; `None` if there is no key. Bounds of a page are only valid for the same identity.
-
-        It consists of the database vendor, and of the table, name, type and collation of each column.
-        """
-
-    def in_order(self, bounds: Sequence[Key]) -> bool:
-        """Return whether bounds are ascending in the current order of the source."""
-
-    @property
-    def declaration_digest(self) -> str:
-        """Digest of everything except rows that determines the bytes of pages. No rows are read."""
-
-    @property
-    def can_fingerprint(self) -> bool:
-        """Return whether fingerprints can show that the rows of a page did not change."""
-
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`."""
-
-    def batches(self, page: Page) -> Generator[Batch]:
-        """Yield the entries of a page in batches of hundreds or thousands."""
-
-    def key_text(self, key: Hashable) -> Key:
-        """Return a key from a batch as text."""
-
-    def newest(self, page: Page) -> str | None:
-        """Return the newest lastmod of a page, or `None` if it is unknown or a row has no lastmod."""
+from django_sitemaps09.sources.queryset import QuerySource, RangedRows, has_key_ranges
 
 
 def is_compiled(sitemap: object) -> bool:
@@ -122,7 +67,7 @@ def source(
         return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
     items = sitemap.items()
-    rows = _ranged_rows(items, declaration)
+    rows = ranged_rows(items, declaration)
     if rows is None:
         return PositionSource.from_items(items, declaration, limit, using)
     # A router can select another replica for each query, so the database is fixed here.
@@ -135,7 +80,7 @@ def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QueryS
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
     declaration, limit = _declared(name, sitemap, (base,), limits)
-    rows = _ranged_rows(sitemap.items(), declaration)
+    rows = ranged_rows(sitemap.items(), declaration)
     return None if rows is None else QuerySource.from_rows(name, rows.using(None), declaration, limit)
 
 
@@ -153,15 +98,72 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
     return declaration, _limit(name, sitemap, limits)
 
 
-def _ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
+def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
+    """Return the items as rows that can be read by ranges of keys, or `None` if that is not possible.
+
+    A multi-valued join or a filter on a window can give other results within a range. In this case, the
+    rows of the model with a key in the queryset are read. Raise `ImproperlyConfigured` for a broken filter.
+    """
     # Pages of news are refilled in each export, so that their number does not grow.
     is_news = isinstance(declaration.sitemap, NewsSitemap)
-    return None if is_news else ranged_rows(items, declaration)
+    if is_news or not isinstance(items, QuerySet) or is_fetched(items):
+        return None
+    problem = LACKS_GROUP if lacks_group(items.query) else HIDES_COLUMNS if hides_columns(items) else None
+    if problem:
+        raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
+    if not can_reorder(items) or _declares_window_function(items, declaration.expressions):
+        return None
+    if not isinstance(declaration.sitemap, ModelSitemap):
+        try:
+            KeyColumns.from_field(items.model, "pk", items.db)
+        except ImproperlyConfigured:
+            return None
+    keeps_order = needs_order(items)
+    rows: QuerySet[Any] = items.all() if keeps_order else remove_order(items)
+    query = rows.query
+    if not keeps_order:
+        # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
+        # by its columns if the rows are distinct.
+        query.distinct = False
+        if not (has_window_function(query) or repeats_rows(query)):
+            return RangedRows(rows)
+        # The aggregate includes all joined rows, and each row of the model occurs once.
+        if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
+            return RangedRows(grouped_rows)
+    if (query.annotation_select or query.extra_select) and declaration.needs_items:
+        return None
+    if covers_joins(rows, declaration.expressions):
+        return None
+    # An order of the model that follows a multi-valued relation would repeat rows.
+    outer_rows = remove_order(copy_loading(QuerySet(rows.model, using=rows.db), rows))
+    try:
+        outer_rows.annotate(**declaration.expressions)
+    except FieldError:
+        # An expression uses an annotation of the original queryset.
+        return None
+    return RangedRows(outer_rows, rows)
 
 
-def has_key_ranges(source: object) -> TypeGuard[QuerySource]:
-    """Return whether the pages of a source are key ranges instead of ranges of positions."""
-    return isinstance(source, QuerySource)
+def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
+    """Return whether an expression has a window function. Its result would change in a range of rows."""
+    if not expressions:
+        return False
+    try:
+        annotations = items.annotate(**expressions).query.annotations
+    except FieldError as error:
+        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
+    return any(annotations[name].contains_over_clause for name in expressions)
+
+
+def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any] | None:
+    """Return rows grouped by an aggregate in the expressions, if that makes each row unique."""
+    try:
+        grouped_rows = add_columns(rows, expressions, is_selected=False)
+    except FieldError:
+        return None
+    query = grouped_rows.query
+    is_unique = query.group_by and not has_window_function(query) and not repeats_rows(query)
+    return grouped_rows if is_unique else None
 
 
 def is_shareable(section: Section) -> bool:
@@ -176,16 +178,6 @@ def is_shareable(section: Section) -> bool:
     return is_compiled(sitemap) and not depends_on_host
 
 
-def page_limits(source: Source, limits: Limits) -> Limits:
-    """Return the limits of one page of a source."""
-    return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
-
-
-def page_map(source: Source, limits: Limits) -> PageMap:
-    """Return the pages of a source, counted from the first row."""
-    return pages.cut(source, rows_on_page(source, limits))
-
-
 def live_pages(source: Source, rows: int) -> PageMap:
     """Return the live pages of a source, each with at most `rows` rows.
 
@@ -197,39 +189,25 @@ def live_pages(source: Source, rows: int) -> PageMap:
     return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
 
 
-def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
-    """Return about how many rows fit on a page within both limits, with room for additional rows.
+def page_size(limit: Any) -> int:
+    """Return a `limit` as an integer, converted as in Django's paginator: `"60"` becomes 60.
 
-    The length of an entry is estimated from the first entries, with `base` or the longest base. The result
-    is rounded down to tenths of the limit, so that a change to one row rarely affects it.
+    Raise `ValueError` if it is less than 1, or not a whole number.
     """
-    batch = source.sample()
-    most = source.rows_per_page
-    if (
-        batch is not None
-        and isinstance(source, CompiledSource)
-        and source.declaration.has_languages_per_item
-    ):
-        # Most items have only a few of the site's languages, so count the entries of the first items.
-        most = max(
-            most, _in_tenths(source.limit * len(batch.keys) // max(1, sum(batch.counts())), source.limit)
-        )
-    # Pages of news are refilled in each export, so they need no room for additional rows.
-    rows = most if source.is_transient else pages.fill(most)
-    if batch is not None and batch.keys:
-        longest = base or max(map(str, source.bases), key=len)
-        texts = writer.elements(writer.FORMATS[source.format], batch, longest)
-        size = sum(len(text.encode()) for text in texts)
-        fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
-        if fit < rows:
-            rows = _in_tenths(fit, most)
-    return rows
+    try:
+        size = int(limit)
+    except (TypeError, ValueError, OverflowError):
+        size = 0
+    # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
+    is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
+    if isinstance(limit, bool) or size < 1 or is_rounded:
+        raise ValueError("must be a whole number of at least 1")
+    return size
 
 
-def _in_tenths(rows: int, most: int) -> int:
-    """Return a number of rows rounded down to tenths of `most`, but never to zero."""
-    step = max(1, most // 10)
-    return max(rows // step * step, min(rows, step), 1)
+def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
+    """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
+    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
 
 
 def _limit(name: str, sitemap: Any, limits: Limits) -> int:
@@ -243,11 +221,6 @@ def _limit(name: str, sitemap: Any, limits: Limits) -> int:
     return min(size, _max_entries(sitemap, limits))
 
 
-def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
-    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
-
-
 def _max_entries(sitemap: Any, limits: Limits) -> int:
     """Return the maximum number of entries in a file. It is lower for news."""
-    return min(limits.urls, protocol.MAX_NEWS) if "news" in extensions.hooks(sitemap) else limits.urls
+    return min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls

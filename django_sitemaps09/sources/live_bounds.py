@@ -16,8 +16,8 @@ from zlib import crc32
 from django.utils.crypto import salted_hmac
 
 from django_sitemaps09.pages import Key, Page, split
-from django_sitemaps09.sources.changes.identity import KeyIdentity
-from django_sitemaps09.sources.rows.members import Members
+from django_sitemaps09.sources.keys import KeyIdentity
+from django_sitemaps09.sources.members import Members
 
 #: Minimum number of rows on a page, as a percentage of the maximum.
 LEAST = 45

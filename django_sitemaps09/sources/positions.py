@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
 
-from django_sitemaps09.entries import Batch
+from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.hooks.annotations import annotate, load_columns
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
@@ -26,23 +27,21 @@ from django_sitemaps09.orm.traits import (
 )
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.sitemaps import NewsSitemap
-from django_sitemaps09.sources.changes.declaration_digests import class_facts, declaration_facts, digest
-from django_sitemaps09.sources.columns.declaration import Declaration, Rows
-from django_sitemaps09.sources.compiled import CompiledSource
+from django_sitemaps09.sources import slices
+from django_sitemaps09.sources.base import CompiledSource
+from django_sitemaps09.sources.columns import Rows
+from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.declaration_digests import declared_facts, digest
 from django_sitemaps09.sources.profiling import step
-from django_sitemaps09.sources.rows.slice_size import SAMPLE, SLICE, slice_size
-from django_sitemaps09.sources.rows.unreadable import UnreadableRow, read_each
-from django_sitemaps09.sources.unranged import UnrangedSource
+from django_sitemaps09.sources.slices import SAMPLE, read_each
 
 
-@dataclass(frozen=True, slots=True)
-class PositionSource(UnrangedSource, CompiledSource):
+@dataclass(frozen=True)
+class PositionSource(CompiledSource):
     """Source of items in their given order. The key of an item is its position, counted from 1."""
 
     items: Any
     count: int
-    declaration: Declaration
-    limit: int
 
     @classmethod
     def from_items(
@@ -54,20 +53,15 @@ class PositionSource(UnrangedSource, CompiledSource):
         # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
-            return cls(items, len(items), declaration, limit)
+            return cls(declaration, limit, items, len(items))
         if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
             has_free_order = can_reorder(items) and not order_repeats_rows(items)
             items = in_total_order(items.order_by() if has_free_order else items)
-        return cls(items, count_rows(items), declaration, limit)
+        return cls(declaration, limit, items, count_rows(items))
 
     @property
     def declaration_digest(self) -> str:
-        return digest(
-            (
-                class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                declaration_facts(self.declaration),
-            )
-        )
+        return digest(declared_facts(self.declaration, self.limit))
 
     def is_empty(self) -> bool:
         return self.count == 0
@@ -103,17 +97,18 @@ class PositionSource(UnrangedSource, CompiledSource):
                         raise
                 else:
                     return
-            places = range(start, min(start + self._slice_size, stop))
-            read = lambda part: self._rows([*self.items[part.start : part.stop]], part.start)  # noqa: E731
-            for part in read_each(read, places):
-                if isinstance(part, UnreadableRow):
-                    part = self._rows([], start)._replace(errors=[part.error(part.place + 1)])
-                yield part
-            start = places.stop
+            keys = range(start + 1, min(start + self._slice_size, stop) + 1)
+            for part in read_each(partial(self._read_part, start), keys):
+                yield self._rows([], start)._replace(errors=[part]) if isinstance(part, ItemError) else part
+            start += len(keys)
+
+    def _read_part(self, start: int, places: range) -> Rows:
+        first, stop = start + places.start, start + places.stop
+        return self._rows([*self.items[first:stop]], first)
 
     @property
     def _slice_size(self) -> int:
-        return slice_size(SLICE, self.declaration)
+        return slices.slice_size(slices.SLICE, self.declaration)
 
     def _read_slice(self, items: Iterator[Any], start: int) -> tuple[Rows, int] | None:
         """Return the next rows and the number of items read, including deleted ones; `None` at the end."""

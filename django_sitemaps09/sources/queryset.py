@@ -6,7 +6,7 @@ from collections.abc import Generator, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
@@ -24,23 +24,35 @@ from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources import live_bounds
-from django_sitemaps09.sources.changes.declaration_digests import (
-    class_facts,
-    declaration_facts,
+from django_sitemaps09.sources.base import CompiledSource, Source
+from django_sitemaps09.sources.columns import Rows
+from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.declaration_digests import (
+    declared_facts,
     digest,
     lasting_parameters,
     query_facts,
 )
-from django_sitemaps09.sources.changes.fingerprints import can_fingerprint, fingerprint
-from django_sitemaps09.sources.changes.identity import KeyIdentity
-from django_sitemaps09.sources.columns.declaration import Declaration, Rows
-from django_sitemaps09.sources.compiled import CompiledSource
-from django_sitemaps09.sources.rows.keys import KeyColumns
-from django_sitemaps09.sources.rows.members import Members, Span
-from django_sitemaps09.sources.rows.rangeable import RangedRows
-from django_sitemaps09.sources.rows.slice_size import SAMPLE, rows_at_a_time, slice_size
-from django_sitemaps09.sources.rows.slices import Slices
-from django_sitemaps09.sources.rows.times import TimeText
+from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
+from django_sitemaps09.sources.keys import KeyColumns, KeyIdentity
+from django_sitemaps09.sources.members import Members, Span
+from django_sitemaps09.sources.slices import SAMPLE, Slices
+
+
+class RangedRows(NamedTuple):
+    """Rows that can be read by ranges of keys.
+
+    If `original` is set, only rows with a key from that queryset belong to the section.
+    """
+
+    rows: QuerySet[Any]
+    original: QuerySet[Any] | None = None
+
+    def using(self, database: str | None) -> RangedRows:
+        """Return the same rows from a database, by default the one that a router selects now."""
+        alias = database or self.rows.db
+        original = None if self.original is None else self.original.using(alias)
+        return RangedRows(self.rows.using(alias), original)
 
 
 @dataclass(frozen=True)
@@ -48,12 +60,8 @@ class QuerySource(CompiledSource):
     """Source that reads a queryset in key order. As in keyset pagination, all pages cost the same."""
 
     section: str
-    bare_rows: QuerySet[Any]
     annotated_rows: QuerySet[Any]
     members: Members
-    times: TimeText | None
-    declaration: Declaration
-    limit: int
 
     @classmethod
     def from_rows(
@@ -71,33 +79,26 @@ class QuerySource(CompiledSource):
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
-        times = (
-            None if declaration.needs_items else TimeText.from_annotation(annotated_rows, alias("lastmod"))
-        )
-        members = Members(
-            key, rows, ranged_rows.original, are_grouped=annotated_rows.query.group_by is not None
-        )
-        return cls(section, rows, annotated_rows, members, times, declaration, limit)
-
-    @property
-    def key(self) -> KeyColumns:
-        return self.members.key
+        are_grouped = annotated_rows.query.group_by is not None
+        members = Members(key, rows, ranged_rows.original, are_grouped=are_grouped)
+        return cls(declaration, limit, section, annotated_rows, members)
 
     @property
     def map_cache_key(self) -> str:
         """Digest of the query and the limit, without the host and without times such as now."""
+        rows = self.members.rows
         try:
-            rows = self.members.filter_range(self.bare_rows, None, None)
-            sql, parameters, _ = compile_query(rows, connections[self.bare_rows.db])
+            all_rows = self.members.filter_range(rows, None, None)
+            sql, parameters, _ = compile_query(all_rows, connections[rows.db])
         except EmptyResultSet:
             sql, parameters = "", ()
-        sitemap = type(self.declaration.sitemap)
+        sitemap = type(self.sitemap)
         identity = (
             self.section,
             sitemap.__module__,
             sitemap.__qualname__,
-            self.bare_rows.db,
-            self.key.names,
+            rows.db,
+            self.members.key.names,
             self.limit,
             self.rows_per_page,
             sql,
@@ -107,18 +108,12 @@ class QuerySource(CompiledSource):
 
     @cached_property
     def declaration_digest(self) -> str:
-        rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*self.key.names)
+        names = self.members.key.names
+        rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*names)
         if not self.declaration.needs_items:
-            rows = rows.values_list(*self.key.names, *self.declaration.expressions)
-        return digest(
-            (
-                self.bare_rows.db,
-                self.key.names,
-                class_facts(self.declaration.sitemap, self.declaration.hosts.others, self.limit),
-                declaration_facts(self.declaration),
-                query_facts(rows),
-            )
-        )
+            rows = rows.values_list(*names, *self.declaration.expressions)
+        facts = declared_facts(self.declaration, self.limit)
+        return digest((self.members.rows.db, names, *facts, query_facts(rows)))
 
     @property
     def key_identity(self) -> tuple[str, ...]:
@@ -126,7 +121,7 @@ class QuerySource(CompiledSource):
 
     @cached_property
     def _identity(self) -> KeyIdentity:
-        return KeyIdentity(self.key, self.bare_rows.model, self.bare_rows.db)
+        return KeyIdentity(self.members.key, self.members.rows.model, self.members.rows.db)
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return self._identity.in_order(bounds)
@@ -142,14 +137,19 @@ class QuerySource(CompiledSource):
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
         rows = self._range_rows(after, until)
         with site_locale():
-            return fingerprint(rows, self.key.names, [*self.declaration.expressions], alias("lastmod"))
+            return fingerprint(
+                rows, self.members.key.names, [*self.declaration.expressions], alias("lastmod")
+            )
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
-        return self.members.filter_range(self.annotated_rows, self.key.parse(after), self.key.parse(until))
+        return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))
+
+    def _parsed(self, after: Key | None, until: Key | None) -> tuple[Hashable | None, Hashable | None]:
+        return self.members.key.parse(after), self.members.key.parse(until)
 
     def is_empty(self) -> bool:
         if self.members.original is None:
-            return not self.bare_rows.exists()
+            return not self.members.rows.exists()
         return not self.members.keys(None, None, 0, 1)
 
     def sample(self) -> Batch | None:
@@ -159,30 +159,31 @@ class QuerySource(CompiledSource):
             if not keys:
                 return None
             until = keys[-1]
-        slices = self._read_slices(self.annotated_rows, self.members, Span(None, until, until), SAMPLE)
-        return next(self._batches(slices, None), None)
+        return next(self._batches(self._slices.read(Span(None, until, until), SAMPLE), None), None)
 
     def key_after(self, after: Key | None, count: int) -> Key | None:
-        keys = self.members.keys(self.key.parse(after), None, count - 1, 2)
-        return self.key.text(keys[0]) if len(keys) == 2 else None
+        keys = self.members.keys(self.members.key.parse(after), None, count - 1, 2)
+        return self.key_text(keys[0]) if len(keys) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
         """Return the number of rows in a range, or `most` if there are more."""
-        return self.members.count_up_to(self.key.parse(after), self.key.parse(until), most)
+        return self.members.count_up_to(*self._parsed(after, until), most)
 
     def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
         return live_bounds.bound(self.members, self._identity, after, until, least, most)
 
     def key_text(self, key: Hashable) -> Key:
-        return self.key.text(key)
+        return self.members.key.text(key)
 
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page. Raise `KeyOrderError` if a key occurs twice."""
-        distant = connections[self.bare_rows.db].vendor != "sqlite" and not self.declaration.needs_items
-        size = rows_at_a_time(is_distant=distant, is_costly=self.members.are_costly)
-        most = slice_size(size, self.declaration)
-        after, until = self.key.parse(page.after), self.key.parse(page.until)
-        return self._batches(self._slices(after, until, most), after)
+        after, until = self._parsed(page.after, page.until)
+        return self._batches(self._slices.in_range(after, until, self.limit), after)
+
+    @property
+    def _slices(self) -> Slices:
+        rows = self.annotated_rows.order_by(*self.members.key.names)
+        return Slices(rows, self.members, self.declaration)
 
     def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
@@ -193,38 +194,12 @@ class QuerySource(CompiledSource):
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
                     raise KeyOrderError(
                         f"Section {self.section!r}: the queryset returns rows of "
-                        f"{self.bare_rows.model._meta.label} more than once after key {after!r}. Return "
-                        "each row once, for example with distinct() or an aggregate."
+                        f"{self.annotated_rows.model._meta.label} more than once after key {after!r}. "
+                        "Return each row once, for example with distinct() or an aggregate."
                     )
                 yield self.declaration.batch(rows)
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
-
-    def _slices(self, after: Hashable | None, until: Hashable | None, most: int) -> Generator[Rows]:
-        """Yield the rows of a range, at most `most` at a time."""
-        if not self.members.looks_beyond:
-            first = self.members.first_span(after, until, most)
-            yield from self._read_slices(self.annotated_rows, self.members, first, most)
-            return
-        # A page has at most `limit` rows, but any number of rows can follow the last page.
-        page_size, most = self.limit + 1, self.members.keys_per_query(most)
-        keys = [after]
-        while keys:
-            keys = self.members.keys(keys[-1], until, 0, page_size)
-            for start in range(0, len(keys), most):
-                rows = self.members.filter_keys(self.annotated_rows, keys[start : start + most])
-                members = Members(self.key, rows, None, are_grouped=False)
-                # The slice size exceeds the number of keys, so one query reads all of these rows.
-                yield from self._read_slices(rows, members, Span(None, None, None), most + 1)
-            if len(keys) < page_size:
-                return
-
-    def _read_slices(
-        self, rows: QuerySet[Any], members: Members, first: Span, most: int
-    ) -> Generator[Rows]:
-        slices = Slices(members, self.declaration, self.times)
-        read = slices.instances if self.declaration.needs_items else slices.columns
-        return read(rows.order_by(*self.key.names), first, most)
 
     def newest(self, page: Page) -> str | None:
         return self.look(page).newest
@@ -255,3 +230,8 @@ class QuerySource(CompiledSource):
         """Return the newest lastmod of the readable rows, since the page lists only these."""
         lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
         return None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
+
+
+def has_key_ranges(source: Source) -> TypeGuard[QuerySource]:
+    """Return whether the pages of a source are key ranges instead of ranges of positions."""
+    return isinstance(source, QuerySource)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -13,9 +15,9 @@ from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.orm.internals import add_condition, remove_order
 from django_sitemaps09.orm.traits import group_by_key
 from django_sitemaps09.pages import Key
+from django_sitemaps09.sources.members import KeyInRows
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows.members import KeyInRows, Members, Span
-from django_sitemaps09.sources.rows.slices import Slices
+from django_sitemaps09.sources.slices import Slices
 
 #: Maximum number of rows that a search returns. The values of most locations belong to one row.
 MAX_FOUND = 10
@@ -41,30 +43,27 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundR
     keys = _keys(source, source.annotated_rows, conditions)
     if members.looks_beyond:
         return [FoundRow(key, None) for key in keys]
-    if members.original is not None:
+    if keys or members.original is not None:
         return [FoundRow(key, _is_member(source, key)) for key in keys]
-    if keys:
-        return [FoundRow(key, is_listed=True) for key in keys]
     return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
-    rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
-    return add_columns(rows, source.declaration.expressions)
+    return add_columns(source.members.model_rows(), source.declaration.expressions)
 
 
 def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
     # With an order, a database may read the rows in this order instead of using an index for the condition.
     rows = remove_order(rows.filter(**conditions))
-    rows = group_by_key(rows.values_list(*source.key.names))
-    return list(map(source.key.row_key, rows[:MAX_FOUND]))
+    rows = group_by_key(rows.values_list(*source.members.key.names))
+    return list(map(source.members.key.row_key, rows[:MAX_FOUND]))
 
 
 def _is_member(source: QuerySource, key: Hashable) -> bool:
     members, original = source.members, source.members.original
     if original is None:
         return True
-    listed_rows = KeyInRows.from_rows(members.filter_keys(original, [key]))
+    listed_rows = KeyInRows(members.filter_keys(original, [key]))
     return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
 
 
@@ -72,12 +71,10 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
     """Return the entries of one row as they are now; `None` if the row no longer exists."""
     has_rows = row.is_listed is not False or source.members.original is not None
     rows = source.annotated_rows if has_rows else _all_rows(source)
-    rows = source.members.filter_keys(rows, [row.key]).order_by(*source.key.names)
-    members = Members(source.key, rows, None, are_grouped=False)
-    slices = Slices(members, source.declaration, source.times)
-    read = slices.instances if source.declaration.needs_items else slices.columns
-    with closing(read(rows, Span(None, None, None), 2)) as parts:
-        return next((source.declaration.batch(part) for part in parts), None)
+    rows = rows.order_by(*source.members.key.names)
+    slices = Slices(rows, source.members, source.declaration)
+    with closing(slices.with_keys([row.key])) as parts:
+        return next(map(source.declaration.batch, parts), None)
 
 
 def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None]) -> int:
@@ -86,21 +83,15 @@ def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None])
     Integer keys need no query. Other keys need one query for each step of a binary search, since only the
     database knows their order.
     """
-    low, high = 0, len(bounds) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if _is_within(source, key, bounds[middle]):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return bisect_left(bounds[:-1], True, key=partial(_is_within, source, key))
 
 
 def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
-    until: Any = source.key.parse(bound)
+    key_columns = source.members.key
+    until: Any = key_columns.parse(bound)
     if until is None:
         return True
-    if source.key.is_integer:
+    if key_columns.is_integer:
         return bool(key <= until)
-    rows: QuerySet[Any] = QuerySet(source.bare_rows.model, using=source.bare_rows.db)
-    return source.key.filter_range(source.members.filter_keys(rows, [key]), None, until).exists()
+    rows = source.members.filter_keys(source.members.model_rows(), [key])
+    return key_columns.filter_range(rows, None, until).exists()

@@ -28,7 +28,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import GenericSitemap, is_original
 from django_sitemaps09.sources import is_compiled
-from django_sitemaps09.sources.columns import extensions
+from django_sitemaps09.sources.columns import content_hooks, project_extensions
 from django_sitemaps09.suggestions.comparison import DifferenceError
 from django_sitemaps09.suggestions.project_code import UntraceableError
 from django_sitemaps09.suggestions.recordings import without_saving
@@ -168,8 +168,8 @@ def _is_faster(value: Value, items: QuerySet[Any]) -> bool:
 
 def _other_methods(sitemap: Any) -> list[str]:
     """Return the names of the hooks that need model instances, and that cannot be columns."""
-    names = [f"{name}()" for name in extensions.hooks(sitemap)]
-    names += ["extensions"] * bool(extensions.project_extensions(sitemap))
+    names = [f"{name}()" for name in content_hooks(sitemap)]
+    names += ["extensions"] * bool(project_extensions(sitemap))
     names += ["get_languages_for_item()"] * (
         sitemap.i18n and not is_original(sitemap, "get_languages_for_item")
     )

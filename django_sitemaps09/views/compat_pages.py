@@ -32,8 +32,13 @@ from django_sitemaps09.orm.traits import AT_A_TIME, chunks
 from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import is_path
-from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.get_urls import ENTRY_KEYS, entry_batch, url_batch
+from django_sitemaps09.sources.columns import (
+    content_hooks,
+    content_results,
+    project_extensions,
+    used_namespaces,
+)
+from django_sitemaps09.sources.url_batches import ENTRY_KEYS, entry_batch, url_batch
 
 logger = logging.getLogger(__name__)
 
@@ -104,7 +109,7 @@ def urlset_document(batches: Iterable[Batch]) -> str:
 
     def check_prefixes() -> Iterator[Batch]:
         for batch in batches:
-            for prefix, space in extensions.used_namespaces(batch).items():
+            for prefix, space in used_namespaces(batch).items():
                 if spaces.setdefault(prefix, space) != space:
                     raise ImproperlyConfigured(
                         f"Sections of one document use two namespaces for the prefix {prefix!r}: "
@@ -252,12 +257,12 @@ def _hook_values(
 
 def _results(sitemap: Any, items: Items) -> dict[str | Extension, list[Any]]:
     """Return the results of hooks that Django's `Sitemap` does not have."""
-    if not (extensions.hooks(sitemap) or extensions.project_extensions(sitemap)):
+    if not (content_hooks(sitemap) or project_extensions(sitemap)):
         # On Python 3.10, changing the language leaves reference cycles that keep items alive.
         return {}
     with translation.override(conf.language):
         # The language of the request must not change the results, as in the native views.
-        return extensions.results(sitemap, items.keys, items)
+        return content_results(sitemap, items.keys, items)
 
 
 def _text_column(convert: Callable[[Any], str | None], values: Sequence[Any]) -> Column:

@@ -25,8 +25,7 @@ from django.test import override_settings
 from django_sitemaps09 import checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.traits import has_window_function
-from django_sitemaps09.sources import QuerySource, positions
-from django_sitemaps09.sources.rows import members, slice_size
+from django_sitemaps09.sources import QuerySource, members, slices
 from tests.invariants.fuzz.cases import Case, Row, case_of, expected
 from tests.invariants.fuzz.facts import KINDS, Fact, facts, write
 from tests.support.databases import ALIASES, parameter, require
@@ -279,10 +278,9 @@ def sliced(small: bool) -> Iterator[None]:
     """Read slices that end within a page."""
     size = 4 if small else 1_500
     with (
-        mock.patch.object(slice_size, "SLICE", size),
-        mock.patch.object(slice_size, "SERVER_SLICE", size),
-        mock.patch.object(slice_size, "COSTLY_SLICE", size),
+        mock.patch.object(slices, "SLICE", size),
+        mock.patch.object(slices, "SERVER_SLICE", size),
+        mock.patch.object(slices, "COSTLY_SLICE", size),
         mock.patch.object(members, "FEWEST", size),
-        mock.patch.object(positions, "SLICE", size),
     ):
         yield

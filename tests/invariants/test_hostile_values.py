@@ -28,7 +28,8 @@ from django_sitemaps09.entries import (
 )
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.pages import Page
-from django_sitemaps09.sources.columns.declaration import Declaration, Rows
+from django_sitemaps09.sources.columns import Rows
+from django_sitemaps09.sources.declaration import Declaration
 from tests.models import Word
 from tests.support.sources import BASE, LIMITS, listing
 from tests.support.writing import write

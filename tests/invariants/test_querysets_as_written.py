@@ -504,7 +504,7 @@ def test_a_section_is_read_from_one_replica(using: str, replica: Any) -> None:
     for queryset in querysets:
         section = declare(queryset, location=by("slug"), limit=2)
         source = sources.source("s", section, BASE, LIMITS)
-        used = source.bare_rows if isinstance(source, sources.QuerySource) else source.items  # type: ignore[attr-defined]
+        used = source.members.rows if isinstance(source, sources.QuerySource) else source.items  # type: ignore[attr-defined]
         assert len({used.db for _ in range(4)}) == 1
         paginator = section().paginator
         assert {paginator.object_list.db for _ in range(4)} == {paginator.counted_items.db}

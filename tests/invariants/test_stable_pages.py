@@ -439,16 +439,16 @@ class TestWhatChanges:
     def test_another_collation_divides_all_pages(
         self, folder: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from django_sitemaps09.sources.changes import identity
+        from django_sitemaps09.sources import keys
 
         rows = Rows(TEXTS)
         rows.add([f"{letter}{n}" for letter in "aBcD" for n in range(10)], "")
         site = Site(folder, rows, settings, 10, 1_000_000)
         site.run()
         numbers = [page.number for page in site.pages()]
-        known = identity._COLLATIONS
-        other = identity.Collation("NOCASE", "%s COLLATE NOCASE")
-        monkeypatch.setattr(identity, "_COLLATIONS", {**known, "sqlite": lambda connection, field: other})
+        known = keys._COLLATIONS
+        other = keys.Collation("NOCASE", "%s COLLATE NOCASE")
+        monkeypatch.setattr(keys, "_COLLATIONS", {**known, "sqlite": lambda connection, field: other})
         section = site.rows.section()
         export(output=folder, sitemaps={"a": section}, engine="serial")
         assert {page.number for page in site.pages()}.isdisjoint(numbers)

@@ -47,10 +47,9 @@ from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import positions
-from django_sitemaps09.sources.rows import members, slice_size
-from django_sitemaps09.sources.rows.keys import KeyColumns
-from django_sitemaps09.sources.rows.unreadable import read_each
+from django_sitemaps09.sources import members, slices
+from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources.slices import read_each
 from tests.models import Article, Event, Seat
 from tests.support import batches
 from tests.support.databases import parameter
@@ -424,11 +423,10 @@ def write_day(using: str, slug: str, value: str) -> None:
 def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     shelf: QuerySet[Article], using: str, value: str, hooks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slice_size, "SLICE", 5)
-    monkeypatch.setattr(slice_size, "SERVER_SLICE", 5)
-    monkeypatch.setattr(slice_size, "COSTLY_SLICE", 5)
+    monkeypatch.setattr(slices, "SLICE", 5)
+    monkeypatch.setattr(slices, "SERVER_SLICE", 5)
+    monkeypatch.setattr(slices, "COSTLY_SLICE", 5)
     monkeypatch.setattr(members, "FEWEST", 5)
-    monkeypatch.setattr(positions, "SLICE", 5)
     for slug in ("a03", "a11"):
         write_day(using, slug, value)
     rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf

@@ -34,10 +34,10 @@ from django.urls import reverse
 from django_sitemaps09 import Route
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.pages import Page
+from django_sitemaps09.sources import slices
+from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows import slice_size
-from django_sitemaps09.sources.rows.keys import KeyColumns
 from tests.models import Article, Comment, Recent, Tag
 from tests.support import batches
 from tests.support.databases import parameter
@@ -366,8 +366,8 @@ def test_rows_that_are_grouped_by_a_relation_to_many_are_refused_never_two_urls(
 def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
     articles: QuerySet[Article], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slice_size, "SLICE", 2)
-    monkeypatch.setattr(slice_size, "SERVER_SLICE", 2)
+    monkeypatch.setattr(slices, "SLICE", 2)
+    monkeypatch.setattr(slices, "SERVER_SLICE", 2)
     monkeypatch.setattr(KeyColumns, "filter_range", lambda self, rows, after, until: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))

@@ -16,9 +16,9 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.protocol import Limits
+from django_sitemaps09.sources import members, slices
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows import members, slice_size
 from tests.models import Article, Reading, Scale
 from tests.support.factories import ScaleFactory
 from tests.support.sources import (
@@ -67,7 +67,7 @@ def test_a_key_survives_its_way_as_text(kind: Kind, using: str) -> None:
     for key in all_keys(kind, using):
         text = source.key_text(key)
         assert all(isinstance(part, str) for part in text)
-        assert source.key.parse(text) == key
+        assert source.members.key.parse(text) == key
     for page in page_map(source).pages:
         number, *bounds = json.loads(json.dumps(page))
         travelled = Page(number, *(bound and tuple(bound) for bound in bounds))
@@ -91,7 +91,7 @@ def test_a_page_is_a_range_and_costs_as_much_as_any_other(kind: Kind, using: str
         assert " OVER " not in query["sql"]
         if "OFFSET" in query["sql"]:
             selected = query["sql"].removeprefix("SELECT ").partition(" FROM ")[0]
-            assert selected.count(",") + 1 == len(source.key.names)
+            assert selected.count(",") + 1 == len(source.members.key.names)
             assert "LIMIT 2 " in query["sql"]
 
 
@@ -154,9 +154,9 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 
 def test_a_full_slice_is_not_taken_for_the_last(using: str, monkeypatch: pytest.MonkeyPatch) -> None:
     make_articles(using, range(6))
-    monkeypatch.setattr(slice_size, "SLICE", 3)
-    monkeypatch.setattr(slice_size, "SERVER_SLICE", 3)
-    monkeypatch.setattr(slice_size, "COSTLY_SLICE", 3)
+    monkeypatch.setattr(slices, "SLICE", 3)
+    monkeypatch.setattr(slices, "SERVER_SLICE", 3)
+    monkeypatch.setattr(slices, "COSTLY_SLICE", 3)
     monkeypatch.setattr(members, "FEWEST", 3)
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source).pages

@@ -30,7 +30,7 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str)
             with CaptureQueriesContext(connections[using]) as queries:
                 assert page_index(source, key, bounds) == index
             assert len(queries) <= len(bounds).bit_length()
-            [row] = find_rows(source, {source.key.name: key})
+            [row] = find_rows(source, {source.members.key.name: key})
             assert row == FoundRow(key, is_listed=True)
             batch = row_batch(source, row)
             assert batch is not None

@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from django.urls import path, reverse
 
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.sources import positions
-from django_sitemaps09.sources.rows import slice_size
+from django_sitemaps09.sources import slices
 from tests.models import Article
 from tests.support.sources import LIMITS, compiled, errors, rendered
 
@@ -47,10 +46,9 @@ def articles_in(using: str, count: int) -> QuerySet[Article]:
 
 def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     for module, name in (
-        (slice_size, "SLICE"),
-        (slice_size, "SERVER_SLICE"),
-        (slice_size, "INSTANCES"),
-        (positions, "SLICE"),
+        (slices, "SLICE"),
+        (slices, "SERVER_SLICE"),
+        (slices, "INSTANCES"),
     ):
         monkeypatch.setattr(module, name, size)
 

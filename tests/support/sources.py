@@ -21,8 +21,7 @@ from django.utils.translation import get_language
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources
 from django_sitemaps09.pages import Key, Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import positions
-from django_sitemaps09.sources.rows import members, slice_size
+from django_sitemaps09.sources import members, slices
 from django_sitemaps09.writer import WriteResult
 from tests.models import (
     Article,
@@ -117,9 +116,8 @@ def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
 def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Read this many rows in each slice, for all purposes."""
     for name in ("SLICE", "SERVER_SLICE", "COSTLY_SLICE"):
-        monkeypatch.setattr(slice_size, name, rows)
+        monkeypatch.setattr(slices, name, rows)
     monkeypatch.setattr(members, "FEWEST", rows)
-    monkeypatch.setattr(positions, "SLICE", rows)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def _task(section_pages: SectionPages, plan: Plan, page: Page, declaration_diges
         known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
         fingerprint=section_pages.run.options.changed_only and source.can_fingerprint,
         declaration_digest=declaration_digest,
-        using=source.bare_rows.db if has_key_ranges(source) else None,
+        using=source.members.rows.db if has_key_ranges(source) else None,
     )
 
 

@@ -245,14 +245,14 @@ def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
         for number, after, until, *look in page_values:
             pages.append(_page(number, after, until))
             # Later, an invalid key would be an error of a query.
-            source.key.parse(pages[-1].until)
+            source.members.key.parse(pages[-1].until)
             if look:
                 count, newest = look
                 looks[pages[-1]] = Look(int(count), lastmod(newest))
         left = [Left(_page(*page), float(until), float(listed)) for *page, until, listed in left_values]
         for part in left:
-            source.key.parse(part.page.after)
-            source.key.parse(part.page.until)
+            source.members.key.parse(part.page.after)
+            source.members.key.parse(part.page.until)
         page_map = PageMap(tuple(pages), tuple(left))
         live = LiveMap(page_map, looks, str(base), int(generation), float(looked_at), int(rows))
     except (OverflowError, TypeError, ValueError, ValidationError):

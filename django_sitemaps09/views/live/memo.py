@@ -170,11 +170,11 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
     if (
         not has_key_ranges(source)
         or not source.can_fingerprint
-        or sources.cannot_snapshot(source.bare_rows.db)
+        or sources.cannot_snapshot(source.members.rows.db)
     ):
         return None
     # Different sections can have the same digest, because it does not contain times such as now.
-    facts = (source.section, source.declaration_digest, source.bare_rows.db, page.after, page.until)
+    facts = (source.section, source.declaration_digest, source.members.rows.db, page.after, page.until)
     # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     return PageMemo(source, page, caching.full_key(sources.digest(facts)))
 

@@ -24,7 +24,7 @@ from django.utils import translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.changes import declaration_digests
+from django_sitemaps09.sources import declaration_digests
 from tests.models import Article, Event
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
 from tests.urls import nothing

@@ -46,7 +46,7 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.pages import Fingerprint, Key
-from django_sitemaps09.sources.changes.fingerprints import RowHash, fingerprint
+from django_sitemaps09.sources.fingerprints import RowHash, fingerprint
 from tests.models import Article, Category, Document, Name, Reading, Seat, Ticket, Visit
 from tests.support.databases import parameter
 from tests.support.factories import (
@@ -586,7 +586,7 @@ django.setup()
 from django.db import connection
 from django.db.models import DateTimeField, F
 from django.db.models.expressions import RawSQL
-from django_sitemaps09.sources.changes.fingerprints import fingerprint
+from django_sitemaps09.sources.fingerprints import fingerprint
 from tests.models import Category
 
 def found():

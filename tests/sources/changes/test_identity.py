@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.pages import Page
-from django_sitemaps09.sources.changes import identity
+from django_sitemaps09.sources import keys
 from tests.models import Article, Document, Event, Name, Seat, Ticket, Word
 from tests.support.factories import WordFactory
 from tests.support.fingerprints import NOON, compiled, declaration, listing, queries
@@ -68,7 +68,7 @@ TEXTS = ["a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNI
 def test_bounds_are_in_the_order_in_which_the_database_reads_them(
     using: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identity, "_PAIRS", 5)
+    monkeypatch.setattr(keys, "_PAIRS", 5)
     numbers = range(1, 20)
     for n, text in enumerate(TEXTS):
         WordFactory(using=using, word=f"{text}{n}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import translation
@@ -37,40 +37,16 @@ from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import is_original
-from django_sitemaps09.sources.columns import extensions
-from django_sitemaps09.sources.columns.locations import template_locations
+from django_sitemaps09.sources.columns import (
+    Rows,
+    content_hooks,
+    content_namespaces,
+    content_results,
+    drop_unlocated,
+    project_extensions,
+    template_locations,
+)
 from django_sitemaps09.sources.profiling import step
-
-
-class Rows(NamedTuple):
-    """Slice of a section's rows, with the values of the declared expressions in `columns`, by alias.
-
-    `lastmods` is `None` unless the database converted these values to text. `errors` has the unreadable
-    rows, each as an error.
-    """
-
-    keys: Sequence[Hashable]
-    items: Sequence[Any] | None
-    columns: Mapping[str, Sequence[Any]]
-    lastmods: Sequence[str | None] | None = None
-    errors: Sequence[ItemError] = ()
-
-    @property
-    def keyed_items(self) -> Items:
-        """Keys of the items, with `errors` as the list to which skipped items and fields are added."""
-        return Items(self.keys, cast("list[ItemError]", self.errors))
-
-    def part(self, positions: Sequence[int]) -> Rows:
-        """Return the rows at these ascending positions."""
-        if len(positions) == len(self.keys):
-            return self
-        return Rows(
-            [self.keys[i] for i in positions],
-            self.items and [self.items[i] for i in positions],
-            {name: [column[i] for i in positions] for name, column in self.columns.items()},
-            self.lastmods and [self.lastmods[i] for i in positions],
-            self.errors,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +72,7 @@ class Declaration:
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)
         for name in FIELDS[1:]:
             declaration._constant(name, Items((), []))
-        extensions.project_extensions(sitemap)
+        project_extensions(sitemap)
         return declaration
 
     @property
@@ -107,7 +83,7 @@ class Declaration:
 
     @property
     def namespaces(self) -> dict[str, str]:
-        return extensions.namespaces(self.sitemap, is_linked=self.is_linked)
+        return content_namespaces(self.sitemap, is_linked=self.is_linked)
 
     @property
     def needs_items(self) -> bool:
@@ -115,7 +91,7 @@ class Declaration:
         hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
         return (
             self.has_languages_per_item
-            or bool(extensions.hooks(self.sitemap) or extensions.project_extensions(self.sitemap))
+            or bool(content_hooks(self.sitemap) or project_extensions(self.sitemap))
             or any(map(callable, hooks))
             or (self.is_linked and callable(self.sitemap.x_default))
         )
@@ -136,8 +112,8 @@ class Declaration:
             columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
             localizations = self._localizations(rows)
             self._report_languages(rows, localizations)
-            rows, localizations, columns = _drop_unlocated(rows, localizations, columns)
-            results = extensions.results(self.sitemap, rows.items or (), rows.keyed_items)
+            rows, localizations, columns = drop_unlocated(rows, localizations, columns)
+            results = content_results(self.sitemap, rows.items or (), rows.keyed_items)
             if self.is_linked:
                 localizations += self._x_default(rows, localizations)
             columns |= extension_columns(results, localizations, self.hosts, rows.keyed_items)
@@ -317,21 +293,3 @@ class Declaration:
             with step(name):
                 return rows.keyed_items.each(hook, rows.items or (), name)
         return [hook] * len(rows.keys)
-
-
-def _drop_unlocated(
-    rows: Rows, localizations: list[Localization], columns: dict[str, Any]
-) -> tuple[Rows, list[Localization], dict[str, Any]]:
-    """Return the arguments without items that do not have a location in any language."""
-    listed_localizations = [localization for localization in localizations if localization.is_listed]
-    if any(localization.is_complete for localization in listed_localizations):
-        return rows, localizations, columns
-    locations = [localization.locations for localization in listed_localizations]
-    positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
-    if len(positions) == len(rows.keys):
-        return rows, localizations, columns
-    parts = {
-        name: column if column is None or isinstance(column, str) else [column[i] for i in positions]
-        for name, column in columns.items()
-    }
-    return rows.part(positions), [localization.part(positions) for localization in localizations], parts

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import w3c, w3c_texts
-from django_sitemaps09.sources.rows.times import TimeText
+from django_sitemaps09.sources.slices import TimeText
 from tests.models import Article
 from tests.support.times import UTC, on_sqlite
 

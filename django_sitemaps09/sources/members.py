@@ -15,7 +15,7 @@ from django.db.models import BooleanField, Expression, F, QuerySet
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.orm.internals import add_condition, compile_query
 from django_sitemaps09.orm.traits import group_by_key, has_window_function
-from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
 _LONGER = 8
@@ -87,7 +87,7 @@ class Members(NamedTuple):
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
         if not (self.looks_beyond or is_long_range):
             original = self.key.filter_range(original, after, until)
-        return add_condition(range_rows, KeyInRows.from_rows(original))
+        return add_condition(range_rows, KeyInRows(original))
 
     def filter_keys(self, rows: QuerySet[Any], keys: Sequence[Hashable]) -> QuerySet[Any]:
         """Filter `rows` of the model by a list of keys, given in the order of the database."""
@@ -165,8 +165,12 @@ class Members(NamedTuple):
         if key is not None or len(self.key.names) > 1:
             return key
         [name] = self.key.names
-        rows: QuerySet[Any] = QuerySet(self.rows.model, using=self.rows.db).order_by(f"{direction}{name}")
+        rows = self.model_rows().order_by(f"{direction}{name}")
         return rows.values_list(name, flat=True).first()
+
+    def model_rows(self) -> QuerySet[Any]:
+        """Return all rows of the model, including those that the section does not list."""
+        return QuerySet(self.rows.model, using=self.rows.db)
 
 
 class _KeyCondition(Expression):
@@ -190,24 +194,19 @@ class _KeyCondition(Expression):
 
 
 class KeyInRows(_KeyCondition):
-    """Condition that a key is in a subquery. The subquery runs unchanged.
+    """Condition that a primary key is in a subquery of rows. The subquery runs unchanged.
 
     For `pk__in`, Django renames the tables of the subquery, and omits tables of a combined query. Django
     also cannot compare a composite key with the columns of a filter on a window.
     """
 
-    def __init__(self, *columns: Any, rows: QuerySet[Any]) -> None:
-        super().__init__(columns)
-        self.rows = rows
-
-    @classmethod
-    def from_rows(cls, rows: QuerySet[Any]) -> KeyInRows:
-        """Return the condition for the primary keys of rows."""
+    def __init__(self, rows: QuerySet[Any]) -> None:
         columns = [F(field.attname) for field in rows.model._meta.pk_fields]
+        super().__init__(columns)
         names = {alias("key", place): column for place, column in enumerate(columns)}
         # GROUP BY contains selected annotations, so an aggregate could change without them.
         extra_columns = [*rows.query.annotation_select] if rows.query.group_by else []
-        return cls(*columns, rows=rows.annotate(**names).values_list(*names, *extra_columns))
+        self.rows = rows.annotate(**names).values_list(*names, *extra_columns)
 
     def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
         sql, parameters = compile_query(self.rows, connection)[:2]

@@ -22,10 +22,9 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources, view
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.routing import routes
-from django_sitemaps09.sources import positions
+from django_sitemaps09.sources import slices
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
-from django_sitemaps09.sources.rows import slice_size
 from tests.models import Article
 from tests.support.languages import (
     PREFIXED,
@@ -92,7 +91,7 @@ class TestLanguagesOfEachItem:
             location=in_language,
             get_languages_for_item=lambda self, item: languages[item],
         )
-        with mock.patch.object(positions, "SLICE", size):
+        with mock.patch.object(slices, "SLICE", size):
             done = rendered(compiled(section))
         expected = {f"{BASE}/{code}/{item}/" for item, codes in enumerate(languages) for code in codes}
         assert len(locations(done)) == len(expected)
@@ -285,7 +284,7 @@ class TestTheCosts:
         def location(self: Any, item: Article) -> str:
             nonlocal most
             alive.add(item)
-            if len(alive) > 2 * slice_size.INSTANCES:
+            if len(alive) > 2 * slices.INSTANCES:
                 # On Python 3.10, an exception inside reverse() keeps frames until the next garbage
                 # collection.
                 gc.collect()
@@ -293,7 +292,7 @@ class TestTheCosts:
             return by_route(self, item)
 
         assert read(declaration(model=Article, location=location, **BY_TEN)) == 40_000
-        assert 0 < most <= 2 * slice_size.INSTANCES
+        assert 0 < most <= 2 * slices.INSTANCES
 
     @pytest.mark.parametrize("columns", [True, False], ids=["columns", "methods"])
     @override_settings(ROOT_URLCONF=PREFIXED)

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources.rows import members
-from django_sitemaps09.sources.rows.keys import KeyColumns
+from django_sitemaps09.sources import members
+from django_sitemaps09.sources.keys import KeyColumns
 from tests.models import Article, Category, Comment, Ticket, Word
 from tests.support.sources import set_slices
 
@@ -221,5 +221,5 @@ def test_a_list_of_keys_is_not_longer_than_a_query_may_be(
     assert {*found} == expected
     assert len(found) == 47
     # The number of keys, and of keys in a query: 9 or 18 values.
-    most = 9 if limit == "LISTED" else 18 // len(source.key.names)
+    most = 9 if limit == "LISTED" else 18 // len(source.members.key.names)
     assert len(captured) == 1 + -(-47 // most)

@@ -107,7 +107,7 @@ class TestSlices:
         assert len(elsewhere) == (len(asked) - 1 if using == "postgresql" else 0)
 
     def test_need_no_thread_if_there_is_only_one(self, source: Any, asked: list[str]) -> None:
-        pk = Article.objects.using(source.bare_rows.db).order_by("pk")[SLICE - 2].pk
+        pk = Article.objects.using(source.members.rows.db).order_by("pk")[SLICE - 2].pk
         asked.clear()
         assert len(paths(source.batches(Page(1, None, (str(pk),))))) == SLICE - 1
         assert asked == [threading.current_thread().name]

@@ -38,7 +38,9 @@ from django.db.models.functions import (
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route, sources
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import Base, Limits, w3c
+from django_sitemaps09.sources.slices import TimeText
 from tests.models import Article, Event, Recent, Visit
 from tests.support.databases import parameter, require
 from tests.support.times import UTC, on_sqlite
@@ -102,7 +104,8 @@ def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
 
 
 def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
-    return compiled(rows, expression).times is not None
+    source = compiled(rows, expression)
+    return TimeText.from_annotation(source.annotated_rows, alias("lastmod")) is not None
 
 
 def is_cast(sql: str, column: str = "updated") -> bool:
@@ -400,7 +403,7 @@ class TestTheQueries:
     def counted(self, source: Any) -> list[str]:
         """Return the SQL of the slices of all pages."""
         found = sources.page_map(source, LIMITS).pages
-        with CaptureQueriesContext(connections[source.bare_rows.db]) as captured:
+        with CaptureQueriesContext(connections[source.members.rows.db]) as captured:
             for page in found:
                 list(source.batches(page))
         return [query["sql"] for query in captured.captured_queries]

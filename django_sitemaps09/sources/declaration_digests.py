@@ -28,7 +28,7 @@ from django_sitemaps09.hooks.expressions import FIELDS, format_name
 from django_sitemaps09.orm.internals import compile_query
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.routing.routes import CompiledRoute
-from django_sitemaps09.sources.columns.declaration import Declaration
+from django_sitemaps09.sources.declaration import Declaration
 
 # A time this close to now, such as midnight today, was computed when the query was built.
 _NOW, _DAY = timedelta(minutes=10), timedelta(days=1)
@@ -89,10 +89,10 @@ def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     )
 
 
-def declaration_facts(declaration: Declaration) -> object:
-    """Return the declarations of a compiled sitemap except its expressions."""
+def declared_facts(declaration: Declaration, limit: int) -> tuple[object, object]:
+    """Return the facts of a compiled sitemap: its class, and its declarations except expressions."""
     sitemap = declaration.sitemap
-    return (
+    return class_facts(sitemap, declaration.hosts.others, limit), (
         declaration.languages,
         declaration.is_linked,
         sorted(declaration.namespaces.items()),

@@ -1,0 +1,185 @@
+"""Sources: what all of them have in common, and how many of their rows fit on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from django_sitemaps09 import pages, writer
+from django_sitemaps09.entries import Batch
+from django_sitemaps09.hooks.expressions import FormatName, format_name
+from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sitemaps import NewsSitemap
+from django_sitemaps09.sources.declaration import Declaration
+
+# Safety margin for the bytes of a page, since later entries can be longer than the first.
+_MARGIN = 1.05
+
+
+class Source(Keyed, Protocol):
+    """Rows of a section, and the conversion of a range of rows to text.
+
+    By default, pages are ranges of positions. Positions do not identify rows, so there is no page map to
+    cache, no key identity, and no fingerprint.
+    """
+
+    #: Maximum number of entries on a page, from the sitemap's `limit` and the limits of the protocol.
+    limit: int
+    #: Number of parts in a position.
+    position_parts: ClassVar[int] = 1
+
+    @property
+    def sitemap(self) -> Any:
+        """The sitemap that the source is compiled from."""
+
+    @property
+    def rows_per_page(self) -> int:
+        """Number of rows on a page if only the number of entries is limited."""
+        return self.limit
+
+    @property
+    def entries_per_page(self) -> int:
+        """Maximum number of entries on a page: the `limit`, or more if a single item has more entries."""
+        return self.limit
+
+    @property
+    def has_languages_per_item(self) -> bool:
+        """Return whether items can have different languages, and so different numbers of entries."""
+        return False
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        """Bases that paths are joined to, one for each host that shares the entries."""
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        """Namespaces of all content that entries can have besides the protocol's elements, by prefix."""
+
+    @property
+    def format(self) -> FormatName:
+        """Format of the section's files."""
+        return format_name(self.sitemap)
+
+    @property
+    def is_transient(self) -> bool:
+        """Return whether entries expire, as news does."""
+        return isinstance(self.sitemap, NewsSitemap)
+
+    @property
+    def map_cache_key(self) -> str | None:
+        """Cache key of the page map, or `None` if the map is not worth caching."""
+        return None
+
+    @property
+    def key_identity(self) -> tuple[str, ...] | None:
+        """Key identity; `None` if there is no key. Bounds of a page are only valid for the same identity.
+
+        It consists of the database vendor, and of the table, name, type and collation of each column.
+        """
+        return None
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        """Return whether bounds are ascending in the current order of the source."""
+        return all(len(bound) == self.position_parts for bound in bounds)
+
+    @property
+    def declaration_digest(self) -> str:
+        """Digest of everything except rows that determines the bytes of pages. No rows are read."""
+
+    @property
+    def can_fingerprint(self) -> bool:
+        """Return whether fingerprints can show that the rows of a page did not change."""
+        return False
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`."""
+        problem = "This source has no fingerprints, because its can_fingerprint is False"
+        raise NotImplementedError(problem)
+
+    def sample(self) -> Batch | None:
+        """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
+
+    def batches(self, page: Page) -> Generator[Batch]:
+        """Yield the entries of a page in batches of hundreds or thousands."""
+
+    def key_text(self, key: Hashable) -> Key:
+        """Return a key from a batch as text."""
+
+    def newest(self, page: Page) -> str | None:
+        """Return the newest lastmod of a page, or `None` if it is unknown or a row has no lastmod."""
+
+
+@dataclass(frozen=True)
+class CompiledSource(Source):
+    """Source whose declaration turns rows into entries."""
+
+    declaration: Declaration
+    limit: int
+
+    @property
+    def sitemap(self) -> Any:
+        return self.declaration.sitemap
+
+    @property
+    def rows_per_page(self) -> int:
+        # A limit counts the entries of all languages.
+        return max(1, self.limit // self.declaration.entries_per_item)
+
+    @property
+    def entries_per_page(self) -> int:
+        # All entries of an item are on one page.
+        return max(self.limit, self.declaration.entries_per_item)
+
+    @property
+    def has_languages_per_item(self) -> bool:
+        return self.declaration.has_languages_per_item
+
+    @property
+    def namespaces(self) -> Mapping[str, str]:
+        return self.declaration.namespaces
+
+    @property
+    def bases(self) -> tuple[Base, ...]:
+        return self.declaration.hosts.bases
+
+
+def page_limits(source: Source, limits: Limits) -> Limits:
+    """Return the limits of one page of a source."""
+    return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
+
+
+def page_map(source: Source, limits: Limits) -> PageMap:
+    """Return the pages of a source, counted from the first row."""
+    return pages.cut(source, rows_on_page(source, limits))
+
+
+def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
+    """Return about how many rows fit on a page within both limits, with room for additional rows.
+
+    The length of an entry is estimated from the first entries, with `base` or the longest base. The result
+    is rounded down to tenths of the limit, so that a change to one row rarely affects it.
+    """
+    batch = source.sample()
+    most = source.rows_per_page
+    if batch is not None and source.has_languages_per_item:
+        # Most items have only a few of the site's languages, so count the entries of the first items.
+        rows = source.limit * len(batch.keys) // max(1, sum(batch.counts()))
+        most = max(most, _in_tenths(rows, source.limit))
+    # Pages of news are refilled in each export, so they need no room for additional rows.
+    rows = most if source.is_transient else pages.fill(most)
+    if batch is not None and batch.keys:
+        longest = base or max(map(str, source.bases), key=len)
+        texts = writer.elements(writer.FORMATS[source.format], batch, longest)
+        size = sum(len(text.encode()) for text in texts)
+        fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
+        if fit < rows:
+            rows = _in_tenths(fit, most)
+    return rows
+
+
+def _in_tenths(rows: int, most: int) -> int:
+    """Return a number of rows rounded down to tenths of `most`, but never to zero."""
+    step = max(1, most // 10)
+    return max(rows // step * step, min(rows, step), 1)

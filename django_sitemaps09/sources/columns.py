@@ -1,0 +1,160 @@
+"""Columns: the values of a slice of rows, and the locations and extensions that they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+from django_sitemaps09.entries import (
+    NAMESPACES,
+    Batch,
+    Extension,
+    ItemError,
+    Localization,
+    TemplateColumn,
+    short_repr,
+)
+from django_sitemaps09.hooks import values
+from django_sitemaps09.hooks.expressions import format_name
+from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
+from django_sitemaps09.hooks.values import AllowedHosts, Items
+from django_sitemaps09.protocol import MAX_LOCATION
+from django_sitemaps09.routing.location_templates import CompiledTemplate
+from django_sitemaps09.sitemaps import Sitemap
+from django_sitemaps09.sources.profiling import step
+
+_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
+
+
+class Rows(NamedTuple):
+    """Slice of a section's rows, with the values of the declared expressions in `columns`, by alias.
+
+    `lastmods` is `None` unless the database converted these values to text. `errors` has the unreadable
+    rows, each as an error.
+    """
+
+    keys: Sequence[Hashable]
+    items: Sequence[Any] | None
+    columns: Mapping[str, Sequence[Any]]
+    lastmods: Sequence[str | None] | None = None
+    errors: Sequence[ItemError] = ()
+
+    @property
+    def keyed_items(self) -> Items:
+        """Keys of the items, with `errors` as the list to which skipped items and fields are added."""
+        return Items(self.keys, cast("list[ItemError]", self.errors))
+
+    def part(self, positions: Sequence[int]) -> Rows:
+        """Return the rows at these ascending positions."""
+        if len(positions) == len(self.keys):
+            return self
+        return Rows(
+            [self.keys[i] for i in positions],
+            self.items and [self.items[i] for i in positions],
+            {name: [column[i] for i in positions] for name, column in self.columns.items()},
+            self.lastmods and [self.lastmods[i] for i in positions],
+            self.errors,
+        )
+
+
+def drop_unlocated(
+    rows: Rows, localizations: list[Localization], columns: dict[str, Any]
+) -> tuple[Rows, list[Localization], dict[str, Any]]:
+    """Return the arguments without items that do not have a location in any language."""
+    listed_localizations = [localization for localization in localizations if localization.is_listed]
+    if any(localization.is_complete for localization in listed_localizations):
+        return rows, localizations, columns
+    locations = [localization.locations for localization in listed_localizations]
+    positions = [i for i in range(len(rows.keys)) if any(texts[i] for texts in locations)]
+    if len(positions) == len(rows.keys):
+        return rows, localizations, columns
+    parts = {
+        name: column if column is None or isinstance(column, str) else [column[i] for i in positions]
+        for name, column in columns.items()
+    }
+    return rows.part(positions), [localization.part(positions) for localization in localizations], parts
+
+
+def template_locations(
+    template: CompiledTemplate, columns: Sequence[Sequence[Any]], hosts: AllowedHosts, items: Items
+) -> Sequence[str | None] | TemplateColumn:
+    """Return the locations of the items, as a template column if all are known to be valid."""
+    # Quoting a long string is slow, and the result is not shorter.
+    has_long_text = any(map(_has_long_text, columns))
+    urls = None if has_long_text else template.compose(columns)
+    if urls is not None and urls.fits(hosts.room):
+        return urls
+    url = partial(_short_url, template) if has_long_text else template.url
+    arguments = zip(*columns, strict=True) if columns else [()] * len(items.keys)
+    return values.locations(items.each(url, arguments, "location"), hosts, items)
+
+
+def _has_long_text(column: Sequence[Any]) -> bool:
+    try:
+        return max(map(len, column), default=0) > MAX_LOCATION
+    except TypeError:
+        return any(isinstance(value, str) and len(value) > MAX_LOCATION for value in column)
+
+
+def _short_url(template: CompiledTemplate, arguments: Sequence[Any]) -> str | None:
+    """Return the location of an item. Raise `ValueError` for a string that is too long."""
+    for value in arguments:
+        if isinstance(value, str) and len(value) > MAX_LOCATION:
+            raise ValueError(
+                f"{short_repr(value)} has {len(value):,} characters; at most {MAX_LOCATION:,} are allowed"
+            )
+    return template.url(arguments)
+
+
+def content_hooks(sitemap: object) -> dict[Hook, Callable[[Any], Any]]:
+    """Return the methods of a sitemap that add content to its entries, by name.
+
+    Other attributes with these names belong to the project. Text files have only URLs, so no hooks apply.
+    """
+    if format_name(sitemap) == "text" or not isinstance(sitemap, Sitemap):
+        return {}
+    return {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
+
+
+def project_extensions(sitemap: object) -> list[Extension]:
+    """Return the sitemap's extensions; an empty list for a text file, since it can only have URLs."""
+    return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
+
+
+def content_namespaces(sitemap: object, *, is_linked: bool) -> dict[str, str]:
+    """Return the namespaces of all content that the entries of a sitemap can have, by prefix."""
+    prefixes = [_PREFIXES[name] for name in content_hooks(sitemap)] + ["xhtml"] * is_linked
+    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return uris | {extension.prefix: extension.namespace for extension in project_extensions(sitemap)}
+
+
+def used_namespaces(batch: Batch) -> dict[str, str]:
+    """Return the namespaces of the content that a batch has, by prefix."""
+    columns = {name: getattr(batch, name) for name in HOOKS}
+    prefixes = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
+    prefixes += ["xhtml"] * any(localization.language for localization in batch.localizations)
+    foreign = {
+        extension.prefix: extension.namespace for extension in batch.extensions if any(batch.foreign or ())
+    }
+    return {prefix: NAMESPACES[prefix] for prefix in prefixes} | foreign
+
+
+def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[str | Extension, list[Any]]:
+    """Return the results of hooks and extensions for each item."""
+    columns: dict[str | Extension, list[Any]] = {}
+    for name, hook in content_hooks(sitemap).items():
+        with step(name):
+            # Generators are consumed here, so that an error in a generator is reported for its item.
+            function = hook if name == "news" else lambda item: _as_list(hook(item))  # noqa: B023
+            columns[name] = items.each(function, rows, name)
+    for extension in project_extensions(sitemap):
+        with step("extensions"):
+            columns[extension] = items.each(extension.xml, rows, extension.prefix)
+    return columns
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value and isinstance(value, (str, bytes)):
+        raise TypeError(f"{short_repr(value)} is a string, not a list")
+    return [] if value is None or value == "" else list(value)

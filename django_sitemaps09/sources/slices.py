@@ -1,0 +1,303 @@
+"""Slices of a queryset's rows in the order of their key, read as columns or as instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeVar
+
+from django.conf import settings
+from django.core.exceptions import FieldError
+from django.db import connections
+from django.db.models import F, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import ItemError, reason_of
+from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
+from django_sitemaps09.orm.traits import UNREADABLE, stream_items
+from django_sitemaps09.sources.columns import Rows
+from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.keys import KeyColumns
+from django_sitemaps09.sources.members import Members, Span
+from django_sitemaps09.sources.prefetch import Submit, prefetching
+from django_sitemaps09.sources.profiling import step
+
+#: Number of rows that are read to estimate the length of an entry.
+SAMPLE = 200
+#: Rows in a slice. Longer slices are not faster: from 2,000 new objects on, Python 3.13 collects garbage.
+#: The collection takes as much time as fewer queries would save.
+SLICE = 1_500
+# Rows in a slice from a server, since a query's round trip takes longer than garbage collection.
+SERVER_SLICE = 3_000
+# Rows in a slice if each query may read a whole joined table.
+COSTLY_SLICE = 25_000
+# The minimum number of rows in a slice. For fewer rows, the query would cost more than the rows.
+_FEWEST = 100
+# Maximum number of instances in memory, since each consists of several objects. With `prefetch_related()`,
+# all instances of a slice are in memory, since each prefetch is a query.
+INSTANCES = 250
+# After this number of consecutive unreadable rows, reading fails.
+_FAILURES = 100
+# Alias for a lastmod that the database converts to text.
+_TEXT = alias("lastmod_text")
+_UTC = {"UTC", "Etc/UTC"}
+
+ResultT = TypeVar("ResultT")
+
+
+def slice_size(rows: int, declaration: Declaration) -> int:
+    """Return the number of rows in a slice: fewer than `rows` if each row has entries in many languages."""
+    return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
+
+
+class TimeText(NamedTuple):
+    """Column of dates or times that the database converts to text, if Python would write the same text.
+
+    `zone` is appended to each value.
+    """
+
+    expression: Cast
+    times: bool
+    zone: str
+
+    @classmethod
+    def from_annotation(cls, rows: QuerySet[Any], name: str) -> TimeText | None:
+        """Return the annotation `name` as a text column; `None` if Python must convert each value.
+
+        Python must convert times that are not in UTC, since the conversion needs the history of time zones.
+        It must also convert values if the field or the expression has a converter.
+        """
+        expression: Any = rows.query.annotations.get(name)
+        try:
+            field: Any = getattr(expression, "output_field", None)
+        except FieldError:
+            return None
+        kind = field.get_internal_type() if field is not None else None
+        connection = connections[rows.db]
+        if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
+            return None
+        times = kind == "DateTimeField"
+        if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
+            return None
+        # Only PostgreSQL writes the zone after a time.
+        zone = "+00" if times and connection.vendor == "postgresql" else ""
+        return cls(Cast(F(name), TextField()), times, zone)
+
+    def w3c(self, texts: Sequence[Any]) -> Sequence[str | None] | None:
+        """Return the values in W3C format; `None` if Python must convert them."""
+        return protocol.w3c_texts(texts, times=self.times, zone=self.zone)
+
+
+def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
+    """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
+
+    A row is unreadable, for example, if Python cannot represent its date. Halve the range to find it. If
+    `fetch` fails for a hundred consecutive rows, raise its error. In this case, the project or the
+    database is broken, and a query for each row would take too long.
+    """
+    remaining, failures = [range(len(keys))] if keys else [], 0
+    while remaining:
+        part = remaining.pop()
+        try:
+            result = fetch(part)
+        except UNREADABLE as error:
+            failures += len(part) == 1
+            if failures == _FAILURES:
+                raise
+            # Keep only the text: the traceback of the error would keep the query alive.
+            reason = reason_of(error)
+        else:
+            failures = 0
+            yield result
+            continue
+        if len(part) == 1:
+            yield ItemError(str(keys[part.start]), "row", f"cannot be read: {reason}")
+        else:
+            middle = len(part) // 2
+            remaining += [part[middle:], part[:middle]]
+
+
+class _Fetched(NamedTuple):
+    """Rows that a query returned, with the last key and the total number, including unreadable rows."""
+
+    records: Sequence[Any]
+    last: Hashable | None
+    total: int
+    errors: Sequence[ItemError] = ()
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Slices of rows in the order of their key. Rows that cannot be read are skipped and reported.
+
+    `rows` are ordered, and have the declared expressions as annotations.
+    """
+
+    rows: QuerySet[Any]
+    members: Members
+    declaration: Declaration
+
+    @property
+    def key(self) -> KeyColumns:
+        return self.members.key
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Return whether Django's own methods fetch the rows."""
+        return fetches_plainly(self.rows)
+
+    def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
+        """Yield the rows of a page, which has at most `limit` rows."""
+        most = self._size()
+        if not self.members.looks_beyond:
+            yield from self.read(self.members.first_span(after, until, most), most)
+            return
+        # Any number of rows can follow the last page.
+        page_size, most = limit + 1, self.members.keys_per_query(most)
+        keys = [after]
+        while keys:
+            keys = self.members.keys(keys[-1], until, 0, page_size)
+            for start in range(0, len(keys), most):
+                yield from self.with_keys(keys[start : start + most])
+            if len(keys) < page_size:
+                return
+
+    def with_keys(self, keys: Sequence[Hashable]) -> Generator[Rows]:
+        """Return the slices of rows with these keys, given in the order of the database."""
+        rows = self.members.filter_keys(self.rows, keys)
+        members = Members(self.key, rows, None, are_grouped=False)
+        # The slice size exceeds the number of keys, so one query reads all of these rows.
+        return replace(self, rows=rows, members=members).read(Span(None, None, None), len(keys) + 1)
+
+    def read(self, first: Span, most: int) -> Generator[Rows]:
+        """Return the slices from a span on. A query reads at most `most` rows."""
+        return self._instances(first, most) if self.declaration.needs_items else self._columns(first, most)
+
+    @property
+    def _values(self) -> QuerySet[Any]:
+        return self.rows.values_list(*self.key.names, *self.declaration.expressions)
+
+    def _size(self) -> int:
+        """Return how many rows a query reads."""
+        is_local = connections[self.rows.db].vendor == "sqlite"
+        if is_local or self.declaration.needs_items:
+            return slice_size(SLICE, self.declaration)
+        return slice_size(COSTLY_SLICE if self.members.are_costly else SERVER_SLICE, self.declaration)
+
+    def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
+        return self.members.filter_range(rows, span.after, span.end)[:most]
+
+    def _next_span(self, span: Span, last: Hashable | None, count: int, most: int) -> Span | None:
+        # If a project's queryset skips rows, more rows can follow a slice that is not full.
+        return self.members.next_span(span, last, most if count and not self.is_plain else count, most)
+
+    def _columns(self, first: Span, most: int) -> Generator[Rows]:
+        """Yield slices with the values of the declared expressions. The next slice is prefetched."""
+        with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
+            rest: Span | None = first
+            times = TimeText.from_annotation(self.rows, alias("lastmod"))
+            if times is not None:
+                aliases = [
+                    _TEXT if name == alias("lastmod") else name for name in self.declaration.expressions
+                ]
+                texts = self.rows.annotate(**{_TEXT: times.expression})
+                texts = texts.values_list(*self.key.names, *aliases)
+                rest = yield from self._column_slices(submit, texts, first, most, times)
+            if rest is not None:
+                yield from self._column_slices(submit, self._values, rest, most)
+
+    def _column_slices(
+        self, submit: Submit, query: QuerySet[Any], first: Span, most: int, times: TimeText | None = None
+    ) -> Generator[Rows, None, Span | None]:
+        """Yield the slices of a query. Return the span from which on Python must convert `times`."""
+        span: Span | None = first
+        result = submit(self._query(query, first, most))
+        while span is not None:
+            try:
+                records, has_texts = result(), times is not None
+                last = self.key.row_key(records[-1]) if records else span.after
+                fetched = _Fetched(records, last, len(records))
+            except UNREADABLE:
+                fetched, has_texts = self._readable(self._values, span, most), False
+            next_span = self._next_span(span, fetched.last, fetched.total, most)
+            if next_span is not None:
+                result = submit(self._query(query, next_span, most))
+            slice_rows = self._column_rows(fetched)
+            if times is not None and has_texts:
+                lastmods = times.w3c(slice_rows.columns[alias("lastmod")])
+                if lastmods is None:
+                    # Python must convert a value here, and probably also in the next slices.
+                    return span
+                slice_rows = slice_rows._replace(lastmods=lastmods)
+            if fetched.total:
+                yield slice_rows
+            span = next_span
+        return None
+
+    def _column_rows(self, fetched: _Fetched) -> Rows:
+        width, expressions = len(self.key.names), self.declaration.expressions
+        columns = list(zip(*fetched.records, strict=True)) or [()] * (width + len(expressions))
+        keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
+        columns_by_name = dict(zip(expressions, columns[width:], strict=True))
+        return Rows(keys, None, columns_by_name, errors=fetched.errors)
+
+    def _readable(self, rows: QuerySet[Any], span: Span, most: int) -> _Fetched:
+        """Fetch a slice with an unreadable row again: first its keys, then parts of it."""
+        keys = [self.key.row_key(row) for row in self._query(rows.values_list(*self.key.names), span, most)]
+        bounds = [span.after, *keys]
+        readable: list[Any] = []
+        errors: list[ItemError] = []
+
+        def fetch(places: range) -> list[Any]:
+            return list(self.members.filter_range(rows, bounds[places.start], bounds[places.stop]))
+
+        for part in read_each(fetch, keys):
+            if isinstance(part, ItemError):
+                errors.append(part)
+            else:
+                readable += part
+        return _Fetched(readable, bounds[-1], len(keys), errors)
+
+    def _instances(self, first: Span, most: int) -> Generator[Rows]:
+        rows = self.rows
+        # A key other than the primary key is selected here, even if the queryset defers it.
+        if self.key.name != "pk":
+            rows = rows.annotate(**{alias("key"): F(self.key.name)})
+        reads_whole = has_prefetches(rows) or not self.is_plain
+        size = most if reads_whole else min(most, INSTANCES)
+        span: Span | None = first
+        while span is not None:
+            records, count, has_failed, last = self._query(rows, span, most), 0, False, span.after
+            # chain() delays the query until the first step, where its time is measured.
+            with stream_items(
+                chain.from_iterable([records]) if reads_whole else records, size
+            ) as instances:
+                try:
+                    while items := self._step(instances, size):
+                        slice_rows = self._instance_rows(items)
+                        yield slice_rows
+                        last, count = slice_rows.keys[-1], count + len(items)
+                except UNREADABLE:
+                    has_failed = True
+            if has_failed:
+                fetched = self._readable(rows, span._replace(after=last), most - count)
+                yield self._instance_rows(fetched.records, fetched.errors)
+                last, count = fetched.last, count + fetched.total
+            span = self._next_span(span, last, count, most)
+
+    def _instance_rows(self, items: Sequence[Any], errors: Sequence[ItemError] = ()) -> Rows:
+        keys = [item.pk if self.key.name == "pk" else getattr(item, alias("key")) for item in items]
+        columns = {name: [getattr(i, name) for i in items] for name in self.declaration.expressions}
+        return Rows(keys, items, columns, errors=errors)
+
+    @staticmethod
+    def _step(instances: Iterator[Any], size: int) -> list[Any]:
+        with step("instances") as cost:
+            items = list(islice(instances, size))
+            cost.items = len(items)
+        return items
