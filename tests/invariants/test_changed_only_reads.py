@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.models import F, Value
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import Sitemap, manifest
+from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.export.rendering.page import (
     RenderedPage,
@@ -24,6 +24,7 @@ from django_sitemaps09.export.rendering.page import (
     render_page,
 )
 from django_sitemaps09.pages import HASHES
+from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import PageRecord
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.configuration import BASE
