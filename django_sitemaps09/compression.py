@@ -79,11 +79,12 @@ def gunzip(
     `EOFError` if they are truncated, after the pieces before that.
     """
     stream, left, piece_size = zlib.decompressobj(_GZIP), most + 1, piece_size or _CHUNK
-    for data in _apart_from_trailer(chunks):
+    pieces = _apart_from_trailer(chunks)
+    for data in pieces:
         while data:
             if stream.eof:
                 if not members or not data.startswith(GZIP_MAGIC[:1]):
-                    raise TrailingDataError(data)
+                    raise TrailingDataError(data + next(pieces, b""))
                 stream = zlib.decompressobj(_GZIP)
             if piece := stream.decompress(data, min(piece_size, left)):
                 yield piece

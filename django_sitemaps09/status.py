@@ -208,9 +208,10 @@ def unread_source(name: str, sitemap: Any, base: Base, record: SectionRecord | N
     """Return the source of a sitemap that `bind()` returned, or `None`. No items are read or counted.
 
     `items()` can be a list of all rows. So it is only called for a section that was published with key
-    ranges, and for a model sitemap that is not published yet.
+    ranges, and for a model sitemap without published pages.
     """
-    has_rows = isinstance(sitemap, ModelSitemap) if record is None else record.has_key_ranges
+    has_pages = record is not None and bool(record.pages)
+    has_rows = record.has_key_ranges if record and has_pages else isinstance(sitemap, ModelSitemap)
     if not has_rows or not sources.is_compiled(sitemap):
         return None
     return sources.ranged_source(name, sitemap, base, conf.limits)

@@ -107,6 +107,9 @@ class TestReadingAFile:
         for data in (packed, b"<!-- cached -->"):
             with pytest.raises(TrailingDataError, match="data after the end"):
                 list(gunzip([packed, data], MAX_BYTES))
+        with pytest.raises(TrailingDataError) as caught:
+            list(gunzip([packed + b"<!-- cached -->"], MAX_BYTES))
+        assert caught.value.data == b"<!-- cached -->"
 
 
 def test_without_a_level_isal_is_used_if_it_is_installed(codec: str) -> None:

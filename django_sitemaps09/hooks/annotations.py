@@ -79,16 +79,18 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     query, names = rows.query, [alias("aggregate", place) for place in range(len(aggregates))]
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
-    # joined, and loses its rows if a join has the same name. Django cannot group distinct(fields). Beside
-    # a slice, aggregates cover all related rows, however they are read.
+    # joined, and loses its rows if a join has the same name.
     is_grouped = query.group_by is not None
     can_group = is_grouped or query.distinct or gives_instances(rows)
-    is_limited = query.distinct_fields or (query.is_sliced and gives_instances(rows))
-    if not aggregates or is_limited or has_window_function(query) or query.extra_tables or not can_group:
+    if not aggregates or has_window_function(query) or query.extra_tables or not can_group:
         return []
     if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
+    if query.distinct_fields or (query.is_sliced and gives_instances(rows)):
+        # Django cannot group distinct(fields). Beside a slice, aggregates cover all related rows, however
+        # they are read.
+        return []
     joins = [to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names]
     own_joins = to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
@@ -199,7 +201,8 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     rows that are fetched need only the values of their page. But an aggregate covers the rows that a
     queryset joins, and only the queryset itself knows its annotations and windows.
     """
-    all_rows: QuerySet[Any] = QuerySet(items.model, using=items.db)
+    # No database is named: checks must not ask the project's router for one.
+    all_rows: QuerySet[Any] = QuerySet(items.model)
     if items.query.combinator:
         return all_rows
     is_limited = items.query.is_sliced or items.query.distinct_fields

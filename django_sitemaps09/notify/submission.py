@@ -123,6 +123,7 @@ def _has_export(folder: ExportFolder) -> bool:
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
     run = _Run(target, state)
+    run.look()
     for _, message, endpoints in run.messages():
         for endpoint in endpoints:
             report = run.report(message, endpoint)
@@ -140,12 +141,14 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
     run = _Run(target, state)
     ledger = run.ledger
     if ledger.is_empty():
+        run.look()
         return run.result()
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
         if (root := run.root) is not None and root.run:
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
+        run.look()
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
         latest = time.time() + engines.MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
@@ -179,7 +182,8 @@ class _Run:
 
     def __init__(self, target: Store, state: Store) -> None:
         self._started, self._target, self._state = time.perf_counter(), target, state
-        self._unreadable: list[str] = []
+        self._damaged: list[str] = []
+        self._has_unqueued = False
         self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
         self.ledger = Ledger(state)
 
@@ -189,13 +193,19 @@ class _Run:
             return manifest.read_root(self._state)
         return None
 
+    def look(self) -> None:
+        """Read what the report says of the state. Later, a failure would hide what was accepted."""
+        root = self.root
+        self._damaged = self.ledger.damaged()
+        self._has_unqueued = root is not None and bool(root.unqueued)
+
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
         """Yield each message with its name, and the configured endpoints that still need it."""
         for name in self.ledger.names():
             try:
                 message = self.ledger.read(name)
             except DamagedError:
-                self._unreadable.append(f"{FOLDER}/{name}")
+                self._damaged.append(f"{FOLDER}/{name}")
                 continue
             if message is not None:
                 needing = message.endpoints
@@ -210,15 +220,14 @@ class _Run:
         )
 
     def result(self, dropped: int = 0, *, dry_run: bool = False) -> Submission:
-        root = self.root
         return Submission(
             self._target.label,
             tuple(self._reports.values()),
             time.perf_counter() - self._started,
             dropped,
             dry_run,
-            damaged=(*self.ledger.damaged(), *self._unreadable),
-            unqueued=root is not None and bool(root.unqueued),
+            damaged=tuple(self._damaged),
+            unqueued=self._has_unqueued,
         )
 
 

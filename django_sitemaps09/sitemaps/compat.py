@@ -143,9 +143,13 @@ def log_skips() -> Iterator[None]:
         yield
         return
     with collect_skips() as skips:
-        yield
-    errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
-    log_skipped(logger, errors, len(skips))
+        try:
+            yield
+        finally:
+            errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
+            # Items are described in the language of the site, as in exports.
+            with translation.override(conf.language):
+                log_skipped(logger, errors, len(skips))
 
 
 def is_path(text: object) -> bool:

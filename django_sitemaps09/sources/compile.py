@@ -196,8 +196,8 @@ def page_size(limit: Any) -> int:
     """
     try:
         size = int(limit)
-    except (TypeError, ValueError, OverflowError):
-        size = 0
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError("must be a whole number of at least 1") from error
     # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
     is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
     if isinstance(limit, bool) or size < 1 or is_rounded:

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from django.db import DatabaseError, Error, InterfaceError, OperationalError, connections
 
 from django_sitemaps09.entries import Batch, reason_of
 from django_sitemaps09.orm.traits import UNREADABLE
-from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.queryset import QuerySource, has_key_ranges
 
@@ -88,19 +89,38 @@ def _close_lost(error: Exception) -> bool:
     return bool(lost_connections)
 
 
+@dataclass(frozen=True)
 class RetriedSource:
     """Source whose queries are retried, for use outside of rendering."""
 
-    def __init__(self, source: Source, label: str) -> None:
-        self._source = source
-        self._label = label
+    source: Source
+    label: str
 
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the source, or a method that is retried at each call."""
-        value = retry(lambda: getattr(self._source, name), self._label)
-        if not callable(value):
-            return value
-        return lambda *arguments: retry(lambda: value(*arguments), self._label)
+    def is_empty(self) -> bool:
+        return retry(self.source.is_empty, self.label)
+
+    def key_after(self, after: Key | None, count: int) -> Key | None:
+        return retry(lambda: self.source.key_after(after, count), self.label)
+
+    def count(self, after: Key | None, until: Key | None, most: int) -> int:
+        if not has_key_ranges(self.source):
+            raise TypeError(f"{self.label} has no key ranges")
+        source = self.source
+        return retry(lambda: source.count(after, until, most), self.label)
+
+    def in_order(self, bounds: Sequence[Key]) -> bool:
+        return retry(lambda: self.source.in_order(bounds), self.label)
+
+    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+        return retry(lambda: self.source.fingerprint(after, until), self.label)
+
+    @property
+    def key_identity(self) -> tuple[str, ...] | None:
+        return retry(lambda: self.source.key_identity, self.label)
+
+    @property
+    def declaration_digest(self) -> str:
+        return retry(lambda: self.source.declaration_digest, self.label)
 
 
 class PageRows(NamedTuple):

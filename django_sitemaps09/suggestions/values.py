@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from keyword import iskeyword
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 _EXTRACTS = {"year": "ExtractYear", "month": "ExtractMonth", "day": "ExtractDay", "date": "TruncDate"}
 # The modules of all names that the code of a value calls.
@@ -33,10 +33,7 @@ class _Declared:
     @property
     def declaration(self) -> Any:
         """Return what the code declares, so that what is compared is what is printed."""
-        names = {name: getattr(import_module(module), name) for name, module in _MODULES.items()}
-        # These numbers have no literals.
-        names |= {"inf": math.inf, "nan": math.nan}
-        return eval(self.code, names)  # noqa: S307 all strings in the code are literals
+        return _built(ast.parse(self.code, mode="eval").body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +71,13 @@ class FieldValue(_Declared):
 
     @property
     def code(self) -> str:
+        path = Constant(self.path).code
         if not self.part:
-            return f'F("{self.path}")'
+            return f"F({path})"
         # Instances have times in the zone of the database connection, which is UTC by default. Queries
         # extract parts in the current time zone.
-        zone = f', tzinfo=ZoneInfo("{self.zone}")' if self.zone else ""
-        return f'{_EXTRACTS[self.part]}("{self.path}"{zone})'
+        zone = f", tzinfo=ZoneInfo({Constant(self.zone).code})" if self.zone else ""
+        return f"{_EXTRACTS[self.part]}({path}{zone})"
 
     def fields(self) -> Iterator[FieldValue]:
         yield self
@@ -169,7 +167,9 @@ class RouteValue(_Declared):
     def code(self) -> str:
         parts = [Constant(self.viewname).code, *(value.code for value in self.args)]
         for name, value in self.kwargs:
-            parts.append(f'**{{"{name}": {value.code}}}' if iskeyword(name) else f"{name}={value.code}")
+            is_name = name.isidentifier() and not iskeyword(name)
+            entry = f"**{{{Constant(name).code}: {value.code}}}"
+            parts.append(f"{name}={value.code}" if is_name else entry)
         return f"Route({', '.join(parts)})"
 
     def fields(self) -> Iterator[FieldValue]:
@@ -185,6 +185,27 @@ class RouteValue(_Declared):
 
 
 Value: TypeAlias = Constant | FieldValue | CoalescedValue | TemplateValue | RouteValue
+
+
+def _built(node: ast.expr) -> Any:
+    """Return what the code of a value creates. It can only call the names in `_MODULES`."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_built(node.operand)
+    if isinstance(node, ast.Name):
+        # These numbers have no literals.
+        return {"inf": math.inf, "nan": math.nan}[node.id]
+    if not isinstance(node, ast.Call):
+        return ast.literal_eval(node)
+    arguments: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if isinstance(keyword.value, ast.Dict):
+            [key], [value] = keyword.value.keys, keyword.value.values
+            arguments[ast.literal_eval(cast(ast.expr, key))] = _built(value)
+        else:
+            arguments[str(keyword.arg)] = _built(keyword.value)
+    name = ast.unparse(node.func)
+    declared = getattr(import_module(_MODULES[name]), name)
+    return declared(*map(_built, node.args), **arguments)
 
 
 def imported_names(values: Iterable[Value]) -> set[tuple[str, str]]:

@@ -55,6 +55,7 @@ INVALID: Mapping[str, tuple[dict[str, Any], str]] = {
     "limit is no number": ({"location": SLUG, "limit": 0}, "E013"),
     "limit is missing": ({"location": SLUG, "limit": None}, "E013"),
     "limit is a text of no number": ({"location": SLUG, "limit": "sixty"}, "E013"),
+    "limit is a signalling NaN": ({"location": SLUG, "limit": Decimal("sNaN")}, "E013"),
     "limit over the protocol's": ({"location": SLUG, "limit": 50_001}, "W015"),
     "limit over the protocol's as a text": ({"location": SLUG, "limit": "50001"}, "W015"),
     "route without an expression": ({"location": Route("about")}, "E020"),
@@ -306,6 +307,10 @@ KINDS: list[Declared] = [
         ["W031", "W036"],
     ),
     ({"queryset": Article.objects.all()[:5], "lastmod": F("day")}, ["W031"]),
+    (
+        {"queryset": Article.objects.annotate(n=Count("comments"))[:5], "lastmod": Max("n")},
+        ["W031", "E034"],
+    ),
     ({"queryset": Article.objects.raw("SELECT 1"), "lastmod": F("day")}, ["W031", "E034", "E034"]),
 ]
 

@@ -504,6 +504,17 @@ class TestASectionOfAQueryset:
         assert (answer.verdict, answer.section, answer.live) == ("skipped", "skipped", None)
         assert answer.reasons[0].startswith("Skipped: item 1, location: ")
 
+    def test_without_published_pages_says_why_it_lists_nothing(self, register: Callable[..., None]) -> None:
+        class Elsewhere(Articles):
+            location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
+
+        ArticleFactory(pk=1, slug="one")
+        register(numbers=Numbers(3), articles=Elsewhere)
+        assert export().published
+        answer = asked("/one/")
+        assert (answer.verdict, answer.section, answer.live) == ("skipped", "articles", None)
+        assert answer.reasons[0].startswith("Skipped: item 1, location: ")
+
     def test_that_had_another_key_in_the_export_has_no_page_for_the_row(
         self, register: Callable[..., None]
     ) -> None:

@@ -377,6 +377,25 @@ class TestSubmitInPython:
         assert submit(output=folder).failures == []
         assert engine.requests == []
 
+    def test_a_storage_that_fails_afterwards_does_not_hide_what_was_accepted(
+        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        target.queue(*URLS)
+        names, opened = LocalStore.names, LocalStore.open
+
+        def failing(read: Callable[..., Any]) -> Callable[..., Any]:
+            def call(store: LocalStore, *arguments: Any) -> Any:
+                if engine.requests:
+                    raise ExportError("the storage is gone")
+                return read(store, *arguments)
+
+            return call
+
+        monkeypatch.setattr(LocalStore, "names", failing(names))
+        monkeypatch.setattr(LocalStore, "open", failing(opened))
+        [report] = target.send().endpoints
+        assert report.accepted == 3
+
     def test_a_429_stops_only_its_own_host(self, target: Target, engine: Engine) -> None:
         engine.answer(429, 200)
         target.queue("https://a.b/", host="a.b")

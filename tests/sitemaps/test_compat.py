@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, InterfaceError
+from django.utils import translation
 
 from django_sitemaps09 import Sitemap
 
@@ -32,6 +34,39 @@ def test_long_links_stay_as_contrib_has_long_locations() -> None:
         {"lang_code": "en", "location": f"https://www.example.com{LONG}"},
         {"lang_code": "de", "location": f"https://example.de{LONG}"},
     ]
+
+
+class Named(str):
+    """An item whose name depends on the language."""
+
+    def __str__(self) -> str:
+        return f"item in {translation.get_language()}"
+
+
+class Elsewhere(Linked):
+    def items(self) -> list[str]:
+        return [Named(".evil.com/")]
+
+
+def test_skipped_entries_are_logged_in_the_language_of_the_site(caplog: pytest.LogCaptureFixture) -> None:
+    with translation.override("de"):
+        assert Elsewhere().get_urls(site=SITE, protocol="https") == []
+    assert "item in en" in caplog.text
+
+
+def test_skipped_entries_are_logged_even_if_a_hook_of_another_one_raises(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Both(Elsewhere):
+        def items(self) -> list[str]:
+            return [*super().items(), LONG]
+
+        def images(self, item: str) -> Any:
+            raise DatabaseError("the connection is closed")
+
+    with pytest.raises(DatabaseError):
+        Both().get_urls(site=SITE, protocol="https")
+    assert " is not on https://www.example.com" in caplog.text
 
 
 @pytest.mark.parametrize("error", [DatabaseError, InterfaceError])

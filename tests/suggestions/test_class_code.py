@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -145,3 +146,15 @@ def test_a_declaration_has_its_comment_above_it() -> None:
 def test_arguments_that_are_keywords_of_python_are_passed_as_a_dict() -> None:
     value = RouteValue("a", kwargs=(("class", FieldValue("kind")), ("slug", FieldValue("slug"))))
     assert repr(value.declaration) == repr(Route("a", **{"class": F("kind"), "slug": F("slug")}))
+
+
+def test_a_name_of_an_argument_is_not_code() -> None:
+    name = "slug=__import__('os').abort(), x"
+    value = RouteValue("a", kwargs=((name, FieldValue("slug")),))
+    assert value.code == f'Route("a", **{{{name!r}: F("slug")}})'.replace(repr(name), f'"{name}"')
+    assert repr(value.declaration) == repr(Route("a", **{name: F("slug")}))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, -2, 0.5])
+def test_a_number_is_declared_as_it_is_printed(number: float) -> None:
+    assert Constant(number).declaration == number
