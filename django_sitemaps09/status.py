@@ -190,11 +190,11 @@ def section_status(
 
 
 def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
+    status = replace(status, sitemap=_class_name(source.sitemap))
     if isinstance(source, UrlsSource):
-        return replace(status, sitemap=_class_name(source.sitemap), paging="get_urls")
+        return replace(status, paging="get_urls")
     return replace(
         status,
-        sitemap=_class_name(source.declaration.sitemap),
         paging="key ranges" if has_key_ranges(source) else "positions",
         hooks="methods" if source.declaration.needs_items else "columns",
     )

@@ -99,9 +99,9 @@ def _min_share(step: Step, source: Source) -> float:
 def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     """Return why a step is slow, and what to do instead."""
     if step == "get_urls":
-        return _get_urls_hint(_sitemap(source))
+        return _get_urls_hint(source.sitemap)
     if step == "items" and _kind(source) == _EVALUATED:
-        problem = f"{type(_sitemap(source)).__qualname__}.items() evaluates its queryset"
+        problem = f"{type(source.sitemap).__qualname__}.items() evaluates its queryset"
         return problem, "Test for rows by exists(), so that they are read by key ranges."
     if step == "items":
         return "items() returns a list", "If its items are rows, return the queryset instead."
@@ -158,15 +158,11 @@ def opaque_reason(sitemap: object) -> tuple[str, str]:
 def _name(step: Step, source: Source) -> str:
     """Return the name of the method that is called in a step."""
     if step == "location" and all(
-        getattr_static(_sitemap(source), hook) is getattr_static(Sitemap, hook)
+        getattr_static(source.sitemap, hook) is getattr_static(Sitemap, hook)
         for hook in ("location", "default_location")
     ):
         return "get_absolute_url()"
     return _CALLS.get(step, step)
-
-
-def _sitemap(source: Any) -> Any:
-    return source.sitemap if isinstance(source, UrlsSource) else source.declaration.sitemap
 
 
 def _has_columns(source: Source) -> bool:

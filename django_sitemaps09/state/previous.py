@@ -51,7 +51,7 @@ class PreviousState(NamedTuple):
 
 
 class Site(NamedTuple):
-    """What an export is of: `url` is the URL of its files, `base` the base URL of the locations.
+    """The host of an export: `url` is the URL of its files, `base` the base URL of the locations.
 
     `url` has a slash at the end.
     """

@@ -31,6 +31,18 @@ from tests.support.sources import (
 )
 
 
+def speaking(languages: dict[str, list[str]]) -> Any:
+    """Return a section of these items, each in its languages, with all links and an `x-default`."""
+    return listing(
+        languages,
+        i18n=True,
+        alternates=True,
+        x_default=True,
+        location=in_language,
+        get_languages_for_item=lambda self, item: languages[item],
+    )
+
+
 def linked(section: Any) -> list[dict[str, str]]:
     """Return the links of each entry by language. A language must not occur twice."""
     found = alternates(page_of(section).text)
@@ -149,14 +161,7 @@ class TestXDefault:
 
     def test_is_none_of_an_item_without_the_default_language(self) -> None:
         of = {"a": ["de"], "b": ["en", "de"], "c": ["fr"]}
-        section = listing(
-            of,
-            i18n=True,
-            alternates=True,
-            x_default=True,
-            location=in_language,
-            get_languages_for_item=lambda self, item: of[item],
-        )
+        section = speaking(of)
         assert ["x-default" in links for links in linked(section)] == [False, True, True, False]
 
     @pytest.mark.parametrize(
@@ -214,14 +219,7 @@ class TestXDefault:
     @override_settings(LANGUAGE_CODE="pt-br")
     def test_does_not_depend_on_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
         of = {"a": ["pt-br"], "b": ["pt-BR"]}
-        section = listing(
-            of,
-            i18n=True,
-            alternates=True,
-            x_default=True,
-            location=in_language,
-            get_languages_for_item=lambda self, item: of[item],
-        )
+        section = speaking(of)
         whole = page_of(section).text
         slices_of(monkeypatch, 1)
         assert page_of(section).text == whole
