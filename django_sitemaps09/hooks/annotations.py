@@ -84,7 +84,10 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     can_group = is_grouped or query.distinct or gives_instances(rows)
     if not aggregates or has_window_function(query) or query.extra_tables or not can_group:
         return []
-    if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
+    # Neither can dicts be grouped by the column of an order that distinct() selects beside them.
+    order_divides = not gives_instances(rows) and order_repeats_rows(rows)
+    repeats = order_divides or to_many_joins(query, _tables(query.annotation_select.values()))
+    if not is_grouped and repeats:
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
     if query.distinct_fields or (query.is_sliced and gives_instances(rows)):

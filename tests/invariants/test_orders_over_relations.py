@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.db.models import CharField, Count, F, Max, Min, Q, QuerySet, Sum, Value, Window
-from django.db.models.functions import Cast, Concat, RowNumber
+from django.db.models.functions import Cast, Coalesce, Concat, RowNumber
 
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.values import lastmod_text
@@ -160,3 +160,14 @@ def test_an_order_of_the_model_repeats_nothing_that_a_slice_counts(db: None) -> 
     count = Cast(Count("tags__rank") + Count("pk"), CharField())
     section = declare(rows, location=Route("article", slug=Concat("slug", Value("-"), count)))
     assert_paths(section, {"/articles/s2-1/", "/articles/s3-1/"})
+
+
+def test_an_order_of_the_model_does_not_divide_the_aggregates_of_distinct_dicts(db: None) -> None:
+    """Django selects its column, so a declared aggregate would cover one note of a row at a time."""
+    row = Whole.objects.create(slug="s", number=1, flag=True)
+    for day in (1, 2, 3):
+        WholeNote.objects.create(thing=row, score=day, at=DAY.replace(day=day))
+    rows = WholeByNotes._base_manager.distinct().values("slug")
+    section = declare(rows, location=by("slug"), lastmod=Coalesce(Max("notes__at"), DAY))
+    assert len(rows) == 3
+    assert_entries(section, Counter({("/s/", lastmod_text(DAY.replace(day=3))): 3}))
