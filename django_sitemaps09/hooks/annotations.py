@@ -35,6 +35,7 @@ from django_sitemaps09.orm.traits import (
     needs_order,
     order_repeats_rows,
     pin_database,
+    repeats_rows,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
@@ -84,10 +85,15 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     can_group = is_grouped or query.distinct or gives_instances(rows)
     if not aggregates or has_window_function(query) or query.extra_tables or not can_group:
         return []
-    # Neither can dicts be grouped by the column of an order that distinct() selects beside them.
-    order_divides = not gives_instances(rows) and order_repeats_rows(rows)
-    repeats = order_divides or to_many_joins(query, _tables(query.annotation_select.values()))
-    if not is_grouped and repeats:
+    if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
+        return []
+    # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
+    # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
+    if gives_instances(rows):
+        is_divided = is_grouped and repeats_rows(query)
+    else:
+        is_divided = not is_grouped and order_repeats_rows(rows)
+    if query.distinct and is_divided:
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
     if query.distinct_fields or (query.is_sliced and gives_instances(rows)):

@@ -171,3 +171,14 @@ def test_an_order_of_the_model_does_not_divide_the_aggregates_of_distinct_dicts(
     section = declare(rows, location=by("slug"), lastmod=Coalesce(Max("notes__at"), DAY))
     assert len(rows) == 3
     assert_entries(section, Counter({("/s/", lastmod_text(DAY.replace(day=3))): 3}))
+
+
+def test_a_condition_that_divides_groups_does_not_divide_the_aggregates_of_distinct_rows(db: None) -> None:
+    """Django groups by a column that it compares in HAVING."""
+    row = Whole.objects.create(slug="s", number=1, flag=True)
+    for day in (1, 2, 3):
+        WholeNote.objects.create(thing=row, score=day, at=DAY.replace(day=day))
+    rows = Whole.objects.annotate(n=Count("children")).filter(Q(notes__score__gt=1) | Q(n=0)).distinct()
+    section = declare(rows, location=by("slug"), lastmod=Max("notes__at"))
+    assert len(rows) == 1
+    assert_entries(section, Counter([("/s/", lastmod_text(DAY.replace(day=3)))]))
