@@ -11,11 +11,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
-from django_sitemaps09.exceptions import ManifestError, UnreadableError
+from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
 from django_sitemaps09.stores import Store
@@ -242,9 +243,9 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
 
 
-def read(state: Store, name: str = ROOT) -> Manifest | None:
+def read(state: Store) -> Manifest | None:
     """Read a manifest with all its sections. Return `None` if it does not exist."""
-    root = read_root(state, name)
+    root = read_root(state)
     if root is None:
         return None
     sections = {section: read_section(state, file) for section, file in root.files.items()}
@@ -339,8 +340,12 @@ def section_file(section: str, document: bytes) -> str:
     return f"section-{section}-{sha256(document).hexdigest()[:32]}.jsonl"
 
 
-def unused_files(state: Store, *manifests: Manifest | None) -> Iterable[str]:
-    """Return the section files in the state folder that none of these manifests lists."""
-    used = {file for manifest in manifests if manifest is not None for file in manifest.files.values()}
-    names = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
-    return [name for name in names if name not in used]
+def remove_unused(state: Store, manifest: Manifest) -> None:
+    """Remove the files of sections that neither this manifest nor its backup lists."""
+    used = set(manifest.files.values())
+    with suppress(ExportError):
+        backup = read_root(state, BACKUP)
+        used.update(() if backup is None else backup.files.values())
+    for name in state.names():
+        if name.startswith("section-") and name.endswith(".jsonl") and name not in used:
+            state.delete(name)

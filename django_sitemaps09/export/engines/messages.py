@@ -124,19 +124,14 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
     """Return a target; raise `ExportError` if a folder is invalid, or if its output is not `output`."""
-    target = HostTarget(
-        Base(*values["base"]),
-        values["output"] and Path(values["output"]),
-        values["stage"],
-        values["folder"],
-    )
-    is_ours = _STAGE.fullmatch(target.stage or "") and stores.is_host_folder(target.folder)
+    stage, folder = values["stage"], values["folder"]
+    is_ours = _STAGE.fullmatch(stage or "") and stores.is_host_folder(folder)
     if not is_ours or values["output"] != output:
         raise ExportError(
-            f"A message contains an invalid stage ({target.stage!r:.100}) or host folder "
-            f"({target.folder!r:.100}), or different output folders."
+            f"A message contains an invalid stage ({stage!r:.100}) or host folder ({folder!r:.100}), or "
+            "different output folders."
         )
-    return target
+    return HostTarget(Base(*values["base"]), Path(output) if output else None, stage, folder)
 
 
 def build_reply(rendered: RenderedPage) -> dict[str, Any]:
@@ -165,7 +160,7 @@ def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
         steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
         errors = tuple(ItemError(*error) for error in content["errors"])
         return RenderedPage(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except PARSE_ERRORS as error:
         raise ExportError(
             f"A worker's reply was rejected: it is not in the format of this version ({error!r:.200})"
         ) from error

@@ -20,12 +20,7 @@ from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages, workers
 from django_sitemaps09.export.engines.messages import Claim, Folder
-from django_sitemaps09.export.rendering.page import (
-    RenderedPage,
-    Renderer,
-    Task,
-    render_page,
-)
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.export.report import pluralize
 
 logger = logging.getLogger(__name__)
@@ -205,13 +200,12 @@ class QueueEngine:
                 return self._render(page.renderer, page.task)
             if not page.is_taken or page.times_sent == _MAX_SENT:
                 raise self._error(page, outcome)
+            problem = f"No {self.worker_name} has returned {page.task.label}"
             if outcome == "died":
-                worker = (
-                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label}"
+                problem = (
+                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label} "
+                    f"has died: it gave no sign of life for {workers.EXPIRY:.0f} seconds"
                 )
-                problem = f"{worker} has died: it gave no sign of life for {workers.EXPIRY:.0f} seconds"
-            else:
-                problem = f"No {self.worker_name} has returned {page.task.label}"
             logger.warning("%s; sending the task again.", problem)
             self._send(page.message)
             page.sent_at, page.is_taken = self._sent_at, False
@@ -248,17 +242,14 @@ class QueueEngine:
                 return "late"
             if self._phase.name == "unseen" and now - first_look >= self.notice:
                 self._phase = self._warned(page.folder)
-            self._look_at_claims(now)
+            if now - self._looked_at >= workers.RENEWAL:
+                # Look at the claims of all other pages, too: workers that die together cost one wait.
+                self._looked_at = now
+                for other_page in self._open_pages:
+                    other_page.has_new_claim()
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
             now = time.monotonic()
-
-    def _look_at_claims(self, now: float) -> None:
-        """Look at the claims of all other pages at intervals: workers that die together cost one wait."""
-        if now - self._looked_at >= workers.RENEWAL:
-            self._looked_at = now
-            for page in self._open_pages:
-                page.has_new_claim()
 
     def _warned(self, folder: Folder) -> _Phase:
         """Log a warning if no worker has taken any page, and return the new phase."""
@@ -280,7 +271,10 @@ class QueueEngine:
     def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
         """Return the error for a page that is not sent again."""
         if silence == "died":
-            return ExportError(f"{page.task.label}: {_DIED_TWICE.format(excerpt(page.claim.host))}")
+            return ExportError(
+                f"{page.task.label}: two workers in a row died unexpectedly, the last one on "
+                f"{excerpt(page.claim.host)}; the system may have killed them for lack of memory"
+            )
         reason = (
             f"No {self.worker_name} returned {page.task.label} within "
             f"{page.times_sent * self.patience / 60:.0f} minutes. {self._advice(page.folder.store.label)}"
@@ -295,9 +289,3 @@ class QueueEngine:
             f"SECRET_KEY, and can access {files} as the same user. If one is running, its log says whether "
             "it rejected a page"
         )
-
-
-_DIED_TWICE = (
-    "two workers in a row died unexpectedly, the last one on {}; the system may have killed them for lack "
-    "of memory"
-)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, Literal, NamedTuple
 
@@ -29,7 +28,6 @@ from django_sitemaps09.writer.lines import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 1_000
 
 Kind = Literal["added", "removed", "changed"]
 
@@ -182,11 +180,10 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
     """Yield the differences between two urlsets, using a table on disk since they can be large."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
-        _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", old_lines)
-        _insert(
-            table,
+        table.executemany("INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", _digests(old_lines))
+        table.executemany(
             "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
-            new_lines,
+            _digests(new_lines),
         )
         yield from table.execute(
             "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
@@ -194,10 +191,8 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
         )
 
 
-def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
-    rows = ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
-    while batch := list(islice(rows, _AT_ONCE)):
-        table.executemany(sql, batch)
+def _digests(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    return ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
 
 
 def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:

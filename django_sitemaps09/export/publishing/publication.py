@@ -12,7 +12,6 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.promotion import (
     TRANSITION,
     PublishTarget,
-    clean_state,
     publish,
     stage,
     write_sections,
@@ -20,7 +19,7 @@ from django_sitemaps09.export.publishing.promotion import (
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
-from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused
 from django_sitemaps09.state.previous import PreviousState
 from django_sitemaps09.stores import Store
 
@@ -75,19 +74,22 @@ class Publication:
         has_stylesheet = conf.stylesheet and documents and not previous.has_foreign_stylesheet
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
         foreign_names = {STYLESHEET} if previous.has_foreign_stylesheet else set()
-        names = {*documents, *stylesheets, *_names(sections), *foreign_names}
-        unnamed = {*old.indexes, *old.stylesheets, *_names(old.sections)} - names
-        removed = {name: since for name, since in old.removed.items() if name not in names}
-        due_before = started - conf.keep_removed
-        due = tuple(name for name, since in removed.items() if since <= due_before)
-        removed = {name: since for name, since in removed.items() if since > due_before}
-        removed_files = tuple(sorted(unnamed))
-        removed |= dict.fromkeys(removed_files, started)
-        run = (stage or "").rpartition("/")[2]
-        manifest = Manifest(run, old.url, old.base, sections, removed)
-        manifest = replace(
-            manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), target=old.target
+        manifest = Manifest(
+            run=(stage or "").rpartition("/")[2],
+            url=old.url,
+            base=old.base,
+            sections=sections,
+            indexes=tuple(documents),
+            stylesheets=tuple(stylesheets),
+            target=old.target,
         )
+        names = {*documents, *stylesheets, *manifest.pages(), *foreign_names}
+        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old.pages()} - names))
+        earlier = {name: since for name, since in old.removed.items() if name not in names}
+        due_before = started - conf.keep_removed
+        due = tuple(name for name, since in earlier.items() if since <= due_before)
+        removed = {name: since for name, since in earlier.items() if since > due_before}
+        manifest = replace(manifest, removed=removed | dict.fromkeys(removed_files, started))
         return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
     def files_to_write(self, store: Store) -> list[str]:
@@ -124,17 +126,16 @@ class Publication:
             if name in sections
             for file in sections[name].file_names(name)
         }
-        root = stored_manifest.root().decode()
         journal = Journal(
-            new_manifest.run,
-            tuple(steps),
-            root,
-            changed_sections,
-            tuple(sorted(names)),
-            self.files_to_delete,
+            run=new_manifest.run,
+            steps=tuple(steps),
+            root=stored_manifest.root().decode(),
+            sections=changed_sections,
+            files=tuple(sorted(names)),
+            delete=self.files_to_delete,
         )
         publish(publish_target, journal, robots)
-        clean_state(publish_target.state, stored_manifest)
+        remove_unused(publish_target.state, stored_manifest)
 
     def _steps(self, store: Store, folder: str) -> list[Step]:
         """Return the steps in order, adding before removing, so that a crawler never misses a file.
@@ -182,8 +183,3 @@ def _has_moved(old_manifest: Manifest, name: str, record: SectionRecord) -> bool
     return any(
         old_indexes.get(page.number, page.index_number) != page.index_number for page in record.pages
     )
-
-
-def _names(sections: Mapping[str, SectionRecord]) -> Iterator[str]:
-    for name, record in sections.items():
-        yield from record.file_names(name)

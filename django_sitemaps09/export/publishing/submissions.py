@@ -9,7 +9,7 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
@@ -191,12 +191,10 @@ def activate_prepared(publish_target: PublishTarget, previous: PreviousState) ->
 
 def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:
     """Submit what is pending for each target within one deadline. Return the reports with the results."""
-    client, blocked = new_client(), Blocked()
-    try:
+    blocked = Blocked()
+    with closing(new_client()) as client:
         pairs = zip(targets, reports, strict=True)
         return [_submit(target, report, client, blocked) for target, report in pairs]
-    finally:
-        client.close()
 
 
 def _submit(target: PublishTarget, report: Report, client: Client, blocked: Blocked) -> Report:
