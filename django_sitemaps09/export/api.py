@@ -195,19 +195,14 @@ def _outcomes(
     )
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
-    records = {name: [host.record(name) for host in hosts] for name in sections}
     shared = {
         name for name, section in sections.items() if len(hosts) == 1 or sources.is_shareable(section)
     }
-    run.listeners.plan({name: _count_pages(records[name], shared=name in shared) for name in sections})
+    run.listeners.plan({name: _count_pages(run.records(name), shared=name in shared) for name in sections})
+    single_runs = [run.for_host(index) for index in range(len(hosts))]
     for name, section in sections.items():
-        if name in shared:
-            results = export_section(run, name, section, records[name])
-        else:
-            results = [
-                export_section(run.for_host(index), name, section, [record])[0]
-                for index, record in enumerate(records[name])
-            ]
+        runs = [run] if name in shared else single_runs
+        results = [outcome for part in runs for outcome in export_section(part, name, section)]
         for host_outcomes, outcome in zip(outcomes, results, strict=True):
             host_outcomes[name] = outcome
             run.listeners.section(outcome.report)

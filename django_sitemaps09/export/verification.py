@@ -15,7 +15,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
 from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners, SharedOptions
-from django_sitemaps09.export.publishing.published_files import CheckedFile, FilesCheck
+from django_sitemaps09.export.publishing.published_files import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.sections import Section
@@ -131,50 +131,48 @@ def _verify_all(
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
     checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
-    files = [check.check() for check in checks]
-    damaged = [{file.name: file for file in checked if file.problem is not None} for checked in files]
+    results = [check.check() for check in checks]
     reports: Sequence[Report | None] = [None] * len(hosts)
-    if repair and any(damaged):
-        sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
+    if repair and any(result.damaged for result in results):
+        sections = {file.section for result in results for file in result.damaged.values()}
         # A run that was killed may have published pages that the manifest does not list yet.
-        sections |= {section for check in checks for section in check.unfinished_sections}
+        sections.update(*(result.journal.sections for result in results if result.journal))
         repair_options = options._replace(
             names=[name for name in hosts[0].all_sections if name in sections],
-            damaged={host.folder: set(names) for host, names in zip(hosts, damaged, strict=True)},
+            damaged={host.folder: set(result.damaged) for host, result in zip(hosts, results, strict=True)},
         )
         reports = export_all(base_urls, repair_options, None, Listeners(), several=several)
     return [
-        _verification(check, checked, report, started)
-        for check, checked, report in zip(checks, files, reports, strict=True)
+        _verification(check, result, report, started)
+        for check, result, report in zip(checks, results, reports, strict=True)
     ]
 
 
 def _verification(
-    check: FilesCheck, files: Sequence[CheckedFile], report: Report | None, started: float
+    check: FilesCheck, result: CheckedFiles, report: Report | None, started: float
 ) -> Verification:
     """Return the result for a host. After a repair, all files are read again."""
-    still_damaged = {file.name: file for file in files if file.problem is not None}
+    files = result.files
     if report is not None:
-        names = {file.name for file in files}
-        still_damaged = {file.name: file for file in check.check() if file.problem is not None}
-        files = [*files, *(file for name, file in still_damaged.items() if name not in names)]
+        result = check.check()
+        files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
     return Verification(
         target=check.store.label,
         index_url=f"{check.host_options.url}{INDEX}",
         files=len(files),
-        urls=sum(file.urls for file in files),
-        bytes=sum(file.bytes for file in files),
+        urls=sum(file.urls for file in files.values()),
+        bytes=sum(file.bytes for file in files.values()),
         damaged=[
             DamagedFile(
                 file.name,
                 file.section,
                 _with_advice(file.problem, file.section, check.host_options),
-                file.name not in still_damaged,
+                file.name not in result.damaged,
             )
-            for file in files
+            for file in files.values()
             if file.problem is not None
         ],
-        is_unfinished=check.is_unfinished,
+        is_unfinished=result.journal is not None,
         seconds=time.perf_counter() - started,
         repair=report,
     )

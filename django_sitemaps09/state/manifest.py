@@ -226,18 +226,17 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             match = _FILE.fullmatch(file)
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
-        removed = check_names(PUBLISHED, document["removed"])
-        unqueued = check_names(PUBLISHED, document["unqueued"])
+        check_names(PUBLISHED, (*document["removed"], *document["unqueued"]))
         return Manifest(
             run=str(document["run"]),
             url=str(document["url"]),
             base=str(document["base"]),
-            removed={name: _finite(document["removed"][name]) for name in removed},
+            removed={name: _finite(time) for name, time in document["removed"].items()},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
             target=str(document["target"]),
-            unqueued={name: parse_time(document["unqueued"][name]) for name in unqueued},
+            unqueued={name: parse_time(time) for name, time in document["unqueued"].items()},
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error

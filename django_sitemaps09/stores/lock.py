@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -56,21 +56,19 @@ _UNSUITABLE = {
 }
 
 
-@contextmanager
-def exclusive_lock(target: Store, purpose: Purpose = "export") -> Iterator[Callable[[], None]]:
-    """Lock a target for this run. Yield a function that raises `ExportError` if the lock is lost.
+def exclusive_lock(
+    target: Store, purpose: Purpose = "export"
+) -> AbstractContextManager[Callable[[], None]]:
+    """Lock a target for this run. The context is a function that raises `ExportError` if the lock is lost.
 
     Raise `ExportRunningError` if another run has the lock. A local folder has a lock file. The operating
     system unlocks it even if the run is killed. Other targets have a lease in the shared cache.
     """
     if isinstance(target, LocalStore):
         target.check()
-        lock = _lock_folder(target.folder, purpose)
-    else:
-        identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
-        lock = _lease(identity, target.label, _RUNNING[purpose].format(target.label))
-    with lock as check:
-        yield check
+        return _lock_folder(target.folder, purpose)
+    identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
+    return _lease(identity, target.label, _RUNNING[purpose].format(target.label))
 
 
 @contextmanager

@@ -165,7 +165,6 @@ class QueueEngine:
         return partial(self._result, page)
 
     def _render(self, renderer: Renderer, task: Task) -> RenderedPage:
-        """Render a page in this process."""
         rendered = render_page(renderer, task)
         self._rendered += 1
         self._returned += 1
@@ -269,7 +268,6 @@ class QueueEngine:
         return _Phase("warned")
 
     def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
-        """Return the error for a page that is not sent again."""
         if silence == "died":
             return ExportError(
                 f"{page.task.label}: two workers in a row died unexpectedly, the last one on "

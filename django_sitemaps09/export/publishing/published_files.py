@@ -6,7 +6,7 @@ import copy
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -54,6 +54,18 @@ class CheckedFile(NamedTuple):
     urls: int = 0
     bytes: int = 0
     problem: str | None = None
+
+
+class CheckedFiles(NamedTuple):
+    """Files that were read back, by name, and the journal of a run that is replacing them."""
+
+    files: Mapping[str, CheckedFile]
+    journal: Journal | None
+
+    @property
+    def damaged(self) -> dict[str, CheckedFile]:
+        """The files that have a problem, by name."""
+        return {name: file for name, file in self.files.items() if file.problem is not None}
 
 
 class PublishedState(NamedTuple):
@@ -113,27 +125,23 @@ class FilesCheck:
         _, self.store, self._state = ExportFolder.in_target(host_options.folder, host_options.output)
         self.host_options = host_options
         self._workers = workers
-        self.is_unfinished = False
-        self.unfinished_sections: set[str] = set()
 
-    def check(self) -> list[CheckedFile]:
+    def check(self) -> CheckedFiles:
         """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt.
 
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.
         """
         published = self._read_state()
-        files = {file.name: file for file in self._check(published, None)}
+        checked = CheckedFiles(self._check(published, None), published.journal)
         for _ in range(_ATTEMPTS):
-            damaged = {name for name, file in files.items() if file.problem is not None}
+            damaged = checked.damaged.keys()
             if not damaged or (current := self._read_state()).runs == published.runs:
                 break
             published = current
-            files = {name: file for name, file in files.items() if name not in damaged}
-            files |= {file.name: file for file in self._check(published, damaged)}
-        self.is_unfinished = published.journal is not None
-        self.unfinished_sections = set(published.journal.sections if published.journal is not None else ())
-        return list(files.values())
+            intact = {name: file for name, file in checked.files.items() if name not in damaged}
+            checked = CheckedFiles(intact | self._check(published, damaged), published.journal)
+        return checked
 
     def _read_state(self) -> PublishedState:
         """Read the manifest and the journal. Raise `ExportError` if no manifest can be used."""
@@ -149,8 +157,8 @@ class FilesCheck:
         check_site(self.store, self._state, manifest, self.host_options.site)
         return PublishedState(manifest, journal)
 
-    def _check(self, published: PublishedState, names: Collection[str] | None) -> Iterator[CheckedFile]:
-        """Yield the files as they are now, compared with what they should be in this state."""
+    def _check(self, published: PublishedState, names: Collection[str] | None) -> dict[str, CheckedFile]:
+        """Return the files as they are now, compared with what they should be in this state."""
         sections = None if self.host_options.is_whole else self.host_options.chosen_sections
         existing_names = self.store.names()
         local = threading.local()
@@ -169,10 +177,11 @@ class FilesCheck:
 
         files = (file for file in published.files(sections) if names is None or file.name in names)
         with ThreadPoolExecutor(self._workers, "sitemap-verify", begin) as pool:
-            yield from pool.map(check, files)
+            checked = {file.name: file for file in pool.map(check, files)}
         robots = self._robots(published)
         if robots is not None and (names is None or robots.name in names):
-            yield robots
+            checked[robots.name] = robots
+        return checked
 
     def _robots(self, published: PublishedState) -> CheckedFile | None:
         """Check robots.txt, unless a run is updating it."""

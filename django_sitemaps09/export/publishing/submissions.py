@@ -35,25 +35,6 @@ logger = logging.getLogger(__name__)
 
 _FAILURES = (ExportError, OSError, sqlite3.Error)
 
-_FIRST = (
-    "This is the first export to this target, so no URLs were queued for IndexNow, which is for changes. "
-    "The next export that changes URLs queues them."
-)
-_TOO_MANY = (
-    "This run changed more URLs than INDEXNOW_MAX_URLS ({:,}), so none were queued for IndexNow. Crawlers "
-    "find the changes in the sitemap."
-)
-_NO_KEY = "URLs on {} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: {:,}."
-_MISSED = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
-    "URLs of their pages are queued now; removed URLs are unknown."
-)
-_LEFT = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
-    "URLs of some of their pages are still not queued: {:,}."
-)
-_REPAIR = "to repair it, run export_sitemaps --verify --repair."
-
 
 @dataclass(frozen=True, slots=True)
 class SubmissionQueue:
@@ -86,11 +67,20 @@ class SubmissionQueue:
             changes = self._changes(self._missed_urls(pages, queued), without_key)
             ledger.prepare(run, chain(changes, pings))
             is_stored = True
-        self.warnings.extend(_NO_KEY.format(host, count) for host, count in without_key.items())
+        self.warnings.extend(
+            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
+            f"{count:,}."
+            for host, count in without_key.items()
+        )
         if unqueued and is_stored:
             since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
-            left = len(pages) - len(queued)
-            self.warnings.append((_LEFT if left else _MISSED).format(since, left))
+            result = "All URLs of their pages are queued now; removed URLs are unknown."
+            if left := len(pages) - len(queued):
+                result = f"The URLs of some of their pages are still not queued: {left:,}."
+            self.warnings.append(
+                f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued for "
+                f"submission. {result}"
+            )
         yield queued if is_stored else None
         with self.lenient("the changes are queued for submission only by the next run"):
             ledger.activate(run)
@@ -108,13 +98,19 @@ class SubmissionQueue:
         if conf.indexnow_key is None:
             return
         if self.previous.is_first:
-            self.warnings.append(_FIRST)
+            self.warnings.append(
+                "This is the first export to this target, so no URLs were queued for IndexNow, which is "
+                "for changes. The next export that changes URLs queues them."
+            )
             return
         urls: Iterable[str] = ()
         if self.spool is not None:
             limit = conf.indexnow_max_urls
             if sum(self.spool.counts.values()) > limit:
-                self.warnings.append(_TOO_MANY.format(limit))
+                self.warnings.append(
+                    f"This run changed more URLs than INDEXNOW_MAX_URLS ({limit:,}), so none were queued "
+                    "for IndexNow. Crawlers find the changes in the sitemap."
+                )
             else:
                 urls = (change.url for change in self.spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
@@ -128,7 +124,10 @@ class SubmissionQueue:
             try:
                 urls = published_urls(self.publish_target.store, name, page)
             except (ExportError, OSError) as error:
-                self.warnings.append(f"{reason_of(error)}, so its URLs are not queued; {_REPAIR}")
+                self.warnings.append(
+                    f"{reason_of(error)}, so its URLs are not queued; to repair it, run export_sitemaps "
+                    "--verify --repair."
+                )
                 continue
             yield from urls
             # Without a key for any of its URLs, none are queued.

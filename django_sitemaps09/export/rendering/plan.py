@@ -49,26 +49,15 @@ class Plan:
     merged_count: int = 0
     split_numbers: set[int] = field(default_factory=set)
 
-    def fingerprint(
-        self, page: Page, rendered: RenderedPage, *, is_same_declaration: bool
-    ) -> Fingerprint | None:
-        """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
-        if rendered.errors:
-            return None
-        fingerprint = rendered.file.fingerprint
-        record = self.previous_pages.get(page.number)
-        if fingerprint is None and record is not None and is_same_declaration:
-            return record.fingerprint if record.digest == rendered.file.digest else None
-        return fingerprint
-
 
 class HostFiles(NamedTuple):
-    """Files of one host: its store, and the existing files with their sizes.
+    """Files of one host: its store, its published sections, and the existing files with their sizes.
 
     `foreign_names` are the names of files that the manifest does not list.
     """
 
     store: Store
+    sections: Mapping[str, SectionRecord]
     names: Mapping[str, int | None]
     foreign_names: Collection[str]
 
@@ -84,6 +73,10 @@ class Run:
     engine: Engine | None
     listeners: Listeners
 
+    def records(self, section: str) -> list[SectionRecord]:
+        """Return each host's published record of a section, or an empty one."""
+        return [host.sections.get(section, SectionRecord()) for host in self.hosts]
+
     def for_host(self, index: int) -> Run:
         """Return this run with only one of its hosts."""
         return replace(
@@ -97,7 +90,8 @@ class SectionPages(NamedTuple):
     """Pages of one section in one run, the same for all hosts.
 
     `previous_records` has each host's published record, and `previous` is the record common to all hosts.
-    `previous_pages` has, for each host, the records of the common pages by number.
+    `previous_pages` has, for each host, the records of the common pages by number. `declaration_digest` is
+    that of the source, which compiles the section's query for it.
     """
 
     run: Run
@@ -106,6 +100,12 @@ class SectionPages(NamedTuple):
     previous_records: Sequence[SectionRecord]
     previous: SectionRecord
     previous_pages: Sequence[Mapping[int, PageRecord]]
+    declaration_digest: str
+
+    @property
+    def is_same_declaration(self) -> bool:
+        """Whether the published pages were rendered from the same declaration."""
+        return self.previous.declaration_digest == self.declaration_digest
 
     @property
     def rows(self) -> RetriedSource:
@@ -159,6 +159,16 @@ class SectionPages(NamedTuple):
             return pages.even_bounds(self.rows, page, rendered.cut)
         return []
 
+    def fingerprint(self, plan: Plan, page: Page, rendered: RenderedPage) -> Fingerprint | None:
+        """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
+        if rendered.errors:
+            return None
+        fingerprint = rendered.file.fingerprint
+        record = plan.previous_pages.get(page.number)
+        if fingerprint is None and record is not None and self.is_same_declaration:
+            return record.fingerprint if record.digest == rendered.file.digest else None
+        return fingerprint
+
     def _is_taken(self, number: int) -> bool:
         """Return whether a file that the manifest does not list has the name of this page."""
         file = page_name(self.name, number, self.suffix)
@@ -198,7 +208,7 @@ class SectionPages(NamedTuple):
         can_keep = (
             has_key_ranges(source) if options.is_repair else options.changed_only and source.can_fingerprint
         )
-        if not can_keep or self.previous.declaration_digest != self.rows.declaration_digest:
+        if not can_keep or not self.is_same_declaration:
             return frozenset()
         numbers = frozenset(page.number for page in ranges)
         if options.is_repair:

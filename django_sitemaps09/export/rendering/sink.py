@@ -68,16 +68,11 @@ class Sink:
     def _hand_over(self) -> None:
         data, self._buffer = b"".join(self._buffer), []
         self._hash_futures.append(self._hashing.submit(self._digest.update, data))
-        self._write_futures.append(self._thread.submit(self._receive, data))
+        receive = self._compress if self._known_digest is None else self._save
+        self._write_futures.append(self._thread.submit(receive, data))
         if len(self._write_futures) > _WAITING:
             self._hash_futures.popleft().result()
             self._write_futures.popleft().result()
-
-    def _receive(self, data: bytes) -> None:
-        if self._known_digest is None:
-            self._compress(data)
-        else:
-            self._save(data)
 
     def _compress(self, data: bytes) -> None:
         self._out(data if self._stream is None else self._stream.compress(data))
