@@ -59,7 +59,7 @@ class HostExport:
     @property
     def changes(self) -> Spool | None:
         """The complete changed URLs if the caller requested them, otherwise `None`."""
-        return self.spool if self.spool is not None and self.spool.limit is None else None
+        return self.spool if self.spool is not None and self.spool.is_complete else None
 
     @property
     def host_target(self) -> HostTarget:
@@ -239,8 +239,8 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
             activate_prepared(publish_target, previous)
         # A dry run stages no files that could be compared.
         is_queued = host_options.submit and conf.indexnow_key is not None and not previous.is_first
-        limit = None if options.changes else conf.indexnow_max_urls
-        spool = Spool(limit) if (options.changes or is_queued) and stage is not None else None
+        is_compared = (options.changes or is_queued) and stage is not None
+        spool = Spool(conf.indexnow_max_urls, is_complete=options.changes) if is_compared else None
         queue = SubmissionQueue(publish_target, previous, spool) if host_options.submit else None
         try:
             yield HostExport(host_options, publish_target, previous, recovered, stage, spool, queue)

@@ -58,11 +58,13 @@ class Published:
 class Spool:
     """Changed URLs, counted and kept on disk until the report is built.
 
-    With a `limit`, comparing ends as soon as there are more changes. The counts are incomplete then.
+    Unless `is_complete`, comparing ends as soon as there are more changes than `limit`, so the counts are
+    incomplete then.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int, *, is_complete: bool) -> None:
         self.limit = limit
+        self.is_complete = is_complete
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -89,14 +91,18 @@ class Spool:
 
     @property
     def exceeds_limit(self) -> bool:
-        return self.limit is not None and sum(self.counts.values()) > self.limit
+        return sum(self.counts.values()) > self.limit
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.exceeds_limit and not self.is_complete
 
     def _write(self, changes: Iterable[UrlChange]) -> None:
         # Above the limit, do not compare the next pages: this takes time even if they have not changed.
-        for change in () if self.exceeds_limit else changes:
+        for change in () if self._has_ended else changes:
             self.counts[change.kind] += 1
             self._file.write(f"{json.dumps(change)}\n")
-            if self.exceeds_limit:
+            if self._has_ended:
                 break
 
     def changes(self) -> Iterator[UrlChange]:

@@ -104,15 +104,13 @@ class SubmissionQueue:
             )
             return
         urls: Iterable[str] = ()
-        if self.spool is not None:
-            limit = conf.indexnow_max_urls
-            if sum(self.spool.counts.values()) > limit:
-                self.warnings.append(
-                    f"This run changed more URLs than INDEXNOW_MAX_URLS ({limit:,}), so none were queued "
-                    "for IndexNow. Crawlers find the changes in the sitemap."
-                )
-            else:
-                urls = (change.url for change in self.spool.changes())
+        if self.spool is not None and self.spool.exceeds_limit:
+            self.warnings.append(
+                f"This run changed more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so none were "
+                "queued for IndexNow. Crawlers find the changes in the sitemap."
+            )
+        elif self.spool is not None:
+            urls = (change.url for change in self.spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
         yield from change_messages(
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key

@@ -47,11 +47,8 @@ class SectionOutcome(NamedTuple):
     @classmethod
     def unpublished(cls, name: str, record: SectionRecord) -> SectionOutcome:
         """Return the outcome of a section that keeps its published files."""
-        bounds = [None, *(page.until for page in record.pages)]
-        files = [
-            _published_file(name, record.suffix, page, after)
-            for page, after in zip(record.pages, bounds, strict=False)
-        ]
+        pages = zip(record.pages, record.page_map().pages, strict=True)
+        files = [_published_file(name, record.suffix, page, key_range.after) for page, key_range in pages]
         return cls(SectionReport(name, files, 0.0, unchanged=len(files)), record)
 
 
@@ -105,8 +102,8 @@ class Records:
         if not file.unchanged:
             self.staged[file.name] = staged
 
-    def outcome(self, plan: Plan, highest: int) -> SectionOutcome:
-        """Return the outcome of the section; `highest` is the highest page number before this run."""
+    def outcome(self, plan: Plan) -> SectionOutcome:
+        """Return the outcome of the section, after all its pages were added."""
         name = self.section_pages.name
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
@@ -114,7 +111,7 @@ class Records:
             suffix=self.section_pages.suffix,
             key_identity=self.section_pages.rows.key_identity,
             declaration_digest=self.section_pages.declaration_digest,
-            highest=max([highest, *(record.number for record in self.pages)]),
+            highest=max([self.section_pages.previous.highest, *(page.number for page in self.pages)]),
             counts=self._counts(),
             pages=tuple(self.pages),
         )

@@ -125,10 +125,11 @@ def _outcomes(
     plan = section_pages.plan(rows_on_page)
     if isinstance(source, PositionSource):
         listeners.plan({section_pages.name: -(-source.count // rows_on_page)})
-    records = section_pages.previous_records
     hosts = [
         Records(section_pages, record, {number: pages_by_number[number] for number in plan.previous_pages})
-        for record, pages_by_number in zip(records, section_pages.previous_pages, strict=True)
+        for record, pages_by_number in zip(
+            section_pages.previous_records, section_pages.previous_pages, strict=True
+        )
     ]
     with closing(_render(section_pages, plan)) as results:
         for page, result in results:
@@ -143,8 +144,7 @@ def _outcomes(
             fingerprint = section_pages.fingerprint(plan, page, result)
             for host, file, staged in zip(hosts, result.files, result.staged, strict=True):
                 host.add(page, file, staged, fingerprint)
-    highest = max(record.highest for record in records)
-    return [host.outcome(plan, highest) for host in hosts]
+    return [host.outcome(plan) for host in hosts]
 
 
 def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, RenderedPage | KeptPage]]:
