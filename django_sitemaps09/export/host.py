@@ -156,7 +156,7 @@ class HostExport:
                     is_repair=self.host_options.is_repair,
                 )
                 publication = replace(publication, manifest=manifest)
-                publication.publish(self.publish_target, self.stage or "", robots.publish)
+                publication.publish(self.publish_target, robots.publish)
         except (ExportError, OSError) as error:
             # If nothing was ever published, the target may be unusable.
             if old_manifest.sections:

@@ -81,7 +81,7 @@ def sign(message: Mapping[str, Any]) -> str:
     return signing.dumps(message, salt=_MESSAGE)
 
 
-def verify(
+def unsign(
     text: object, salt: str = _MESSAGE, max_age: int | None = _LIFETIME
 ) -> tuple[dict[str, Any], str | bytes]:
     """Return the content of a signed message, and the key that signed it. This key also signs the reply.
@@ -104,7 +104,7 @@ def verify(
     )
 
 
-def check(message: Mapping[str, Any]) -> None:
+def check_version(message: Mapping[str, Any]) -> None:
     """Raise `ExportError` if the message is of another version, or from another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
@@ -147,7 +147,7 @@ def build_reply(rendered: RenderedPage) -> dict[str, Any]:
 def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
     """Return the page from a worker's reply; raise `ExportError` if it is invalid or reports a failure."""
     try:
-        content, _ = verify(reply.decode(errors="replace"), _REPLY)
+        content, _ = unsign(reply.decode(errors="replace"), _REPLY)
     except ExportError as error:
         raise ExportError(f"A worker's reply was rejected: {error}") from error
     try:
@@ -228,7 +228,7 @@ class Folder:
         with suppress(ExportError, OSError, *PARSE_ERRORS):
             text = self._read(f"{self.token}.claim", _MOST_OF_CLAIM) or b""
             # The machines' clocks may differ.
-            content, _ = verify(text.decode(), _CLAIM, max_age=None)
+            content, _ = unsign(text.decode(), _CLAIM, max_age=None)
             if (content.pop("run"), content.pop("token")) == (self.stage, self.token):
                 return Claim(**content)
         return None

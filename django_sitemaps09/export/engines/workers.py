@@ -35,7 +35,7 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
     `is_redelivered` is true if the queue delivers the message again because a worker was lost.
     """
     try:
-        content, key = messages.verify(message)
+        content, key = messages.unsign(message)
     except ExportError as error:
         # Do not reply: the folder for the reply comes from the message, which cannot be trusted.
         logger.error("A message was rejected and ignored: %s.", excerpt(error))
@@ -51,7 +51,7 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
     attempt = secrets.token_hex(4)
     try:
         with _claimed(folder, attempt):
-            messages.check(content)
+            messages.check_version(content)
             if is_redelivered and folder.is_lost_again():
                 raise ExportError(
                     "a page was delivered three times, and two workers were lost while rendering it"

@@ -21,7 +21,7 @@ from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused
 from django_sitemaps09.state.previous import PreviousState
-from django_sitemaps09.stores import Store
+from django_sitemaps09.stores import STATE, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +98,10 @@ class Publication:
         documents = {**self.stylesheets, **self.documents}
         return [*pages, *dict(_changed_documents(store, documents))]
 
-    def publish(self, publish_target: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
+    def publish(self, publish_target: PublishTarget, robots: Callable[[bool], None]) -> None:
         """Publish the staged files; if nothing has changed, only update robots.txt."""
         old_manifest, new_manifest = self.previous.manifest, self.manifest
-        steps = self._steps(publish_target.store, folder)
+        steps = self._steps(publish_target.store)
         is_same = old_manifest == replace(new_manifest, run=old_manifest.run, files=old_manifest.files)
         if not steps and is_same and old_manifest.run and not self.previous.is_unverified:
             robots(False)
@@ -137,7 +137,7 @@ class Publication:
         publish(publish_target, journal, robots)
         remove_unused(publish_target.state, stored_manifest)
 
-    def _steps(self, store: Store, folder: str) -> list[Step]:
+    def _steps(self, store: Store) -> list[Step]:
         """Return the steps in order, adding before removing, so that a crawler never misses a file.
 
         The stylesheet and pages that are new or only gain rows come first. If any page loses rows to
@@ -153,6 +153,7 @@ class Publication:
             for name, path in outcome.staged.items()
         ]
         shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
+        folder = f"{STATE}/{self.manifest.run}"
         stylesheets = _changed_documents(store, self.stylesheets)
         steps = stage(store, f"{folder}/", stylesheets)
         steps += [step for step in staged if step.name not in shrinks]
