@@ -14,7 +14,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
@@ -25,7 +25,6 @@ from django_sitemaps09.export.report import pluralize
 
 logger = logging.getLogger(__name__)
 
-QueueEngineT = TypeVar("QueueEngineT", bound="QueueEngine")
 
 #: Whether the export itself runs in a worker. If this is the only one, it has to render all pages alone.
 in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
@@ -115,7 +114,7 @@ class QueueEngine:
         # How many pages were returned, and how many of these the command has rendered itself.
         self._returned = self._rendered = 0
 
-    def __enter__(self: QueueEngineT) -> QueueEngineT:
+    def __enter__(self) -> QueueEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
