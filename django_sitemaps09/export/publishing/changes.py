@@ -28,7 +28,6 @@ from django_sitemaps09.writer.lines import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
 
-
 Kind = Literal["added", "removed", "changed"]
 
 
@@ -78,7 +77,7 @@ class Spool:
         store: Store,
         previous: Mapping[str, SectionRecord],
         outcomes: Mapping[str, SectionOutcome],
-        removed: Iterable[str] = (),
+        removed: Iterable[str],
     ) -> None:
         """Write the changes to all sections and to the `removed` sections, before anything is published."""
         for name, outcome in outcomes.items():
