@@ -70,7 +70,7 @@ class Queue(QueueEngine):
         return "pytest"
 
     def folder(self, number: int) -> Folder:
-        return Folder(*messages.verify(self.sent[number]))
+        return Folder(*messages.unsign(self.sent[number]))
 
     def work(self, number: int) -> None:
         handle_message(self.sent[number], self.worker_name, is_redelivered=False)

@@ -102,6 +102,24 @@ class TestChangesThatWereNotQueued:
         assert engine.submitted == [url(1), url(2)]
         assert submit(output=folder).failures == []
 
+    @pytest.mark.parametrize("counted", [False, True])
+    def test_are_not_recorded_if_there_are_too_many(
+        self,
+        run: Callable[..., Report],
+        engine: Engine,
+        folder: Path,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+        counted: bool,
+    ) -> None:
+        """None of them would be queued, whether or not the caller asked for their number."""
+        configure(PING_URLS=[engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "_write", _full)
+            run(1, 2, 3, 4, changes=counted)
+        assert recorded(folder) == ["sitemap.xml"]
+
     def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(
         self, run: Callable[..., Report], engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
