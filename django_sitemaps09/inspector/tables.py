@@ -10,17 +10,12 @@ from typing import NamedTuple
 from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.audit import AuditReport
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.inspector.lookup import Answer
-from django_sitemaps09.inspector.overview import (
-    LABELS,
-    Overview,
-    SkippedElement,
-)
-from django_sitemaps09.inspector.published_entries import Entry
+from django_sitemaps09.inspector.overview import LABELS, Overview, SkippedElement
 from django_sitemaps09.state.history import RecordedRun, SectionChange
-from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.status import SectionStatus
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
@@ -103,7 +98,7 @@ def sections_table(overview: Overview) -> Table:
     rows = [
         [
             _section(section),
-            *_exported(section.record, section.limit or overview.limits.urls, overview.limits.bytes),
+            *_exported(section),
             _number(None if section.live is None else len(section.live.pages)),
         ]
         for section in overview.sections
@@ -118,17 +113,17 @@ def _section(section: SectionStatus) -> Cell:
     return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
 
 
-def _exported(record: SectionRecord | None, most_urls: int, most_bytes: int) -> list[Cell]:
-    if record is None:
+def _exported(section: SectionStatus) -> list[Cell]:
+    if section.record is None:
         return [Cell(_NONE)] * 7
-    pages = record.pages
+    pages = section.record.pages
     fullest_urls = max((page.urls for page in pages), default=0)
     fullest_bytes = max((page.bytes for page in pages), default=0)
     return [
-        _number(record.urls),
+        _number(section.record.urls),
         _number(len(pages)),
-        _meter(f"{fullest_urls:,}", fullest_urls, most_urls),
-        _meter(filesizeformat(fullest_bytes), fullest_bytes, most_bytes),
+        _meter(f"{fullest_urls:,}", fullest_urls, section.limit or conf.limits.urls),
+        _meter(filesizeformat(fullest_bytes), fullest_bytes, conf.limits.bytes),
         Cell(filesizeformat(sum(page.size for page in pages))),
         _lastmod(max((page.newest for page in pages if page.newest), default=None)),
         _lastmod(max((page.changed for page in pages if page.changed), default=None)),
@@ -214,22 +209,21 @@ def audit_table(audit: AuditReport) -> Table:
     return Table("Findings by rule", columns, rows)
 
 
-def entry_table(answer: Answer) -> Table:
-    """Return a table of the elements of an entry, as exported and as they are now."""
+def entry_table(answer: Answer) -> Table | None:
+    """Return a table of the elements of an entry, as exported and as they are now; `None` without one."""
     entries = [("Exported", answer.published), ("Now", answer.live)]
     shown_entries = [(label, entry) for label, entry in entries if entry is not None]
+    if not shown_entries:
+        return None
     columns = [Column("Element"), *(Column(label) for label, _ in shown_entries)]
     rows = [
         [Cell(name), *(Cell(entry.value(name) or _NONE) for _, entry in shown_entries)]
         for name in ("lastmod", "changefreq", "priority")
     ]
-    if any(entry.links for _, entry in shown_entries):
-        rows.append([Cell("alternates"), *(Cell(lines=_links(entry)) for _, entry in shown_entries)])
+    links = [[f"{language}: {url}" for language, url in entry.links] for _, entry in shown_entries]
+    if any(links):
+        rows.append([Cell("alternates"), *(Cell(lines=lines or [_NONE]) for lines in links)])
     return Table("Elements of the entry", columns, rows)
-
-
-def _links(entry: Entry) -> list[str]:
-    return [f"{language}: {url}" for language, url in entry.links] or [_NONE]
 
 
 class Bar(NamedTuple):
