@@ -64,7 +64,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def forbid() -> None:
         monkeypatch.setattr(sources, "source", fail)
-        monkeypatch.setattr(caching, "get", fail)
+        monkeypatch.setattr(caching.default, "get", fail)
 
     return forbid
 

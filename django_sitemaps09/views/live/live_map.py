@@ -200,7 +200,7 @@ def read(name: str, source: QuerySource) -> LiveMap | None:
 
     Reading a map of thousands of pages takes as long as a short page, so each process does it once.
     """
-    value = caching.get(name)
+    value = caching.default.get(name)
     known = _read.get(name)
     if known is None or known[0] != value:
         if len(_read) >= _MAX_READ:
@@ -222,7 +222,7 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
             return live
         live = live._replace(generation=live.generation + 1)
         if not (live.pages or live.map.left):
-            caching.delete(name)
+            caching.default.delete(name)
             return live
         value = (
             live.base,
@@ -232,7 +232,7 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
             [(*page, *live.looks.get(page, ())) for page in live.pages],
             [(*left.page, left.until, left.listed_until) for left in live.map.left[-_MAX_LEFT:]],
         )
-        caching.store(name, value, max(_SECONDS, conf.keep_removed))
+        caching.default.set(name, value, max(_SECONDS, conf.keep_removed))
         return live
 
 

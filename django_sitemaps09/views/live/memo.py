@@ -137,12 +137,6 @@ class PageMemo(NamedTuple):
             stopwatch.log("fingerprint known")
             return known
 
-        def read_elsewhere() -> _Entry | None:
-            reading = _find(self.name, started - conf.live_seconds)
-            if reading is not None:
-                stopwatch.log("fingerprint waited")
-            return reading
-
         def read() -> _Entry:
             fingerprint, read_at = None, time.time()
             with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
@@ -150,16 +144,18 @@ class PageMemo(NamedTuple):
             stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
             return _store(self.name, read_at, fingerprint)
 
-        # Only the requests of this process wait for each other.
-        locks = caching.default.fallback.add, caching.default.fallback.delete
         try:
-            lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, locks=locks)
-            reading = caching.once(lock, read_elsewhere, read, known)
+            # Only the requests of this process wait for each other.
+            process_cache = caching.default.fallback
+            return caching.once(
+                caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, cache=process_cache),
+                lambda: _find(self.name, started - conf.live_seconds),
+                read,
+                known,
+                log=lambda result, _: stopwatch.log(f"fingerprint {result}"),
+            )
         except caching.BusyError:
             return read()
-        if reading is known:
-            stopwatch.log("fingerprint outdated")
-        return reading
 
 
 def of_page(source: Source, page: Page) -> PageMemo | None:
