@@ -280,10 +280,10 @@ def _page(number: Any, after: Any, until: Any) -> Page:
 
 
 def _key(value: Iterable[object] | None) -> Key | None:
-    if isinstance(value, str):
-        raise TypeError(f"{value!r:.200} is not a key")
+    if value is None:
+        return None
     # Some caches turn tuples into lists.
-    key = None if value is None else tuple(map(str, value))
-    if key is not None and not _VALID.fullmatch("".join(key)):
+    key = tuple(map(str, value))
+    if isinstance(value, str) or not _VALID.fullmatch("".join(key)):
         raise ValueError(f"{value!r:.200} is not a key")
     return key
