@@ -107,10 +107,8 @@ def sections_table(overview: Overview) -> Table:
 
 
 def _section(section: SectionStatus) -> Cell:
-    lines = [section.sitemap or "Not declared any more: the export keeps its files"]
-    if section.error is not None:
-        lines = [section.error]
-    return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
+    line = section.error or section.sitemap or "Not declared any more: the export keeps its files"
+    return Cell(section.section, [line], is_error=section.error is not None or not section.is_declared)
 
 
 def _exported(section: SectionStatus) -> list[Cell]:

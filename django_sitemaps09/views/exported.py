@@ -95,7 +95,6 @@ def current_export(base: Base) -> PublishedExport | None:
 
 
 def _serves(sitemaps: Sitemaps) -> bool:
-    """Return whether a view serves files of an export."""
     if not conf.serve_exported or not published.is_configured():
         return False
     # An export without arguments exports these sections.

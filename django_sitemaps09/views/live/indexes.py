@@ -79,9 +79,8 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     if name == INDEX and not failures and len(indexes) != read_count(base, request.path):
         caching.default.set(_count_name(base, request.path), len(indexes), _SECONDS)
     response = HttpResponse(content, content_type="application/xml")
-    answer = responses.conditional(
-        request, response, responses.content_etag(content) if is_current else None
-    )
+    etag = responses.content_etag(content) if is_current else None
+    answer = responses.conditional(request, response, etag)
     stopwatch.log_status(answer, "content")
     return answer
 

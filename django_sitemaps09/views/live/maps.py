@@ -183,10 +183,9 @@ class SectionMap:
 
         def divide() -> LiveMap:
             current = self.cached() or live
-            if current.is_whole:
-                return current
-            current = self.divide(current, current.pages[-1], current.rows, number)
-            log("built", current)
+            if not current.is_whole:
+                current = self.divide(current, current.pages[-1], current.rows, number)
+                log("built", current)
             return current
 
         def is_divided(current: LiveMap) -> bool:

@@ -130,7 +130,6 @@ class PageMemo(NamedTuple):
         return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
 
     def _reading(self) -> _Entry:
-        """Return the fingerprint, from memory or from the database."""
         stopwatch, started = Stopwatch(page_subject(self.source.section, self.page.number)), time.time()
         known = _find(self.name, started - 2 * conf.live_seconds)
         if known is not None and known.read_at > started - conf.live_seconds:

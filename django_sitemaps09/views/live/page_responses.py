@@ -112,11 +112,9 @@ class PageRequest(NamedTuple):
         answer = self._empty_answer(etag)
         if answer is None:
             render = partial(self._render, source, page, page_memo, started)
-            if cache_key is None:
-                answer = self._full_answer(render())
-            else:
-                kept_page = self._kept_page(cache_key)
-                answer = self._full_answer(kept_page.find_or_render(etag and etag.value, render))
+            kept_page = None if cache_key is None else self._kept_page(cache_key)
+            rendered = kept_page.find_or_render(etag and etag.value, render) if kept_page else render()
+            answer = self._full_answer(rendered)
         etag = page_memo and page_memo.etag(may_read=False)
         memo.remember(request, self.sitemaps, cache_key, etag)
         return answer
@@ -139,20 +137,18 @@ class PageRequest(NamedTuple):
         If all items of a page are skipped, the page has no URLs, but is still in the index.
         """
         stopwatch = Stopwatch(self.subject)
-        needs_fingerprint = page_memo is not None and page_memo.needs_fingerprint()
+        unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
         limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
         if not has_key_ranges(source):
             # Such pages cannot be split, so they may have as many URLs as the protocol allows.
             limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
         chunks: list[bytes] = []
-        with sources.read_page(source, page, needs_fingerprint=needs_fingerprint) as rows:
+        with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
             outs = [Destination(chunks.append, str(source.bases[0]))]
             kind = writer.page_format(self._format_name, styled=conf.stylesheet)
             [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
-        etag = (
-            page_memo.remember_rows(rows.fingerprint, started) if page_memo and needs_fingerprint else None
-        )
+        etag = unread and unread.remember_rows(rows.fingerprint, started)
         _log(self.subject, source, document)
         is_incomplete = False
         if has_key_ranges(source) and document.cut is not None:
