@@ -64,10 +64,13 @@ def overview(base: Base) -> Overview:
     export = ExportState.from_base(base)
     declarations = sections.native_mapping()
     today = datetime.now(timezone.utc).date()
-    names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))
+    names = dict.fromkeys((*declarations, *(export.root.files if export.root else ())))
     with site_locale():
         statuses = [section_status(name, declarations, base, export, counts_rows=False) for name in names]
-    runs = _runs(export)
+    runs: Sequence[RecordedRun] = []
+    # The export already has the error of the storage.
+    with suppress(Exception):
+        runs = [] if export.folder is None else read_history(export.folder.state)
     return Overview(
         base=base,
         export=export,
@@ -81,13 +84,6 @@ def overview(base: Base) -> Overview:
         skipped=_skipped(runs, names),
         audit=last_report(base_url=str(base)),
     )
-
-
-def _runs(export: ExportState) -> list[RecordedRun]:
-    try:
-        return [] if export.folder is None else read_history(export.folder.state)
-    except Exception:  # noqa: BLE001 the export already has the error of the storage
-        return []
 
 
 def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:

@@ -40,8 +40,8 @@ class Cell(NamedTuple):
     is_error: bool = False
 
 
-class Column(NamedTuple):
-    """Column of a table."""
+class Header(NamedTuple):
+    """Header of a column."""
 
     label: str
     is_number: bool = False
@@ -51,16 +51,16 @@ class Table(NamedTuple):
     """Table with a caption. The first cell of each row is the header of the row."""
 
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[Header]
     rows: Sequence[Sequence[Cell]]
 
     @property
-    def labelled_rows(self) -> list[list[tuple[Column, Cell]]]:
+    def labelled_rows(self) -> list[list[tuple[Header, Cell]]]:
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def _numbers(*labels: str) -> list[Column]:
-    return [Column(label, is_number=True) for label in labels]
+def _numbers(*labels: str) -> list[Header]:
+    return [Header(label, is_number=True) for label in labels]
 
 
 def _number(value: int | None) -> Cell:
@@ -90,9 +90,9 @@ def _lastmod(text: str | None) -> Cell:
 def sections_table(overview: Overview) -> Table:
     """Return a table with a row for each section: its fullest page compared with the limits."""
     columns = [
-        Column("Section"),
+        Header("Section"),
         *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
-        *(Column("Newest lastmod"), Column("Last change")),
+        *(Header("Newest lastmod"), Header("Last change")),
         *_numbers("Live pages"),
     ]
     rows = [
@@ -130,7 +130,7 @@ def _exported(section: SectionStatus) -> list[Cell]:
 
 def freshness_table(overview: Overview) -> Table:
     """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
-    columns = [Column("Section"), *_numbers(*LABELS)]
+    columns = [Header("Section"), *_numbers(*LABELS)]
     rows = [
         [Cell(section), *(_number(pages[label]) for label in LABELS)]
         for section, pages in overview.freshness.items()
@@ -140,7 +140,7 @@ def freshness_table(overview: Overview) -> Table:
 
 def runs_table(runs: Sequence[RecordedRun]) -> Table:
     """Return a table of the last exports that changed anything or had new problems."""
-    columns = [Column("Started"), Column("Duration", is_number=True), Column("Result"), Column("Changes")]
+    columns = [Header("Started"), Header("Duration", is_number=True), Header("Result"), Header("Changes")]
     rows = [
         [
             _time(run.started),
@@ -178,7 +178,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = list(map(Column, ("Item", "Section", "Field", "Reason", "Skipped since")))
+    columns = list(map(Header, ("Item", "Section", "Field", "Reason", "Skipped since")))
     rows = [
         [
             Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),
@@ -194,7 +194,7 @@ def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
 
 def audit_table(audit: AuditReport) -> Table:
     """Return a table of the findings of an audit."""
-    columns = [Column("Rule"), Column("Severity"), Column("Count", is_number=True), Column("Examples")]
+    columns = [Header("Rule"), Header("Severity"), Header("Count", is_number=True), Header("Examples")]
     rows = [
         [
             Cell(finding.rule),
@@ -213,7 +213,7 @@ def entry_table(answer: Answer) -> Table | None:
     shown_entries = [(label, entry) for label, entry in entries if entry is not None]
     if not shown_entries:
         return None
-    columns = [Column("Element"), *(Column(label) for label, _ in shown_entries)]
+    columns = [Header("Element"), *(Header(label) for label, _ in shown_entries)]
     rows = [
         [Cell(name), *(Cell(entry.value(name) or _NONE) for _, entry in shown_entries)]
         for name in ("lastmod", "changefreq", "priority")

@@ -170,10 +170,10 @@ class TestARenderedPage:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
-        read, is_stored = kept_pages.KeptPage._read, iter([False])
+        read, is_stored = kept_pages.CachedCopy._read, iter([False])
         acquired = iter([False, True])
         monkeypatch.setattr(
-            kept_pages.KeptPage, "_read", lambda page: read(page) if next(is_stored, True) else None
+            kept_pages.CachedCopy, "_read", lambda page: read(page) if next(is_stored, True) else None
         )
         monkeypatch.setattr(
             caching.Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)

@@ -31,7 +31,7 @@ _live_cache = PausingCache(
 )
 
 
-class RenderedPage(NamedTuple):
+class LivePage(NamedTuple):
     """A document, its ETag, and its time of rendering in seconds since 1970.
 
     A page without an ETag is not cached, by this package or by clients: it is incomplete or outdated. If
@@ -45,7 +45,7 @@ class RenderedPage(NamedTuple):
     unpacked: bytes | None = None
 
 
-class KeptPage(NamedTuple):
+class CachedCopy(NamedTuple):
     """The copy of a page in the cache, under `name`. Log lines begin with `subject`.
 
     With `unpack`, a page that cannot be decompressed counts as missing.
@@ -55,21 +55,21 @@ class KeptPage(NamedTuple):
     subject: str
     unpack: bool = False
 
-    def find(self, etag: str | None) -> RenderedPage | None:
+    def find(self, etag: str | None) -> LivePage | None:
         """Return the page that has this ETag; without one, a page that is at most `LIVE_SECONDS` old."""
         stopwatch, page = Stopwatch(self.subject), _valid(self._read(), etag)
         if page is not None:
             stopwatch.log("hit", len(page.content))
         return page
 
-    def find_or_render(self, etag: str | None, render: Callable[[], RenderedPage]) -> RenderedPage:
+    def find_or_render(self, etag: str | None, render: Callable[[], LivePage]) -> LivePage:
         """Return the page as `find()` does, or render it in one request.
 
         Meanwhile, other requests get an outdated page or wait.
         """
         stopwatch, kept = Stopwatch(self.subject), self._read()
 
-        def log(result: str, page: RenderedPage) -> None:
+        def log(result: str, page: LivePage) -> None:
             stopwatch.log(result, len(page.content))
 
         if (page := _valid(kept, etag)) is not None:
@@ -84,7 +84,7 @@ class KeptPage(NamedTuple):
             log=log,
         )
 
-    def _store(self, page: RenderedPage) -> RenderedPage:
+    def _store(self, page: LivePage) -> LivePage:
         """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
         if page.etag is None:
             return page
@@ -98,7 +98,7 @@ class KeptPage(NamedTuple):
             stopwatch.log("stored", len(content))
         return page._replace(content=content, is_compressed=True, unpacked=page.content)
 
-    def _read(self) -> RenderedPage | None:
+    def _read(self) -> LivePage | None:
         """Return the cached page; `None` if it is missing, invalid, or larger than any sitemap."""
         try:
             etag, rendered_at, digest, size = _live_cache.get(self.name)
@@ -107,7 +107,7 @@ class KeptPage(NamedTuple):
             content = b"".join(parts[part_name] for part_name in part_names)
             if not content or _digest(content) != digest or not _ETAG.fullmatch(etag):
                 return None
-            page = RenderedPage(etag, float(rendered_at), content, is_compressed=True)
+            page = LivePage(etag, float(rendered_at), content, is_compressed=True)
         except (KeyError, OverflowError, TypeError, ValueError):
             # The cached value may not be ours, or the cache may have dropped a part.
             return None
@@ -123,7 +123,7 @@ def compressed(content: bytes) -> bytes:
     return compress(content, conf.gzip_level, linked=linked)
 
 
-def _valid(page: RenderedPage | None, etag: str | None) -> RenderedPage | None:
+def _valid(page: LivePage | None, etag: str | None) -> LivePage | None:
     if page is None:
         return None
     is_recent = 0 <= time.time() - page.rendered_at < conf.live_seconds

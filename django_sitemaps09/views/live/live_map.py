@@ -41,15 +41,15 @@ _LOCK_SECONDS, _WAIT = 30, 5
 class LiveMap(NamedTuple):
     """The pages of a section, and what was seen of them when they were last counted.
 
-    `base` identifies the export whose pages the map has adopted; it is empty without an export. Each change
-    increments `generation`. `looked_at` is when all pages were counted, or cut, in seconds since 1970. A
-    new page has at most `rows` rows. A page without a look is not counted yet. If this is the last page, it
-    may have to be divided.
+    `export_digest` identifies the export whose pages the map has adopted; it is empty without an export.
+    Each change increments `generation`. `looked_at` is when all pages were counted, or cut, in seconds
+    since 1970. A new page has at most `rows` rows. A page without a look is not counted yet. If this is the
+    last page, it may have to be divided.
     """
 
     map: PageMap
     looks: Mapping[Page, Look]
-    base: str
+    export_digest: str
     generation: int
     looked_at: float
     rows: int
@@ -225,7 +225,7 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
             caching.default.delete(name)
             return live
         value = (
-            live.base,
+            live.export_digest,
             live.generation,
             live.looked_at,
             live.rows,
@@ -238,7 +238,7 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
 
 def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
     try:
-        base, generation, looked_at, rows, page_values, left_values = value
+        export_digest, generation, looked_at, rows, page_values, left_values = value
         if len(page_values) > _MAX_PAGES or len(left_values) > _MAX_LEFT:
             return None
         pages, looks = [], {}
@@ -254,7 +254,7 @@ def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
             source.members.key.parse(part.page.after)
             source.members.key.parse(part.page.until)
         page_map = PageMap(tuple(pages), tuple(left))
-        live = LiveMap(page_map, looks, str(base), int(generation), float(looked_at), int(rows))
+        live = LiveMap(page_map, looks, str(export_digest), int(generation), float(looked_at), int(rows))
     except (OverflowError, TypeError, ValueError, ValidationError):
         return None
     bounds = [page.until for page in pages]

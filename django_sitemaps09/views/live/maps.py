@@ -136,7 +136,9 @@ class SectionMap:
         log, published, live = self._timed_log(), self.published, self.cached()
         outdated = live if live is not None and live.pages else None
         if outdated is not None and (
-            published is None or outdated.base == sources.digest(published) or exported.is_unreadable()
+            published is None
+            or outdated.export_digest == sources.digest(published)
+            or exported.is_unreadable()
         ):
             is_shared = not caching.default.is_paused() and caching.is_shared()
             if is_shared or outdated.is_recent(seconds):
@@ -158,7 +160,7 @@ class SectionMap:
         if records is None and outdated is not None:
             return outdated
         # Another build follows when the export can be read again.
-        base = "" if published is None or records is None else sources.digest(published)
+        export_digest = "" if published is None or records is None else sources.digest(published)
         rows = _rows(source)
         versions = [record.page_map().pages for record in reversed(records or ())]
         looks: dict[Page, Look] = {}
@@ -169,7 +171,7 @@ class SectionMap:
         def built(live: LiveMap) -> LiveMap:
             for pages in versions:
                 live = live.replaced(source, pages)
-            return live._replace(base=base, rows=rows, looked_at=time.time(), looks=looks)
+            return live._replace(export_digest=export_digest, rows=rows, looked_at=time.time(), looks=looks)
 
         # Until its first export, a host had the map of all hosts.
         first = live_map.read(self._name_in(""), source) or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
