@@ -256,7 +256,6 @@ def plot(counts: Mapping[str, int]) -> Plot:
         count, y = counts.get(label, 0), row * _ROW
         # The bar of a single page is visible, too.
         width = max(2, round(most * count / highest)) if count else 0
-        x = _LABEL_WIDTH + width
         bars.append(
             Bar(
                 label,
@@ -267,7 +266,7 @@ def plot(counts: Mapping[str, int]) -> Plot:
                 y=y + (_ROW - _BAR) // 2,
                 width=width,
                 height=_BAR,
-                number_x=x + 6,
+                number_x=_LABEL_WIDTH + width + 6,
             )
         )
     total = sum(counts.values())

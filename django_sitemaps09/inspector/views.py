@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -68,13 +69,9 @@ def for_staff(view: View) -> View:
 
 def _has_admin() -> bool:
     """Return whether the project has Django's admin, and includes its URLs."""
-    if not apps.is_installed("django.contrib.admin"):
-        return False
-    try:
-        reverse("admin:index")
-    except NoReverseMatch:
-        return False
-    return True
+    with suppress(NoReverseMatch):
+        return apps.is_installed("django.contrib.admin") and bool(reverse("admin:index"))
+    return False
 
 
 @for_staff

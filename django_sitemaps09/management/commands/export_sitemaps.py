@@ -68,20 +68,9 @@ class Command(BaseCommand):
         add("--strict", action=flag, help="publish nothing if a section fails or anything is skipped")
         add("--changed-only", action=flag, help="do not render pages whose rows have not changed")
         add("--rebalance", action=flag, help="rebuild all pages")
-        add(
-            "--force",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="publish this section even if it shrinks too much",
-        )
-        add(
-            "--remove",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="remove this published section; it must no longer be declared",
-        )
+        names: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
+        add("--force", **names, help="publish this section even if it shrinks too much")
+        add("--remove", **names, help="remove this published section; it must no longer be declared")
         add(
             "--engine",
             metavar="NAME",
