@@ -125,7 +125,7 @@ def urlset_document(batches: Iterable[Batch]) -> str:
     return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()
 
 
-def look_up(entry: Any, name: str) -> Any:
+def value_of(entry: Any, name: str) -> Any:
     """Look up a key or an attribute as templates do. Return `None` if neither exists."""
     try:
         return entry[name]
@@ -190,7 +190,7 @@ def dicts_batch(urls: Sequence[Any]) -> Batch:
     dicts = [
         url
         if type(url) is dict and "location" in url
-        else {name: look_up(url, name) for name in ENTRY_KEYS}
+        else {name: value_of(url, name) for name in ENTRY_KEYS}
         for url in urls
     ]
     items = Items([url.get("item") for url in dicts], [], raises_errors=True)
@@ -198,7 +198,7 @@ def dicts_batch(urls: Sequence[Any]) -> Batch:
 
 
 def _alternate(link: Any) -> Alternate:
-    return Alternate(as_text(look_up(link, "lang_code")) or "", as_text(look_up(link, "location")) or "")
+    return Alternate(as_text(value_of(link, "lang_code")) or "", as_text(value_of(link, "location")) or "")
 
 
 def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batch]:

@@ -64,7 +64,7 @@ def no_compilation(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
     def forbid() -> None:
         monkeypatch.setattr(sources, "source", fail)
-        monkeypatch.setattr(caching, "get", fail)
+        monkeypatch.setattr(caching.default, "get", fail)
 
     return forbid
 
@@ -104,8 +104,8 @@ class TestAnUnchangedPage:
         configure(LIVE_CACHE="default", LIVE_SECONDS=60)
         get()
         [known] = [entry.value for key, entry in memo._entries.items() if not isinstance(key, str)]
-        assert kept_pages.KeptPage(known.cache_key, "Page").find(known.etag.value)
-        assert kept_pages.KeptPage(known.cache_key, "Page").find("another") is None
+        assert kept_pages.CachedCopy(known.cache_key, "Page").find(known.etag.value)
+        assert kept_pages.CachedCopy(known.cache_key, "Page").find("another") is None
 
     def test_is_compiled_again_after_live_seconds(self, clock: Callable[[float], None]) -> None:
         etag = get().headers["ETag"]

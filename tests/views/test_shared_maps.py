@@ -48,7 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
             cache.delete(name)
         _LOCKS.clear()
 
-    added = caching.add
+    added = caching.default.add
 
     def add(name: str, *arguments: Any) -> bool:
         _LOCKS.append(name)
@@ -56,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     for module in (live_map, maps):
         monkeypatch.setattr(module, "time", seconds_clock)
-    monkeypatch.setattr(caching, "add", add)
+    monkeypatch.setattr(caching.default, "add", add)
     _LOCKS.clear()
     return move
 
