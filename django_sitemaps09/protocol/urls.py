@@ -211,22 +211,13 @@ def _idna(name: str) -> str:
         raise ValueError("its name is too long")
     else:
         # NFKC first, because it converts several characters to dots, and dots separate labels.
-        host = _ascii(unicodedata.normalize("NFKC", name))
+        normalized = unicodedata.normalize("NFKC", name)
+        _check_lengths(normalized)
+        host = ".".join(label.encode("idna").decode().lower() for label in _DOTS.split(normalized))
     _check_lengths(host)
     if not _NAME.fullmatch(host):
         raise ValueError(f"{short_repr(host)} is not a valid host name")
     return host
-
-
-def _ascii(name: str) -> str:
-    """Encode each label of a host name. Raise `ValueError` as soon as the name is too long."""
-    _check_lengths(name)
-    labels: list[str] = []
-    for label in _DOTS.split(name):
-        labels.append(label.encode("idna").decode("ascii").lower())
-        if sum(map(len, labels)) > _MAX_NAME:
-            raise ValueError("its name is too long")
-    return ".".join(labels)
 
 
 def _check_lengths(name: str) -> None:
