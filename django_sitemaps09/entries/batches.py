@@ -67,7 +67,7 @@ class TemplateColumn(NamedTuple):
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def fits(self, most: int) -> bool:
-        """Return `True` only if each text fits in `most` characters: the longest values may be of one item."""
+        """Return `True` only if the longest values of all columns together fit in `most` characters."""
         longest = [max(map(len, column), default=0) for column in self.columns]
         return len("".join(self.literals)) + sum(longest) <= most
 
