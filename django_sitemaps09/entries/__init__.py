@@ -19,7 +19,6 @@ from django_sitemaps09.entries.fields import (
     NOT_XML,
     check_text,
     excerpt,
-    field_rules,
     reason_of,
     short_repr,
 )
@@ -55,7 +54,6 @@ __all__ = [
     "Video",
     "check_text",
     "excerpt",
-    "field_rules",
     "reason_of",
     "short_repr",
 ]

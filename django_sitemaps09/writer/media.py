@@ -7,25 +7,16 @@ parsed, and its elements are written again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Sequence
 from datetime import date, timezone
 from decimal import Decimal
 from itertools import repeat
-from operator import attrgetter
 from typing import Literal
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from django_sitemaps09.entries import (
-    NOT_XML,
-    Extension,
-    Image,
-    News,
-    Platform,
-    Restriction,
-    Video,
-    field_rules,
-)
+from django_sitemaps09.entries import NOT_XML, Extension, Image, News, Platform, Restriction, Video, fields
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join, w3c
 from django_sitemaps09.writer.document import escape
 
@@ -40,14 +31,12 @@ _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 # The whitespace characters of XML. Python has more such characters.
 _SPACE = " \t\r\n"
 
-_is_bare = attrgetter("bare")
-
 
 def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
     """Return the `image:image` elements of an entry."""
     if not images:
         return ""
-    if not all(map(_is_bare, images)):
+    if not all(image.bare for image in images):
         return "".join([_element("image", Image, image, base, key) for image in images])
     separator = "</image:loc></image:image><image:image><image:loc>"
     texts = separator.join(escape([join(base, image.loc) for image in images], repeat(key)))
@@ -77,8 +66,8 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
     names: list[str] = []
     texts: list[str] = []
     attributes: dict[str, str] = {}
-    for name, _, _, is_location in field_rules(kind):
-        content = getattr(value, name)
+    for field in dataclasses.fields(kind):
+        name, content = field.name, getattr(value, field.name)
         if content is None or content == "":
             continue
         if isinstance(content, tuple):
@@ -91,6 +80,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
             words = content.countries if isinstance(content, Restriction) else content.platforms
             content = " ".join(words)
         names.append(name)
+        is_location = field.metadata["check"] in (fields.location, fields.optional_location)
         texts.append(join(base, content) if is_location else _text(content))
     # Escaping all strings together is faster than one by one.
     texts = [*escape(texts, repeat(key))]

@@ -30,12 +30,8 @@ def url_parts(batch: Batch, base: str) -> Parts:
     [base] = escape([base], batch.keys)
     parts: list[str | Sequence[str]] = []
     for localization in batch.listed_localizations:
-        entry_parts = [
-            "<url><loc>",
-            *_location_parts(localization, base, batch.keys),
-            "</loc>",
-            *optional_parts,
-        ]
+        location_parts = _location_parts(localization, base, batch.keys)
+        entry_parts = ["<url><loc>", *location_parts, "</loc>", *optional_parts]
         # A localization without a language gets no links, since no other localization links to it.
         entry_parts += links if localization.language or not is_linked else []
         entry_parts += [*other_elements, "</url>\n"]
