@@ -200,9 +200,12 @@ class ClientReader(Reader):
             answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
         except Exception as error:  # the project's code can raise anything, even with this client
             raise DocumentError("document-unreachable", reason_of(error)) from error
-        if answer.status_code == 400 and not self._is_allowed():
+        host = split_domain_port(self._base.domain)[0]
+        # If `ALLOWED_HOSTS` is empty, `DEBUG` admits this machine.
+        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
+        if answer.status_code == 400 and not validate_host(host, settings.ALLOWED_HOSTS or local):
             raise AuditError(
-                f"The project rejects requests for {start}. Add {self._host!r} to ALLOWED_HOSTS, or "
+                f"The project rejects requests for {start}. Add {host!r} to ALLOWED_HOSTS, or "
                 "pass the base URL of an allowed host."
             )
         headers = {name.lower(): value for name, value in answer.items()}
@@ -212,15 +215,6 @@ class ClientReader(Reader):
             return
         with closing(answer):
             yield Response(url, answer.status_code, headers, iter(answer.streaming_content))
-
-    @property
-    def _host(self) -> str:
-        return split_domain_port(self._base.domain)[0]
-
-    def _is_allowed(self) -> bool:
-        """Return whether `ALLOWED_HOSTS` admits the host. If empty, `DEBUG` admits this machine."""
-        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
-        return validate_host(self._host, settings.ALLOWED_HOSTS or local)
 
 
 class HttpReader(Reader):

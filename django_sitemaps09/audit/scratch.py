@@ -82,17 +82,13 @@ class Scratch:
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
-        self._connection.execute(
-            "INSERT OR IGNORE INTO groups VALUES (?)", [_digest(" ".join(sorted(urls)))]
-        )
+        digest = _digest(" ".join(sorted(urls)))
+        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [digest])
 
     def has_group(self, urls: Collection[str]) -> bool:
         """Return whether a group of alternates was passed to `add_group()`."""
         digest = _digest(" ".join(sorted(urls)))
-        return (
-            self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]).fetchone()
-            is not None
-        )
+        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
 
     def add_links(
         self, source: str, targets: Sequence[str], returning: Collection[str], place: str

@@ -81,23 +81,12 @@ _REGIONS = frozenset(
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {code[2:]: code[:2] for code in _TWO}
-_MISTAKES = {
-    "al": "sq",
-    "at": "de-AT",
-    "cn": "zh",
-    "cz": "cs",
-    "dk": "da",
-    "gb": "en-GB",
-    "gr": "el",
-    "jp": "ja",
-    "kz": "kk",
-    "mx": "es-MX",
-    "rs": "sr",
-    "sp": "es",
-    "ua": "uk",
-    "us": "en-US",
-    "vn": "vi",
-}
+_MISTAKES = dict(
+    mistake.split("=")
+    for mistake in """
+    al=sq at=de-AT cn=zh cz=cs dk=da gb=en-GB gr=el jp=ja kz=kk mx=es-MX rs=sr sp=es ua=uk us=en-US vn=vi
+    """.split()
+)
 
 
 @lru_cache(1_000)

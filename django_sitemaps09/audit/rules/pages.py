@@ -65,12 +65,12 @@ class PageRules:
         modified = _http_date(response.headers.get("last-modified"))
         canonical = _canonical(response.headers.get("link", ""), page.url)
         if "html" in response.headers.get("content-type", ""):
-            head = _Head(_html(response), page.url)
-            if head.noindex is not None:
-                yield "page-noindex", head.noindex
-            canonical = head.canonical or canonical
-            modified = head.modified or modified
-        if canonical is not None and canonical != _normalized(page.url):
+            noindex, html_canonical, html_modified = _read_head(_html(response), page.url)
+            if noindex is not None:
+                yield "page-noindex", noindex
+            canonical = html_canonical or canonical
+            modified = html_modified or modified
+        if canonical is not None and canonical != _comparable(page.url):
             yield "page-canonical", canonical
         moment = parse_lastmod((page.lastmod or "").strip()).moment
         # A date includes its whole day.
@@ -83,33 +83,30 @@ def _canonical(links: str, url: str) -> str | None:
     """Return the canonical URL of a `Link` header."""
     with suppress(ValueError):
         if match := _CANONICAL.search(links):
-            return _normalized(urljoin(url, match[1].strip()))
+            return _comparable(urljoin(url, match[1].strip()))
     return None
 
 
-class _Head:
-    """Metadata for crawlers in the head of a page."""
-
-    def __init__(self, document: Any, url: str) -> None:
-        self.noindex: str | None = None
-        self.canonical: str | None = None
-        self.modified: datetime | None = None
-        if document is None:
-            return
-        for meta in document.iter("meta"):
-            name = (meta.get("name") or meta.get("property") or "").strip().lower()
-            value = meta.get("content") or ""
-            if name in _ROBOTS_NAMES and _NOINDEX.search(value):
-                self.noindex = f'<meta name="{name}" content="{value}">'
-            elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
-                self.modified = moment.at
-        for link in document.iter("link"):
-            if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
-                with suppress(ValueError):
-                    self.canonical = _normalized(urljoin(url, link.get("href").strip()))
+def _read_head(document: Any, url: str) -> tuple[str | None, str | None, datetime | None]:
+    """Return the element with `noindex`, the canonical URL, and the time of the last change."""
+    if document is None:
+        return None, None, None
+    noindex = canonical = modified = None
+    for meta in document.iter("meta"):
+        name = (meta.get("name") or meta.get("property") or "").strip().lower()
+        value = meta.get("content") or ""
+        if name in _ROBOTS_NAMES and _NOINDEX.search(value):
+            noindex = f'<meta name="{name}" content="{value}">'
+        elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
+            modified = moment.at
+    for link in document.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
+            with suppress(ValueError):
+                canonical = _comparable(urljoin(url, link.get("href").strip()))
+    return noindex, canonical, modified
 
 
-def _normalized(url: str) -> str:
+def _comparable(url: str) -> str:
     """Return a URL without its fragment, in the form of a URI if it is valid."""
     plain = url.partition("#")[0]
     try:
@@ -119,18 +116,14 @@ def _normalized(url: str) -> str:
 
 
 def _html(response: Response) -> Any:
-    """Parse the beginning of a page. Return `None` if it cannot be parsed."""
+    """Parse the beginning of a page. Return `None` if it is empty or cannot be parsed."""
     body, _ = read_start(response.content(lambda *_: None), MAX_PAGE)
+    charset = re.search(r"charset=[\"']?([\w-]+)", response.headers.get("content-type", ""), re.ASCII)
     try:
-        parser = etree.HTMLParser(encoding=_charset(response), no_network=True, huge_tree=False)
-        return etree.fromstring(body, parser) if body.strip() else None
+        parser = etree.HTMLParser(encoding=charset and charset[1], no_network=True, huge_tree=False)
+        return etree.fromstring(body, parser)
     except (etree.LxmlError, LookupError, ValueError):
         return None
-
-
-def _charset(response: Response) -> str | None:
-    match = re.search(r"charset=[\"']?([\w-]+)", response.headers.get("content-type", ""), re.ASCII)
-    return match and match[1]
 
 
 def _http_date(text: str | None) -> datetime | None:

@@ -76,31 +76,30 @@ class LastmodRange:
     """The oldest and the newest lastmod of a document."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.oldest: Moment | None = None
-        self.newest: Moment | None = None
+        self._count = 0
+        # The oldest and the newest, after the first call of `add()`.
+        self._ends: list[Moment] = []
 
     def add(self, moments: Sequence[Moment], count: int) -> None:
         if moments:
-            known = [moment for moment in (self.oldest, self.newest) if moment is not None]
-            self.oldest, self.newest = min([*known, *moments]), max([*known, *moments])
-            self.count += count
+            known = [*self._ends, *moments]
+            self._ends = [min(known), max(known)]
+            self._count += count
 
     def alike(self) -> str | None:
         """Return the text of the finding if all values are alike."""
-        if self.count < _ALIKE_URLS or self.oldest is None or self.newest is None:
+        if self._count < _ALIKE_URLS:
             return None
-        if self.newest.at - self.oldest.at > _ALIKE:
+        oldest, newest = (moment.at for moment in self._ends)
+        if newest - oldest > _ALIKE:
             return None
-        return (
-            f"{self.count:,} URLs from {self.oldest.at:%Y-%m-%d %H:%M} to {self.newest.at:%Y-%m-%d %H:%M}"
-        )
+        return f"{self._count:,} URLs from {oldest:%Y-%m-%d %H:%M} to {newest:%Y-%m-%d %H:%M}"
 
     def newer_than(self, listed: Moment | None) -> str | None:
         """Return the text of the finding if the newest value is newer than that in the index."""
-        newest = self.newest
-        if newest is None or listed is None:
+        if not self._ends or listed is None:
             return None
+        newest = self._ends[-1]
         # A date includes its whole day. If only one of the values is a date, its zone is not known.
         slack = timedelta(0)
         if listed.is_date and not newest.is_date:
@@ -134,15 +133,12 @@ class ValueRules:
         if not (rules or words or bad):
             return
         for entry in entries:
-            problems: list[tuple[str, str | None]] = []
             if entry.lastmod in rules:
-                problems.append((rules[entry.lastmod], entry.lastmod))
+                report(rules[entry.lastmod], f"{entry.lastmod!r} of {entry.url}", entry.line)
             if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
-                problems.append(("changefreq-value", entry.changefreq))
+                report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
             if entry.priority in bad:
-                problems.append(("priority-value", entry.priority))
-            for rule, value in problems:
-                report(rule, f"{value!r} of {entry.url}", entry.line)
+                report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
 
     def _parse(self, text: str) -> ParsedValue:
         parsed = parse_lastmod(text.strip())
