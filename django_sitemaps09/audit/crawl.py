@@ -46,7 +46,6 @@ class Document:
 
     listed: ListedDocument
     place: str
-    number: int
     report: ReportRule
     kind: DocumentKind = "urlset"
     entries: int = 0
@@ -55,7 +54,7 @@ class Document:
 
 
 class Crawl:
-    """Reads the documents of one audit. `urls` counts the URLs that were read.
+    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them.
 
     `base` is the base of this project's URLs; `None` if the URLs are those of another project.
     """
@@ -81,13 +80,7 @@ class Crawl:
         self._link_rules = LinkRules(findings, scratch)
         self._media_rules = MediaRules(now)
         self._seen: set[str] = set()
-        self._labels: list[str] = []
-        self.urls = 0
-
-    @property
-    def documents(self) -> int:
-        """Return the number of documents that were requested."""
-        return len(self._labels)
+        self.documents = self.urls = 0
 
     def run(self, roots: Iterable[ListedDocument]) -> None:
         """Read these documents, and those that they list."""
@@ -114,8 +107,8 @@ class Crawl:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
         self._on_document(place)
-        document = Document(listed, place, self.documents, self._findings.at(place))
-        self._labels.append(place)
+        document = Document(listed, place, self._findings.at(place))
+        self.documents += 1
         for agent in self._robots.blocking_agents(listed.url):
             document.report("robots-blocks-document", f"forbidden for {agent}")
         children: list[ListedDocument] = []
@@ -139,7 +132,7 @@ class Crawl:
 
     def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
         url, report = document.listed.url, document.report
-        if response.redirects:
+        if response.url != url:
             report("document-redirect", f"to {response.url}")
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
@@ -174,20 +167,19 @@ class Crawl:
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         urls = normalized([entry.url for entry in entries])
-        unique = {*urls} - {""} if "" in urls else {*urls}
-        seen = self._scratch.add_urls(unique, document.number)
+        unique = {*urls} - {""}
+        seen = self._scratch.add_urls(unique, document.place)
         if not seen and len(unique) == len(urls):
             return
         for url, entry in zip(urls, entries, strict=True):
-            number = seen.get(url)
-            if number == document.number:
+            place = seen.get(url)
+            if place == document.place:
                 text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
                 document.report("url-duplicate", text, entry.line)
-            elif number is not None:
-                text = f"{entry.url} is also in {self._labels[number]}"
-                document.report("url-duplicate-across", text, entry.line)
+            elif place is not None:
+                document.report("url-duplicate-across", f"{entry.url} is also in {place}", entry.line)
             if url:
-                seen[url] = document.number
+                seen[url] = document.place
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report

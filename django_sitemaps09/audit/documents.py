@@ -245,7 +245,10 @@ def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[Doc
         report("xml-namespace", name.namespace or "there is no namespace")
     if element.prefix:
         report("xml-prefix", element.prefix)
-    encoding = _encoding(head)
+    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    encoding = declared[1].decode() if declared else "UTF-8"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "UTF-16"
     if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
     kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
@@ -272,13 +275,6 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
         if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
-
-
-def _encoding(head: bytes) -> str:
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "UTF-16"
-    match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
-    return match[1].decode() if match else "UTF-8"
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:

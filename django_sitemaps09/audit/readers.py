@@ -53,13 +53,12 @@ class ReportRule(Protocol):
 
 
 class Response(NamedTuple):
-    """A response to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+    """A response to a request. Header names are lower case. `url` is the last one after redirects."""
 
     url: str
     status: int
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
-    redirects: tuple[str, ...] = ()
 
     @property
     def is_encoded(self) -> bool:
@@ -232,20 +231,17 @@ class HttpReader(Reader):
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
         """Request a URL, and follow redirects to http or https, but not from https to http."""
-        visited: list[str] = []
         with self._connections.deadline(DOCUMENT_SECONDS):
-            while True:
+            for _ in range(MAX_REDIRECTS + 1):
                 answer = self._request(url)
                 with closing(answer):
                     target = answer.headers.get("Location")
                     if not redirects or answer.status not in _REDIRECTS or not target:
                         headers = {name.lower(): value for name, value in answer.headers.items()}
-                        yield Response(url, answer.status, headers, self._chunks(answer), tuple(visited))
+                        yield Response(url, answer.status, headers, self._chunks(answer))
                         return
-                visited.append(url)
-                if len(visited) > MAX_REDIRECTS:
-                    raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
                 url = _target(url, target)
+            raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
 
     def _request(self, url: str) -> Any:
         if urlsplit(url).scheme not in _SCHEMES:

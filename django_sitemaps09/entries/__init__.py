@@ -22,15 +22,7 @@ from django_sitemaps09.entries.fields import (
     reason_of,
     short_repr,
 )
-from django_sitemaps09.entries.media import (
-    NAMESPACES,
-    Extension,
-    Image,
-    News,
-    Platform,
-    Restriction,
-    Video,
-)
+from django_sitemaps09.entries.media import NAMESPACES, Extension, Image, News, Platform, Restriction, Video
 
 __all__ = [
     "MAX_MESSAGE",

@@ -164,17 +164,13 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
                 if remaining != endpoints or not remaining:
                     ledger.settle(name, message, map(_id, remaining))
         finally:
-            if delivery.pauses != pauses:
-                _write_pauses(ledger, delivery.pauses)
+            try:
+                if delivery.pauses != pauses:
+                    ledger.write_pauses(delivery.pauses)
+            except (ExportError, OSError):
+                # This must not hide what was accepted.
+                logger.exception("The time of a submission could not be recorded")
     return run.result(dropped)
-
-
-def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
-    """Record the pauses. A failure must not hide what was accepted."""
-    try:
-        ledger.write_pauses(pauses)
-    except (ExportError, OSError):
-        logger.exception("The time of a submission could not be recorded")
 
 
 class _Run:
@@ -248,8 +244,7 @@ class _Delivery:
             report.resumes = until
             return False
         outcome = self.blocked.get((endpoint, message.host)) or self.blocked.get((endpoint, None))
-        if outcome is None:
-            outcome = self._send(message, endpoint, report)
+        outcome = outcome or self._send(message, endpoint, report)
         report.count(outcome, len(message.urls))
         return outcome.verdict != "pending"
 

@@ -123,9 +123,8 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
         return False
     content = "\n".join(locations)
     separators = len(locations) - 1
-    if content.count("\n") != separators or content.count(f"\n{start}") != separators:
-        return False
-    if not content.isascii():
+    is_aligned = content.count("\n") == content.count(f"\n{start}") == separators
+    if not is_aligned or not content.isascii():
         return False
     # Brackets are allowed only around the host.
     table = _PLAIN + b"[]" if "[" in start else _PLAIN

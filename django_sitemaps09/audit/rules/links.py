@@ -175,7 +175,7 @@ class LinkRules:
         group.entries[url] = (place, targets)
         group.missing.update(targets)
         group.missing.difference_update(group.entries)
-        if not group.missing and group.entries.keys() >= targets:
+        if not group.missing:
             self._size -= len(key) * len(group.entries)
             del self._groups[key]
             self._scratch.add_group(key)

@@ -12,12 +12,11 @@ from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.protocol import CHANGEFREQS
 
-# The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
-_STRICT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
-# Further forms that only one of them allows: a year, a month, no seconds, no offset, a date with an offset.
-_AMBIGUOUS = re.compile(
-    r"(\d{4})(?:-(\d\d))?|\d{4}-\d\d-\d\d(?:(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?)",
-    re.ASCII,
+# The forms that both the W3C note and the XSD allow.
+_STRICT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
+# These, and forms that one of them allows: a year, a month, no seconds, no offset, a date with an offset.
+_VALID = re.compile(
+    r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
 # Maximum length of a value that is parsed and cached. A longer value is not a date.
@@ -52,17 +51,11 @@ def parse_lastmod(text: str) -> ParsedValue:
 
 @lru_cache(20_000)
 def _parse(text: str) -> ParsedValue:
-    rule = None
-    match = _STRICT.fullmatch(text)
-    value = text.replace(match[1], "", 1) if match and match[1] else text
-    if match is None:
-        match = _AMBIGUOUS.fullmatch(text)
-        if match is None:
-            return ParsedValue(None, "lastmod-format")
-        rule = "lastmod-ambiguous"
-        value = f"{text}-01-01"[:10] if match[1] else _FRACTION.sub("", text)
-        # `2026-01-01Z` is the XSD's form of a date with an offset.
-        value = value if "T" in value else value[:10]
+    if not _VALID.fullmatch(text):
+        return ParsedValue(None, "lastmod-format")
+    rule = None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+    # `2026-01-01Z` is the XSD's form of a date with an offset.
+    value = _FRACTION.sub("", text) if "T" in text else f"{text}-01-01"[:10]
     try:
         # Python 3.10 cannot parse `Z`.
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
