@@ -18,7 +18,7 @@ from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, St
 from django_sitemaps09.audit.report import AuditReport, save_report
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules import robots as robots_rules
-from django_sitemaps09.audit.rules.pages import PageRules
+from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, site_locale
@@ -68,8 +68,7 @@ def audit(
         stack.callback(scratch.close)
         crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
         crawl.run(roots(target, robots))
-        pages = PageRules(target.pages, findings, rate if url is not None else 0)
-        fetched = sum(1 for _ in map(pages.check, scratch.pages()))
+        fetched = check_pages(scratch.pages(), target.pages, findings, rate if url is not None else 0)
     report = AuditReport(
         started=started,
         seconds=time.perf_counter() - clock,

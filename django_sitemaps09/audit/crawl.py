@@ -14,18 +14,17 @@ from django_sitemaps09.audit.documents import DocumentKind, DocumentPart, ReadEn
 from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_size, peek
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.links import LINK, LinkRules
-from django_sitemaps09.audit.rules.media import MediaRules
+from django_sitemaps09.audit.rules.media import check_media
 from django_sitemaps09.audit.rules.robots import RobotsRules, origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, normalized, url_problem
-from django_sitemaps09.audit.rules.values import LastmodRange, Moment, ValueRules, parse_lastmod
+from django_sitemaps09.audit.rules.values import LastmodRange, Moment, check_values, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base
 
-#: Maximum number of documents that an audit reads.
 MAX_DOCUMENTS = 100_000
-#: Maximum depth of nested indexes.
+# The depth of nested indexes.
 MAX_LEVELS = 5
 # Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
 _GARBAGE = 10_000_000
@@ -74,11 +73,9 @@ class Crawl:
         on_document: Callable[[str], object],
     ) -> None:
         self._reader, self._robots, self._findings, self._scratch = reader, robots, findings, scratch
-        self._on_document = on_document
+        self._now, self._on_document = now, on_document
         self._url_rules = UrlRules(findings, base, robots, reader)
-        self._value_rules = ValueRules(now)
         self._link_rules = LinkRules(findings, scratch)
-        self._media_rules = MediaRules(now)
         self._seen: set[str] = set()
         self.documents = self.urls = 0
 
@@ -156,13 +153,13 @@ class Crawl:
     def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report
         self._url_rules.check(place, document.listed.url, entries, document.entries)
-        self._value_rules.check(report, entries, document.span)
+        check_values(report, entries, document.span, self._now)
         self._check_duplicates(document, entries)
         for entry in entries:
             if entry.extensions:
                 if LINK in entry.extensions:
                     self._link_rules.check(place, entry, entry.extensions[LINK])
-                document.news += self._media_rules.check(report, entry)
+                document.news += check_media(report, entry, self._now)
         self._scratch.add_pages(place, entries)
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
@@ -183,7 +180,7 @@ class Crawl:
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report
-        self._value_rules.check(report, entries, LastmodRange())
+        check_values(report, entries, LastmodRange(), self._now)
         scope, index_origin = directory(listed.url), origin(listed.url)
         parents = (*listed.parents, listed.url)
         for entry in entries:

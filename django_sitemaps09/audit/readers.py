@@ -111,25 +111,21 @@ def limit_size(chunks: Iterable[bytes], most: int) -> Iterator[bytes]:
         yield chunk
 
 
-def read_start(chunks: Iterable[bytes], most: int) -> tuple[bytes, bool]:
-    """Return the first `most` bytes, and whether there are more."""
-    pieces, left = [], most
-    for chunk in chunks:
-        pieces.append(chunk[:left])
-        left -= len(chunk)
-        if left < 0:
-            break
-    return b"".join(pieces), left < 0
-
-
 def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
     """Return the first `size` or more bytes (fewer at the end), and an iterator over all chunks."""
-    head = b""
+    head = bytearray()
     for chunk in chunks:
         head += chunk
         if len(head) >= size:
             break
-    return head, chain([head] if head else [], chunks)
+    content = bytes(head)
+    return content, chain([content] if content else [], chunks)
+
+
+def read_start(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
+    """Return the first `most` bytes, and whether there are more."""
+    content, _ = peek(chunks, most + 1)
+    return content[:most], len(content) > most
 
 
 class Reader:

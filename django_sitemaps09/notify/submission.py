@@ -210,10 +210,9 @@ class _Run:
 
     def report(self, message: Message, endpoint: str) -> EndpointReport:
         """Return the report for the host of a message at an endpoint."""
-        return self._reports.setdefault(
-            (message.kind, endpoint, message.host),
-            EndpointReport(message.kind, protocol.endpoint_label(endpoint), message.host),
-        )
+        # The query of an endpoint can contain a secret.
+        report = EndpointReport(message.kind, endpoint.partition("?")[0], message.host)
+        return self._reports.setdefault((message.kind, endpoint, message.host), report)
 
     def result(self, dropped: int = 0, *, dry_run: bool = False) -> Submission:
         return Submission(

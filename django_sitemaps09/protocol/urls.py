@@ -251,11 +251,6 @@ def check_endpoints(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def endpoint_label(url: str) -> str:
-    """Return an endpoint for messages: without its query, which can contain a secret."""
-    return url.partition("?")[0]
-
-
 def _is_endpoint(url: str) -> bool:
     try:
         is_encrypted, host = origin(url).scheme == "https", urlsplit(url).hostname or ""

@@ -166,8 +166,8 @@ class _Documents:
         """Write the closing tags, and return the result for each document."""
         for destination in self._destinations:
             destination.write(self._kind.tail)
-        has_lastmods = bool(self._lastmods) and None not in self._lastmods
-        newest = max(filter(None, self._lastmods)) if has_lastmods else None
+        is_dated = None not in self._lastmods
+        newest = max(filter(None, self._lastmods), default=None) if is_dated else None
         # Each batch repeats the errors of its declaration.
         errors = tuple(dict.fromkeys(self._errors))
         return [

@@ -22,7 +22,7 @@ from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import Response
 from django_sitemaps09.audit.rules import Findings, urls
 from django_sitemaps09.audit.rules.links import parse_language
-from django_sitemaps09.audit.rules.pages import PageRules
+from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
 from django_sitemaps09.audit.rules.urls import UrlRules, normalized, url_problem
 from django_sitemaps09.audit.scratch import SampledPage, Scratch
@@ -64,7 +64,7 @@ def broken(folder: Path, **files: str | bytes) -> set[str]:
 def page_rules(body: str = "", **headers: str) -> set[str]:
     findings = Findings()
     reader = OneAnswer(f"<html><head>{body}</head></html>".encode(), content_type="text/html", **headers)
-    PageRules(reader, findings, 0).check(SampledPage(f"{BASE}/", None, "a:1"))
+    check_pages([SampledPage(f"{BASE}/", None, "a:1")], reader, findings, 0)
     return {finding.rule for finding in findings.result()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
@@ -32,51 +32,50 @@ _CANONICAL = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*\"?canonical\b", re.IGNO
 _MODIFIED = ("article:modified_time", "og:updated_time")
 
 
-class PageRules:
-    """The checks of pages. At most `rate` pages are requested each second; 0 means as fast as possible."""
+def check_pages(pages: Iterable[SampledPage], reader: Reader, findings: Findings, rate: float) -> int:
+    """Request pages, check the responses, and return the number of pages.
 
-    def __init__(self, reader: Reader, findings: Findings, rate: float) -> None:
-        self._reader, self._findings = reader, findings
-        self._pause = 1 / rate if rate else 0.0
-        self._next = 0.0
-
-    def check(self, page: SampledPage) -> None:
-        """Request a page, and check the response."""
-        time.sleep(max(0.0, self._next - time.monotonic()))
-        self._next = time.monotonic() + self._pause
+    At most `rate` pages are requested each second; 0 means as fast as possible.
+    """
+    count, next_time = 0, 0.0
+    for count, page in enumerate(pages, 1):  # noqa: B007 the last number is returned
+        time.sleep(max(0.0, next_time - time.monotonic()))
+        next_time = time.monotonic() + (1 / rate if rate else 0.0)
         try:
-            with self._reader.open(page.url, redirects=False) as response:
-                problems = [*self._problems(page, response)]
+            with reader.open(page.url, redirects=False) as response:
+                problems = [*_problems(page, response)]
         except DocumentError as error:
             problems = [("page-unreachable", str(error))]
         for rule, detail in problems:
-            self._findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
+            findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
+    return count
 
-    def _problems(self, page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
-        if 300 <= response.status < 400:
-            yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
-            return
-        if response.status != 200:
-            yield "page-status", str(response.status)
-            return
-        tag = response.headers.get("x-robots-tag", "")
-        if _NOINDEX.search(tag):
-            yield "page-noindex", f"X-Robots-Tag: {tag}"
-        modified = _http_date(response.headers.get("last-modified"))
-        canonical = _canonical(response.headers.get("link", ""), page.url)
-        if "html" in response.headers.get("content-type", ""):
-            noindex, html_canonical, html_modified = _read_head(_html(response), page.url)
-            if noindex is not None:
-                yield "page-noindex", noindex
-            canonical = html_canonical or canonical
-            modified = html_modified or modified
-        if canonical is not None and canonical != _comparable(page.url):
-            yield "page-canonical", canonical
-        moment = parse_lastmod((page.lastmod or "").strip()).moment
-        # A date includes its whole day.
-        slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
-        if moment is not None and modified is not None and modified > moment.at + slack:
-            yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
+
+def _problems(page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
+    if 300 <= response.status < 400:
+        yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
+        return
+    if response.status != 200:
+        yield "page-status", str(response.status)
+        return
+    tag = response.headers.get("x-robots-tag", "")
+    if _NOINDEX.search(tag):
+        yield "page-noindex", f"X-Robots-Tag: {tag}"
+    modified = _http_date(response.headers.get("last-modified"))
+    canonical = _canonical(response.headers.get("link", ""), page.url)
+    if "html" in response.headers.get("content-type", ""):
+        noindex, html_canonical, html_modified = _read_head(_html(response), page.url)
+        if noindex is not None:
+            yield "page-noindex", noindex
+        canonical = html_canonical or canonical
+        modified = html_modified or modified
+    if canonical is not None and canonical != _comparable(page.url):
+        yield "page-canonical", canonical
+    moment = parse_lastmod((page.lastmod or "").strip()).moment
+    # A date includes its whole day.
+    slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
+    if moment is not None and modified is not None and modified > moment.at + slack:
+        yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
 
 
 def _canonical(links: str, url: str) -> str | None:

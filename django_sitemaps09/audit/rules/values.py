@@ -104,37 +104,35 @@ class LastmodRange:
         return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
 
 
-class ValueRules:
-    """The checks of values in one audit."""
+def check_values(
+    report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange, now: datetime
+) -> None:
+    """Check the values of a batch of entries, and add their lastmod to the span of the document."""
+    parsed = {
+        text: _parse_past(text, now) for text in {entry.lastmod for entry in entries} if text is not None
+    }
+    rules = {text: rule for text, (_, rule) in parsed.items() if rule is not None}
+    if parsed:
+        moments = [moment for moment, _ in parsed.values() if moment is not None]
+        span.add(moments, sum(entry.lastmod in parsed for entry in entries))
+    words = {entry.changefreq for entry in entries} - {None, *CHANGEFREQS}
+    numbers = {entry.priority for entry in entries} - {None}
+    bad = {text for text in numbers if text is not None and not _PRIORITY.fullmatch(text.strip())}
+    if not (rules or words or bad):
+        return
+    for entry in entries:
+        if entry.lastmod in rules:
+            report(rules[entry.lastmod], f"{entry.lastmod!r} of {entry.url}", entry.line)
+        if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
+            report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
+        if entry.priority in bad:
+            report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
 
-    def __init__(self, now: datetime) -> None:
-        # The latest date and time that are not in the future everywhere on earth.
-        self._latest = {True: now + _ZONES, False: now + _CLOCK}
 
-    def check(self, report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange) -> None:
-        """Check the entries of a batch, and add their lastmod to the span of the document."""
-        parsed = {
-            text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None
-        }
-        rules = {text: rule for text, (_, rule) in parsed.items() if rule is not None}
-        if parsed:
-            moments = [moment for moment, _ in parsed.values() if moment is not None]
-            span.add(moments, sum(entry.lastmod in parsed for entry in entries))
-        words = {entry.changefreq for entry in entries} - {None, *CHANGEFREQS}
-        numbers = {entry.priority for entry in entries} - {None}
-        bad = {text for text in numbers if text is not None and not _PRIORITY.fullmatch(text.strip())}
-        if not (rules or words or bad):
-            return
-        for entry in entries:
-            if entry.lastmod in rules:
-                report(rules[entry.lastmod], f"{entry.lastmod!r} of {entry.url}", entry.line)
-            if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
-                report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
-            if entry.priority in bad:
-                report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
-
-    def _parse(self, text: str) -> ParsedValue:
-        parsed = parse_lastmod(text.strip())
-        moment = parsed.moment
-        is_late = moment is not None and moment.at > self._latest[moment.is_date]
-        return ParsedValue(moment, "lastmod-future") if is_late else parsed
+def _parse_past(text: str, now: datetime) -> ParsedValue:
+    """Parse a lastmod that must not be in the future everywhere on earth."""
+    parsed = parse_lastmod(text.strip())
+    moment = parsed.moment
+    if moment is not None and moment.at > now + (_ZONES if moment.is_date else _CLOCK):
+        return ParsedValue(moment, "lastmod-future")
+    return parsed
