@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -64,7 +65,8 @@ def audit(
         stack.enter_context(site_locale())
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
-        scratch = Scratch(None if fetch == "all" else fetch, target.robots.base if url is None else None)
+        sample_size = sys.maxsize if fetch == "all" else fetch
+        scratch = Scratch(sample_size, target.robots.base if url is None else None)
         stack.callback(scratch.close)
         crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
         crawl.run(roots(target, robots))

@@ -40,11 +40,10 @@ class SampledPage(NamedTuple):
 class Scratch:
     """The temporary database. Close it to remove its file.
 
-    `sample_size` is the number of pages to choose; `None` chooses all. If `base` is set, only URLs on it
-    are chosen.
+    `sample_size` is the number of pages to choose. If `base` is set, only URLs on it are chosen.
     """
 
-    def __init__(self, sample_size: int | None = 0, base: Base | None = None) -> None:
+    def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
@@ -117,10 +116,10 @@ class Scratch:
             if entry.url.startswith(self._start):
                 position = self._count
                 self._count += 1
-                if self._sample_size is not None and position >= self._sample_size:
+                if position >= self._sample_size:
                     # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
                     position = self._random.randrange(self._count)
-                if self._sample_size is None or position < self._sample_size:
+                if position < self._sample_size:
                     rows.append((position, entry.url, entry.lastmod, f"{place}:{entry.line}"))
         self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
 

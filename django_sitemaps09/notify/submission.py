@@ -122,8 +122,7 @@ def _has_export(folder: ExportFolder) -> bool:
 
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
-    run = _Run(target, state)
-    run.look()
+    run = _Run(target, state, time.perf_counter())
     for _, message, endpoints in run.messages():
         for endpoint in endpoints:
             report = run.report(message, endpoint)
@@ -138,17 +137,15 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
 
     All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
     """
-    run = _Run(target, state)
-    ledger = run.ledger
+    started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
-        run.look()
-        return run.result()
+        return _Run(target, state, started).result()
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
-        if (root := run.root) is not None and root.run:
+        if (root := _read_root(state)) is not None and root.run:
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
-        run.look()
+        run = _Run(target, state, started)
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
         latest = time.time() + engines.MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
@@ -173,33 +170,29 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
     return run.result(dropped)
 
 
+def _read_root(state: Store) -> manifest.Manifest | None:
+    with suppress(ManifestError):
+        return manifest.read_root(state)
+    return None
+
+
 class _Run:
     """The pending messages of one target, and the reports on them."""
 
-    def __init__(self, target: Store, state: Store) -> None:
-        self._started, self._target, self._state = time.perf_counter(), target, state
-        self._damaged: list[str] = []
-        self._has_unqueued = False
+    def __init__(self, target: Store, state: Store, started: float) -> None:
+        self._target, self._started = target, started
+        self._ledger = Ledger(state)
         self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
-        self.ledger = Ledger(state)
-
-    @property
-    def root(self) -> manifest.Manifest | None:
-        with suppress(ManifestError):
-            return manifest.read_root(self._state)
-        return None
-
-    def look(self) -> None:
-        """Read what the report says of the state. Later, a failure would hide what was accepted."""
-        root = self.root
-        self._damaged = self.ledger.damaged()
+        # After messages are sent, a failure to read the state would hide what was accepted.
+        root = _read_root(state)
         self._has_unqueued = root is not None and bool(root.unqueued)
+        self._damaged = self._ledger.damaged()
 
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
         """Yield each message with its name, and the configured endpoints that still need it."""
-        for name in self.ledger.names():
+        for name in self._ledger.names():
             try:
-                message = self.ledger.read(name)
+                message = self._ledger.read(name)
             except DamagedError:
                 self._damaged.append(f"{FOLDER}/{name}")
                 continue

@@ -51,11 +51,11 @@ def url_problem(url: str) -> tuple[str, str] | None:
         return "url-relative", ""
     if len(url) > MAX_LOCATION:
         return "url-length", f"{len(url):,} characters"
-    return _uri_problem(url)
+    return _cached_problem(url)
 
 
 @lru_cache(1_000)
-def _uri_problem(url: str) -> tuple[str, str] | None:
+def _cached_problem(url: str) -> tuple[str, str] | None:
     """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
     try:
         normalized = protocol.uri(url)
