@@ -84,13 +84,7 @@ class Connections:
         `wait` is how long to wait for the connection and for more data. The body has not been read.
         """
         response = self._pool.request(
-            method,
-            url,
-            timeout=wait,
-            redirect=False,
-            preload_content=False,
-            decode_content=False,
-            **options,
+            method, url, timeout=wait, redirect=False, preload_content=False, **options
         )
         if not self.remaining:
             # Headers end where the socket was shut down.
