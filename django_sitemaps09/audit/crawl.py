@@ -111,13 +111,13 @@ class Crawl:
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:
-                for batch in self._batches(document, response):
-                    document.kind = batch.kind
-                    if batch.kind == "sitemapindex":
-                        children += self._children(document, batch.entries)
+                for kind, entries in self._batches(document, response):
+                    document.kind = kind
+                    if kind == "sitemapindex":
+                        children += self._children(document, entries)
                     else:
-                        self._check_urls(document, batch.entries)
-                    document.entries += len(batch.entries)
+                        self._check_urls(document, entries)
+                    document.entries += len(entries)
             _check_whole(document)
         except DocumentError as error:
             listed_in = f"listed in {listed.place}" if listed.place else ""

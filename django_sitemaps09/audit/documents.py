@@ -73,13 +73,8 @@ class ReadEntry(NamedTuple):
         return self.location.strip()
 
 
-class DocumentPart(NamedTuple):
-    """Consecutive entries of a document. Their elements are valid until the next batch is read."""
-
-    kind: DocumentKind
-    entries: Sequence[ReadEntry]
-
-
+# The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
+DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
 # A function that calls another one, with these arguments, in the thread that parses a document.
 _Call = Callable[..., Any]
 
@@ -128,7 +123,7 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
             number += 1
             if line.strip():
                 entries.append(ReadEntry(number, _line_text(line, number, report)))
-        yield DocumentPart("text", entries)
+        yield "text", entries
         count += len(entries)
         if count > MAX_URLS:
             return
@@ -156,7 +151,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
 
 def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
     kind, start, head = _root(chunks, report, call)
-    yield DocumentPart(kind, [])
+    yield kind, []
     events, tags = ("start", "end", "start-ns"), (f"{start}{kind}", f"{start}{_ENTRY_TAGS[kind]}")
     parser = call(partial(etree.XMLPullParser, events, tag=tags, **_SAFE))
     parent: Any = None
@@ -176,7 +171,7 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
             children.pop()
         if len(children) > len(entries):
             _report_unknown(children, {*entries}, report)
-        yield DocumentPart(kind, [_entry(element, kind, start, report) for element in entries])
+        yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())

@@ -74,7 +74,7 @@ def test_a_server_can_send_a_document_in_small_pieces(size: int) -> None:
     found: list[str] = []
     pieces = (body[start : start + size] for start in range(0, len(body), size))
     batches = documents.batches(pieces, lambda rule, *_: found.append(rule), text=False)
-    assert [entry.location for batch in batches for entry in batch.entries] == [f"{BASE}/words/a/"]
+    assert [entry.location for _, entries in batches for entry in entries] == [f"{BASE}/words/a/"]
     assert found == []
 
 
@@ -219,7 +219,7 @@ def test_a_long_live_page_is_parsed_in_pieces() -> None:
     assert len(body) > 10_000_000
     report: list[str] = []
     batches = documents.batches(iter([body]), lambda rule, *_: report.append(rule), text=False)
-    assert sum(len(batch.entries) for batch in batches) == 30_000
+    assert sum(len(entries) for _, entries in batches) == 30_000
     assert report == []
 
 

@@ -74,10 +74,6 @@ def _is_number(text: str, least: int, most: int) -> bool:
         return False
 
 
-def _up_to(most: int) -> Callable[[str], bool]:
-    return lambda text: len(text) <= most
-
-
 def _word(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(pattern, text.strip(), re.IGNORECASE) is not None
 
@@ -88,9 +84,9 @@ def _is_date(text: str) -> bool:
 
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
-    "title": _up_to(MAX_VIDEO_TITLE),
-    "description": _up_to(MAX_VIDEO_DESCRIPTION),
-    "uploader": _up_to(MAX_VIDEO_UPLOADER),
+    "title": lambda text: len(text) <= MAX_VIDEO_TITLE,
+    "description": lambda text: len(text) <= MAX_VIDEO_DESCRIPTION,
+    "uploader": lambda text: len(text) <= MAX_VIDEO_UPLOADER,
     "duration": partial(_is_number, least=1, most=MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
