@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -87,9 +87,8 @@ def submit_hosts(
 
 
 def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
-    client, blocked = new_client(), Blocked()
-    try:
-        path = None if output is None else Path(output)
+    path, blocked = None if output is None else Path(output), Blocked()
+    with closing(new_client()) as client:
         folders = [_folder(base, path) for base in bases]
         if folders and not any(map(_has_export, folders)):
             raise ExportError(
@@ -100,8 +99,6 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
             preview(store, state) if dry_run else send(store, state, client, blocked)
             for _, store, state in folders
         ]
-    finally:
-        client.close()
 
 
 def _folder(base: Base | None, output: Path | None) -> ExportFolder:

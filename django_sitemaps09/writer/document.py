@@ -182,8 +182,8 @@ def elements(kind: Format, batch: Batch, base: str) -> list[str]:
 
 def items(parts: Parts, count: int) -> list[str]:
     """Join the parts to one string for each of `count` items."""
-    pieces, width = _pieces(parts, count), len(parts)
-    return ["".join(pieces[start : start + width]) for start in range(0, len(pieces), width or 1)]
+    columns = [repeat(part, count) if isinstance(part, str) else part for part in parts]
+    return list(map("".join, zip(*columns, strict=True)))
 
 
 def _count_fitting(amounts: Iterable[int], room: int) -> int:

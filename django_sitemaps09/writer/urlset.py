@@ -43,9 +43,8 @@ def _blank_missing(localization: Localization, parts: Parts, count: int) -> Part
     """Return the parts, or one column with an empty string for each item without the localization."""
     if localization.is_complete:
         return parts
-    columns = [[part] * count if isinstance(part, str) else part for part in parts]
-    rows = zip(localization.locations, *columns, strict=True)
-    return [["" if location is None else "".join(texts) for location, *texts in rows]]
+    pairs = zip(localization.locations, items(parts, count), strict=True)
+    return [["" if location is None else text for location, text in pairs]]
 
 
 def _location_parts(localization: Localization, base: str, keys: Sequence[Hashable]) -> Parts:
