@@ -163,7 +163,7 @@ class Crawl:
         self._scratch.add_pages(place, entries)
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
-        urls = normalized([entry.url for entry in entries])
+        urls = [normalized(entry.url) for entry in entries]
         unique = {*urls} - {""}
         seen = self._scratch.add_urls(unique, document.place)
         if not seen and len(unique) == len(urls):

@@ -108,25 +108,18 @@ def check_values(
     report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange, now: datetime
 ) -> None:
     """Check the values of a batch of entries, and add their lastmod to the span of the document."""
-    parsed = {
-        text: _parse_past(text, now) for text in {entry.lastmod for entry in entries} if text is not None
-    }
-    rules = {text: rule for text, (_, rule) in parsed.items() if rule is not None}
-    if parsed:
-        moments = [moment for moment, _ in parsed.values() if moment is not None]
-        span.add(moments, sum(entry.lastmod in parsed for entry in entries))
-    words = {entry.changefreq for entry in entries} - {None, *CHANGEFREQS}
-    numbers = {entry.priority for entry in entries} - {None}
-    bad = {text for text in numbers if text is not None and not _PRIORITY.fullmatch(text.strip())}
-    if not (rules or words or bad):
-        return
+    moments: list[Moment] = []
     for entry in entries:
-        if entry.lastmod in rules:
-            report(rules[entry.lastmod], f"{entry.lastmod!r} of {entry.url}", entry.line)
-        if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
+        if entry.lastmod is not None:
+            moment, rule = _parse_past(entry.lastmod, now)
+            moments += [] if moment is None else [moment]
+            if rule is not None:
+                report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
+        if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
             report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
-        if entry.priority in bad:
+        if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
             report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
+    span.add(moments, sum(entry.lastmod is not None for entry in entries))
 
 
 def _parse_past(text: str, now: datetime) -> ParsedValue:
