@@ -164,10 +164,7 @@ class Crawl:
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         urls = [normalized(entry.url) for entry in entries]
-        unique = {*urls} - {""}
-        seen = self._scratch.add_urls(unique, document.place)
-        if not seen and len(unique) == len(urls):
-            return
+        seen = self._scratch.add_urls({*urls} - {""}, document.place)
         for url, entry in zip(urls, entries, strict=True):
             place = seen.get(url)
             if place == document.place:

@@ -6,7 +6,8 @@ Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from typing import Any
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
@@ -86,11 +87,9 @@ def _optional_parts(batch: Batch) -> Parts:
 def _merge_literals(parts: Parts) -> Parts:
     """Merge adjacent literals, so fewer parts must be joined for each item."""
     result: list[str | Sequence[str]] = []
-    for part in parts:
-        if isinstance(part, str) and result and isinstance(result[-1], str):
-            result[-1] += part
-        else:
-            result.append(part)
+    for is_literal, group in groupby(parts, key=lambda part: isinstance(part, str)):
+        adjacent: list[Any] = [*group]
+        result += ["".join(adjacent)] if is_literal else adjacent
     return result
 
 
