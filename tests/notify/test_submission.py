@@ -275,6 +275,7 @@ class TestPings:
         sitemap = [f"https://{HOST}/sitemap.xml"]
         assert queries == [{"sitemap": sitemap}, {"token": ["secret"], "sitemap": sitemap}]
         assert "secret" not in json.dumps(result.as_dict())
+        assert [report.endpoint for report in result.endpoints] == [engine.url, engine.url]
         assert target.pending() == []
 
     @pytest.mark.parametrize("status", [404, 410, 301])
