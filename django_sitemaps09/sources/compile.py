@@ -26,6 +26,7 @@ from django_sitemaps09.orm.traits import (
     hides_columns,
     lacks_group,
     needs_order,
+    pin_database,
     repeats_rows,
 )
 from django_sitemaps09.pages import Page, PageMap
@@ -66,12 +67,11 @@ def source(
     if not is_compiled(sitemap):
         return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
-    items = sitemap.items()
-    rows = ranged_rows(items, declaration)
+    items = pin_database(sitemap.items(), using)
+    rows = _ranged_rows(items, declaration)
     if rows is None:
-        return PositionSource.from_items(items, declaration, limit, using)
-    # A router can select another replica for each query, so the database is fixed here.
-    return QuerySource.from_rows(name, rows.using(using), declaration, limit)
+        return PositionSource.from_items(items, declaration, limit)
+    return QuerySource.from_rows(name, rows, declaration, limit)
 
 
 def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QuerySource | None:
@@ -80,8 +80,8 @@ def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QueryS
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
     declaration, limit = _declared(name, sitemap, (base,), limits)
-    rows = ranged_rows(sitemap.items(), declaration)
-    return None if rows is None else QuerySource.from_rows(name, rows.using(None), declaration, limit)
+    rows = _ranged_rows(pin_database(sitemap.items()), declaration)
+    return None if rows is None else QuerySource.from_rows(name, rows, declaration, limit)
 
 
 def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) -> tuple[Declaration, int]:
@@ -98,7 +98,7 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
     return declaration, _limit(name, sitemap, limits)
 
 
-def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
+def _ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     """Return the items as rows that can be read by ranges of keys, or `None` if that is not possible.
 
     A multi-valued join or a filter on a window can give other results within a range. In this case, the
@@ -186,7 +186,7 @@ def live_pages(source: Source, rows: int) -> PageMap:
     """
     if not has_key_ranges(source):
         return pages.cut(source, rows)
-    return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
+    return PageMap(() if source.is_empty() else tuple(divide(source.members, Page(1, None, None), rows)))
 
 
 def page_size(limit: Any) -> int:

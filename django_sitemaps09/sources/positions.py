@@ -22,7 +22,6 @@ from django_sitemaps09.orm.traits import (
     count_rows,
     in_total_order,
     order_repeats_rows,
-    pin_database,
     stream_items,
 )
 from django_sitemaps09.pages import Key, Page
@@ -44,11 +43,9 @@ class PositionSource(CompiledSource):
     count: int
 
     @classmethod
-    def from_items(
-        cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
-    ) -> PositionSource:
+    def from_items(cls, items: Any, declaration: Declaration, limit: int) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
-        items = annotate(declaration.sitemap, pin_database(items, using))
+        items = annotate(declaration.sitemap, items)
         query = items.query if isinstance(items, QuerySet) else None
         # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
         if query is None or (query.combinator and query.is_sliced):

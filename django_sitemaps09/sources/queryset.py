@@ -23,7 +23,6 @@ from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
 from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sitemaps import ModelSitemap
-from django_sitemaps09.sources import live_bounds
 from django_sitemaps09.sources.base import CompiledSource, Source
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
@@ -34,7 +33,7 @@ from django_sitemaps09.sources.declaration_digests import (
     query_facts,
 )
 from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
-from django_sitemaps09.sources.keys import KeyColumns, KeyIdentity
+from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
 
@@ -47,12 +46,6 @@ class RangedRows(NamedTuple):
 
     rows: QuerySet[Any]
     original: QuerySet[Any] | None = None
-
-    def using(self, database: str | None) -> RangedRows:
-        """Return the same rows from a database, by default the one that a router selects now."""
-        alias = database or self.rows.db
-        original = None if self.original is None else self.original.using(alias)
-        return RangedRows(self.rows.using(alias), original)
 
 
 @dataclass(frozen=True)
@@ -117,14 +110,10 @@ class QuerySource(CompiledSource):
 
     @property
     def key_identity(self) -> tuple[str, ...]:
-        return self._identity.texts()
-
-    @cached_property
-    def _identity(self) -> KeyIdentity:
-        return KeyIdentity(self.members.key, self.members.rows.model, self.members.rows.db)
+        return self.members.key.identity()
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        return self._identity.in_order(bounds)
+        return self.members.key.in_order(bounds)
 
     @property
     def can_fingerprint(self) -> bool:
@@ -168,9 +157,6 @@ class QuerySource(CompiledSource):
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
         """Return the number of rows in a range, or `most` if there are more."""
         return self.members.count_up_to(*self._parsed(after, until), most)
-
-    def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
-        return live_bounds.bound(self.members, self._identity, after, until, least, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.members.key.text(key)

@@ -181,7 +181,7 @@ def test_no_key_is_computed_if_a_project_converts_its_values() -> None:
             return value ^ 0b1010101
 
     for field, is_integer in ((BigIntegerField(), True), (Scrambled(), False)):
-        key = KeyColumns("pk", ("pk",), (field,))
+        key = KeyColumns("default", "pk", (field,))
         assert key.is_integer is is_integer
         assert key.is_ordered_plainly is is_integer
 

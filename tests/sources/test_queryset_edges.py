@@ -156,7 +156,7 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
     field = Forgetful()
     field.set_attributes_from_name("code")
     with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
-        KeyColumns("code", ("code",), (field,)).text("a")
+        KeyColumns("default", "code", (field,)).text("a")
 
 
 @pytest.mark.parametrize("protocol", ["javascript", "ftp", "HTTPS"])

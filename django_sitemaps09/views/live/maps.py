@@ -283,7 +283,9 @@ class SectionMap:
         self, page: Page, rows: int, pages: tuple[Page, ...], number: int | None
     ) -> tuple[tuple[Page, ...], dict[Page, Look]]:
         """Divide a page of a map, up to the part with this number. Count the end if it is reached."""
-        parts = tuple(sources.divide(self.source, page, rows, {page.number for page in pages}, number))
+        parts = tuple(
+            sources.divide(self.source.members, page, rows, {page.number for page in pages}, number)
+        )
         is_end = page.until is None and all(part.number != number for part in parts[:-1])
         return parts, {parts[-1]: self.source.look(parts[-1])} if is_end else {}
 
