@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta, timezone
+from functools import partial
 from typing import Any, Literal, get_args
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
@@ -17,6 +18,8 @@ from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
     Alternate,
+    Batch,
+    Column,
     Extension,
     Image,
     Localization,
@@ -84,23 +87,27 @@ def results_in(column: Callable[[str], Sequence[Any]]) -> dict[str | Extension, 
     return results
 
 
-def columns(
-    results: Mapping[str | Extension, Sequence[Any]],
-    localizations: Sequence[Localization],
-    hosts: AllowedHosts,
+def create_batch(
     items: Items,
-) -> dict[str, Any]:
-    """Return the results of hooks as columns of a batch. Invalid values are skipped and reported."""
-    batch_columns: dict[str, Any] = {}
+    localizations: Sequence[Localization],
+    texts: Mapping[str, Column],
+    results: Mapping[str | Extension, Sequence[Any]],
+    hosts: AllowedHosts,
+) -> Batch:
+    """Return items as a batch, from their locations, columns of text, and the results of hooks.
+
+    Invalid values in the results are skipped and reported.
+    """
+    columns: dict[str, Any] = {}
     if "alternates" in results:
-        batch_columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
+        columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
     if "images" in results:
-        batch_columns["images"] = _convert_lists(
+        columns["images"] = _convert_lists(
             "images", results["images"], lambda _, value: _resolve_image(value, hosts), items
         )
     if "videos" in results:
         pages = [localization.texts() for localization in localizations if localization.is_listed]
-        batch_columns["videos"] = _convert_lists(
+        columns["videos"] = _convert_lists(
             "videos",
             results["videos"],
             lambda i, value: _resolve_video(
@@ -109,16 +116,27 @@ def columns(
             items,
         )
     if "news" in results:
-        batch_columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
-    xml_columns = [
-        _foreign_xml(extension, values, items)
-        for extension, values in results.items()
-        if isinstance(extension, Extension)
-    ]
-    if xml_columns:
-        batch_columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
-        batch_columns["extensions"] = [name for name in results if isinstance(name, Extension)]
-    return batch_columns
+        columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
+    if extensions := [name for name in results if isinstance(name, Extension)]:
+        xml_columns = [
+            items.each(partial(_foreign_xml, name), results[name], name.prefix, failed="")
+            for name in extensions
+        ]
+        columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
+        columns["extensions"] = extensions
+    return Batch(
+        items.keys,
+        localizations,
+        texts["lastmod"],
+        texts["changefreq"],
+        texts["priority"],
+        errors=items.errors,
+        **columns,
+    )
+
+
+def _foreign_xml(extension: Extension, text: str | None) -> str:
+    return writer.extension_text(extension, text or "")
 
 
 def _convert_lists(
@@ -133,7 +151,7 @@ def _convert_lists(
             reason = f"there are {len(values):,}; only the first {protocol.MAX_IMAGES:,} are written"
             items.skip(i, name, reason)
             values = values[: protocol.MAX_IMAGES]
-        results.append(items.each_of(i, lambda value: convert(i, value), values, name))  # noqa: B023
+        results.append(items.each_of(i, partial(convert, i), values, name))
     return results
 
 
@@ -191,12 +209,6 @@ def _make_aware(value: date | None) -> date | None:
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=conf.zone)
     return value
-
-
-def _foreign_xml(extension: Extension, values: Sequence[Any], items: Items) -> list[str]:
-    return items.each(
-        lambda text: writer.extension_text(extension, text or ""), values, extension.prefix, failed=""
-    )
 
 
 def hreflang(code: str) -> str:
@@ -287,8 +299,7 @@ def alternates(
         return links
 
     positions = [FAILED if item_links is FAILED else i for i, item_links in enumerate(link_lists)]
-    results = items.each(resolve_links, positions, "alternates")
-    return [[] if links is FAILED else links for links in results]
+    return items.each(resolve_links, positions, "alternates", failed=[])
 
 
 def alternate(link: Any, hosts: AllowedHosts) -> Alternate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django_sitemaps09.orm.traits import UNREADABLE
-from django_sitemaps09.sources.base import Source, page_limits, page_map, rows_on_page
+from django_sitemaps09.sources.base import Source, page_limits, rows_on_page
 from django_sitemaps09.sources.compile import (
     entry_limit,
     is_compiled,
@@ -41,7 +41,6 @@ __all__ = [
     "live_pages",
     "page_index",
     "page_limits",
-    "page_map",
     "page_size",
     "ranged_source",
     "read_page",

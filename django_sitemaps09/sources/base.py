@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from django_sitemaps09 import pages, writer
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.expressions import FormatName, format_name
-from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
+from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.declaration import Declaration
@@ -148,11 +148,6 @@ class CompiledSource(Source):
 def page_limits(source: Source, limits: Limits) -> Limits:
     """Return the limits of one page of a source."""
     return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
-
-
-def page_map(source: Source, limits: Limits) -> PageMap:
-    """Return the pages of a source, counted from the first row."""
-    return pages.cut(source, rows_on_page(source, limits))
 
 
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:

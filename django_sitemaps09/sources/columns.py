@@ -16,7 +16,7 @@ from django_sitemaps09.entries import (
     short_repr,
 )
 from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.expressions import format_name
+from django_sitemaps09.hooks.expressions import format_name, is_missing
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
 from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import MAX_LOCATION
@@ -157,4 +157,4 @@ def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[
 def _as_list(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
         raise TypeError(f"{short_repr(value)} is a string, not a list")
-    return [] if value is None or value == "" else list(value)
+    return [] if is_missing(value) else list(value)

@@ -65,7 +65,7 @@ def source(
     bases = (bases,) if isinstance(bases, Base) else bases
     sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
+        return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
     items = pin_database(sitemap.items(), using)
     rows = _ranged_rows(items, declaration)
@@ -92,10 +92,8 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
             f"not {sitemap.protocol!r}."
         )
     format_name(sitemap)
-    declaration = Declaration.from_sitemap(
-        sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
-    )
-    return declaration, _limit(name, sitemap, limits)
+    own_bases = tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
+    return Declaration.from_sitemap(sitemap, own_bases), entry_limit(name, sitemap, limits)
 
 
 def _ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
@@ -207,20 +205,13 @@ def page_size(limit: Any) -> int:
 
 def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
     """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
-    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
-
-
-def _limit(name: str, sitemap: Any, limits: Limits) -> int:
+    most = min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls
+    if not is_compiled(sitemap):
+        return most
     try:
-        size = page_size(sitemap.limit)
+        return min(page_size(sitemap.limit), most)
     except ValueError as error:
         raise ImproperlyConfigured(
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
             f"least 1, not {short_repr(sitemap.limit)}."
         ) from error
-    return min(size, _max_entries(sitemap, limits))
-
-
-def _max_entries(sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries in a file. It is lower for news."""
-    return min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls

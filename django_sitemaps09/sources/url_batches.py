@@ -127,19 +127,8 @@ def entry_batch(
     alternates: Sequence[Sequence[Alternate]] = (),
 ) -> Batch:
     """Return items with one entry each as a batch, from columns of text and the results of hooks."""
-    localizations = [Localization("", locations)]
-    columns = extensions.columns(results, localizations, hosts, items)
-    if any(alternates):
-        columns["alternates"] = alternates
-    return Batch(
-        keys=items.keys,
-        localizations=localizations,
-        lastmods=texts["lastmod"],
-        changefreqs=texts["changefreq"],
-        priorities=texts["priority"],
-        errors=items.errors,
-        **columns,
-    )
+    batch = extensions.create_batch(items, [Localization("", locations)], texts, results, hosts)
+    return replace(batch, alternates=alternates) if any(alternates) else batch
 
 
 # Keys that hooks of this package add. A project can use the same keys for other values.

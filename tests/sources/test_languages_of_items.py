@@ -48,6 +48,7 @@ from tests.support.sources import (
     in_language,
     listing,
     locations,
+    page_map,
     rendered,
 )
 
@@ -77,7 +78,7 @@ class TestLanguagesOfEachItem:
             limit=9,
         )
         # The sample that determines the size of pages is a slice, too.
-        found = sources.page_map(compiled(section), LIMITS)
+        found = page_map(compiled(section), LIMITS)
         whole = [part.text for part in rendered(compiled(section), LIMITS, found)]
         slices_of(monkeypatch, size)
         assert [part.text for part in rendered(compiled(section), LIMITS, found)] == whole
