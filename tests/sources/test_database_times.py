@@ -40,7 +40,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import Base, Limits, w3c
-from django_sitemaps09.sources.slices import TimeText
+from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Event, Recent, Visit
 from tests.support.databases import parameter, require
 from tests.support.sources import page_map
@@ -106,7 +106,7 @@ def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
 
 def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
     source = compiled(rows, expression)
-    return TimeText.from_annotation(source.annotated_rows, alias("lastmod")) is not None
+    return text_converter(source.annotated_rows, alias("lastmod")) is not None
 
 
 def is_cast(sql: str, column: str = "updated") -> bool:
