@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta, timezone
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import ImproperlyConfigured
@@ -44,6 +44,8 @@ Hook = Literal["alternates", "images", "videos", "news"]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 #: Hooks except `alternates`, since `django.contrib.sitemaps` has a switch with this name.
 EXTENDING: tuple[Hook, ...] = HOOKS[1:]
+#: The results of each hook and each extension, in columns with one result for each item.
+ResultColumns: TypeAlias = "dict[str | Extension, list[Any]]"
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
@@ -71,12 +73,12 @@ def repeated_name(extensions: Sequence[Extension]) -> str | None:
     return next((name for name in names if names.count(name) > 1), None)
 
 
-def results_in(column: Callable[[str], Sequence[Any]]) -> dict[str | Extension, list[Any]]:
+def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:
     """Return the results that hooks of this package added to entries of `get_urls()`, except for links.
 
     `column` returns the values of all entries for a key.
     """
-    results: dict[str | Extension, list[Any]] = {}
+    results: ResultColumns = {}
     for name in EXTENDING:
         hook_values = [value if isinstance(value, (HookResults, News)) else None for value in column(name)]
         if any(value is not None for value in hook_values):
@@ -91,7 +93,7 @@ def create_batch(
     items: Items,
     localizations: Sequence[Localization],
     texts: Mapping[str, Column],
-    results: Mapping[str | Extension, Sequence[Any]],
+    results: ResultColumns,
     hosts: AllowedHosts,
 ) -> Batch:
     """Return items as a batch, from their locations, columns of text, and the results of hooks.
@@ -213,10 +215,9 @@ def _make_aware(value: date | None) -> date | None:
 
 def hreflang(code: str) -> str:
     """Return the hreflang of a language; an empty string if it has none."""
-    try:
+    with suppress(ValueError):
         return protocol.hreflang(code)
-    except ValueError:
-        return ""
+    return ""
 
 
 def spelling(code: Any, languages: Sequence[str]) -> Any:
