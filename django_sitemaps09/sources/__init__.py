@@ -8,16 +8,15 @@ from django_sitemaps09.sources.compile import (
     entry_limit,
     is_compiled,
     is_shareable,
-    live_pages,
     page_size,
     ranged_source,
     source,
 )
 from django_sitemaps09.sources.declaration_digests import digest
 from django_sitemaps09.sources.get_urls import HostSite, UrlsSource, site_for
-from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide, live_number
+from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide
 from django_sitemaps09.sources.queryset import QuerySource, has_key_ranges
-from django_sitemaps09.sources.retry import PageRows, cannot_snapshot, read_page, retry_once
+from django_sitemaps09.sources.retry import cannot_snapshot, read_page, retry_once
 from django_sitemaps09.sources.single_rows import FoundRow, find_rows, page_index, row_batch
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "UNREADABLE",
     "FoundRow",
     "HostSite",
-    "PageRows",
     "QuerySource",
     "Source",
     "UrlsSource",
@@ -37,8 +35,6 @@ __all__ = [
     "has_key_ranges",
     "is_compiled",
     "is_shareable",
-    "live_number",
-    "live_pages",
     "page_index",
     "page_limits",
     "page_size",

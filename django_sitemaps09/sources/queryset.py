@@ -6,7 +6,7 @@ from collections.abc import Generator, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
@@ -38,16 +38,6 @@ from django_sitemaps09.sources.members import Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
 
 
-class RangedRows(NamedTuple):
-    """Rows that can be read by ranges of keys.
-
-    If `original` is set, only rows with a key from that queryset belong to the section.
-    """
-
-    rows: QuerySet[Any]
-    original: QuerySet[Any] | None = None
-
-
 @dataclass(frozen=True)
 class QuerySource(CompiledSource):
     """Source that reads a queryset in key order. As in keyset pagination, all pages cost the same."""
@@ -58,10 +48,17 @@ class QuerySource(CompiledSource):
 
     @classmethod
     def from_rows(
-        cls, section: str, ranged_rows: RangedRows, declaration: Declaration, limit: int
+        cls,
+        section: str,
+        declaration: Declaration,
+        limit: int,
+        rows: QuerySet[Any],
+        original: QuerySet[Any] | None = None,
     ) -> QuerySource:
-        """Return the source of rows. Raise `ImproperlyConfigured` for an unsuitable key or expression."""
-        rows = ranged_rows.rows
+        """Return the source of rows. If `original` is set, only rows with a key from it are listed.
+
+        Raise `ImproperlyConfigured` for an unsuitable key or expression.
+        """
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
         key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
@@ -73,7 +70,7 @@ class QuerySource(CompiledSource):
                 "a method that takes the item."
             )
         are_grouped = annotated_rows.query.group_by is not None
-        members = Members(key, rows, ranged_rows.original, are_grouped=are_grouped)
+        members = Members(key, rows, original, are_grouped=are_grouped)
         return cls(declaration, limit, section, annotated_rows, members)
 
     @property
@@ -86,18 +83,8 @@ class QuerySource(CompiledSource):
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.sitemap)
-        identity = (
-            self.section,
-            sitemap.__module__,
-            sitemap.__qualname__,
-            rows.db,
-            self.members.key.names,
-            self.limit,
-            self.rows_per_page,
-            sql,
-            lasting_parameters(parameters),
-        )
-        return digest(identity)
+        facts = (self.section, sitemap.__module__, sitemap.__qualname__, rows.db, self.members.key.names)
+        return digest((*facts, self.limit, self.rows_per_page, sql, lasting_parameters(parameters)))
 
     @cached_property
     def declaration_digest(self) -> str:

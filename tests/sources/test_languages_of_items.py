@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources, views
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.routing import routes
@@ -43,6 +43,7 @@ from tests.support.sources import (
     LIMITS,
     alternates,
     compiled,
+    cut,
     declaration,
     errors,
     in_language,
@@ -172,7 +173,7 @@ class TestPages:
         )
         # As if every item had only one language.
         source = compiled(section)
-        done = rendered(source, LIMITS, pages.cut(source, 7))
+        done = rendered(source, LIMITS, cut(source, 7))
         assert len(locations(done)) == sum(map(len, languages))
         assert all(part.written.urls <= 7 for part in done)
         holders = [{url.split("/")[-2] for url in part.locations} for part in done]
@@ -216,7 +217,7 @@ class TestPagesOfItemsWithFewLanguages:
             get_languages_for_item=lambda self, item: TEN[:1] if item < 300 else TEN,
         )
         source = compiled(section)
-        done = rendered(source, LIMITS, pages.cut(source, sources.rows_on_page(source, LIMITS)))
+        done = rendered(source, LIMITS, cut(source, sources.rows_on_page(source, LIMITS)))
         assert len(set(locations(done))) == len(locations(done)) == 300 + 3_000
         assert all(part.written.urls <= 100 for part in done)
 
