@@ -45,11 +45,6 @@ class Source(Keyed, Protocol):
         return self.limit
 
     @property
-    def has_languages_per_item(self) -> bool:
-        """Return whether items can have different languages, and so different numbers of entries."""
-        return False
-
-    @property
     def bases(self) -> tuple[Base, ...]:
         """Bases that paths are joined to, one for each host that shares the entries."""
 
@@ -100,15 +95,18 @@ class Source(Keyed, Protocol):
 
     def sample(self) -> Batch | None:
         """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
+        return None
 
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page in batches of hundreds or thousands."""
 
     def key_text(self, key: Hashable) -> Key:
-        """Return a key from a batch as text."""
+        """Return a key from a batch as text. By default, a key is a position."""
+        return tuple(map(str, key if isinstance(key, tuple) else (key,)))
 
     def newest(self, page: Page) -> str | None:
         """Return the newest lastmod of a page, or `None` if it is unknown or a row has no lastmod."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -133,10 +131,6 @@ class CompiledSource(Source):
         return max(self.limit, self.declaration.entries_per_item)
 
     @property
-    def has_languages_per_item(self) -> bool:
-        return self.declaration.has_languages_per_item
-
-    @property
     def namespaces(self) -> Mapping[str, str]:
         return self.declaration.namespaces
 
@@ -158,7 +152,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     """
     batch = source.sample()
     most = source.rows_per_page
-    if batch is not None and source.has_languages_per_item:
+    if batch and isinstance(source, CompiledSource) and source.declaration.has_languages_per_item:
         # Most items have only a few of the site's languages, so count the entries of the first items.
         rows = source.limit * len(batch.keys) // max(1, sum(batch.counts()))
         most = max(most, _in_tenths(rows, source.limit))

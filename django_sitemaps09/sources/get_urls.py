@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Hashable, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib.sites.requests import RequestSite
@@ -109,16 +109,9 @@ class UrlsSource(Source):
             )
         return not urls
 
-    def sample(self) -> None:
-        return None
-
     def key_after(self, after: Key | None, count: int) -> Key | None:
         page = 1 if after is None else int(after[0])
         return (str(page + 1), "0") if page < self.paginator.num_pages else None
-
-    def key_text(self, key: Hashable) -> Key:
-        page, position = cast("tuple[int, int]", key)
-        return str(page), str(position)
 
     def batches(self, page: Page) -> Generator[Batch]:
         first, offset = (1, 0) if page.after is None else map(int, page.after)
@@ -157,9 +150,6 @@ class UrlsSource(Source):
         self._has_begun = True
         return page_urls
 
-    def newest(self, page: Page) -> str | None:
-        return None
-
 
 class HostSite(RequestSite):
     """`RequestSite` for a host without a request."""
@@ -189,11 +179,10 @@ def site_for(sitemap: object, base: Base) -> Any:
 
 
 def _find_row(domain: str) -> Any:
-    try:
+    current = None
+    # SITE_ID may not be set, or may have no row.
+    with suppress(ImproperlyConfigured, ObjectDoesNotExist):
         current = apps.get_model("sites", "Site").objects.get_current()
-    except (ImproperlyConfigured, ObjectDoesNotExist):
-        # SITE_ID is not set, or it has no row.
-        current = None
     if current is not None and current.domain == domain:
         return current
     host, _ = split_domain_port(domain)

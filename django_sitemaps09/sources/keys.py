@@ -13,19 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
-from django.db import DataError, connections
-from django.db.models import (
-    BinaryField,
-    CompositePrimaryKey,
-    DecimalField,
-    FloatField,
-    GeneratedField,
-    IntegerField,
-    JSONField,
-    Model,
-    QuerySet,
-    UniqueConstraint,
-)
+from django.db import DataError, connections, models
 
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.pages import Key
@@ -51,7 +39,7 @@ class KeyColumns:
     columns: tuple[Any, ...]
 
     @classmethod
-    def from_field(cls, model: type[Model], name: str, using: str) -> KeyColumns:
+    def from_field(cls, model: type[models.Model], name: str, using: str) -> KeyColumns:
         """Return the key for the field `name`. Raise `ImproperlyConfigured` if it cannot be a key."""
         try:
             field: Any = model._meta.pk if name == "pk" else model._meta.get_field(name)
@@ -59,7 +47,7 @@ class KeyColumns:
             raise ImproperlyConfigured(f"{model._meta.label} has no field {name!r}.") from error
         problem: str | None = "it is not a column"
         if field.concrete or not field.is_relation:
-            columns = model._meta.pk_fields if isinstance(field, CompositePrimaryKey) else [field]
+            columns = model._meta.pk_fields if isinstance(field, models.CompositePrimaryKey) else [field]
             # If given the name of a relation, Django would order rows like the related model.
             key = cls(using, "pk" if field.primary_key else field.attname, tuple(columns))
             problem = _key_problem(model, field, key)
@@ -91,10 +79,12 @@ class KeyColumns:
     def is_integer(self) -> bool:
         """Return whether the key is a single integer, so that other keys can be computed from it."""
         return (
-            len(self.fields) == 1 and isinstance(self.fields[0], IntegerField) and self.is_ordered_plainly
+            len(self.fields) == 1
+            and isinstance(self.fields[0], models.IntegerField)
+            and self.is_ordered_plainly
         )
 
-    def filter_range(self, rows: QuerySet[Any], after: Any, until: Any) -> QuerySet[Any]:
+    def filter_range(self, rows: models.QuerySet[Any], after: Any, until: Any) -> models.QuerySet[Any]:
         """Return the rows with a key greater than `after`, up to `until`, in the order of the database."""
         for lookup, key in (("gt", after), ("lte", until)):
             if key is None:
@@ -191,7 +181,7 @@ class KeyColumns:
 def _concrete_field(field: Any) -> Any:
     while field.remote_field is not None:
         field = field.target_field
-    if isinstance(field, GeneratedField):
+    if isinstance(field, models.GeneratedField):
         # A generated field does not convert text to values, but its output field does.
         text_field: Any = copy(field.output_field)
         text_field.set_attributes_from_name(field.name)
@@ -199,13 +189,12 @@ def _concrete_field(field: Any) -> Any:
     return field
 
 
-def _key_problem(model: type[Model], key_field: Any, key: KeyColumns) -> str | None:
-    """Return the reason why a field cannot be a key, or `None`."""
+def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> str | None:
     for field in key.fields:
-        if isinstance(field, (FloatField, BinaryField, JSONField)):
+        if isinstance(field, (models.FloatField, models.BinaryField, models.JSONField)):
             return f"a {type(field).__name__} has no exact text form"
         if (
-            isinstance(field, DecimalField)
+            isinstance(field, models.DecimalField)
             and connections[key.using].vendor == "sqlite"
             and (field.max_digits or _SQLITE_DIGITS + 1) > _SQLITE_DIGITS
         ):
@@ -215,7 +204,7 @@ def _key_problem(model: type[Model], key_field: Any, key: KeyColumns) -> str | N
     if key_field.null:
         return "it can be null"
     has_constraint = any(
-        isinstance(constraint, UniqueConstraint)
+        isinstance(constraint, models.UniqueConstraint)
         and tuple(constraint.fields) == (key_field.name,)
         and constraint.condition is None
         for constraint in model._meta.constraints

@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import DatabaseError, Error, InterfaceError, OperationalError, connections
+from django import db
+from django.db import DatabaseError, Error, OperationalError, connections
 
 from django_sitemaps09.entries import Batch, reason_of
 from django_sitemaps09.orm.traits import UNREADABLE
@@ -62,10 +63,8 @@ def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
 def _is_database_error(error: Exception) -> bool:
     """Return whether a database failed; Django does not wrap all errors of drivers."""
     open_connections: Any = connections.all(initialized_only=True)
-    drivers = [connection.Database for connection in open_connections]
-    return isinstance(error, (OperationalError, InterfaceError)) or any(
-        isinstance(error, (driver.OperationalError, driver.InterfaceError)) for driver in drivers
-    )
+    modules = [db, *(connection.Database for connection in open_connections)]
+    return any(isinstance(error, (part.OperationalError, part.InterfaceError)) for part in modules)
 
 
 def _close_lost(error: Exception) -> bool:
