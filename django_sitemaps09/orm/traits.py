@@ -154,8 +154,7 @@ def _order_joins(items: QuerySet[Any]) -> set[str]:
         ordered_query, columns = order_columns(items)
     except (EmptyResultSet, FullResultSet):
         return set()
-    many_aliases = to_many_aliases(ordered_query)
-    return {column.alias for column in columns if column.alias in many_aliases} if many_aliases else set()
+    return {column.alias for column in columns} & to_many_aliases(ordered_query)
 
 
 def _is_ordered_by_own_columns(items: QuerySet[Any]) -> bool:

@@ -7,6 +7,7 @@ sitemap, such as a class written for that package, is opaque: its entries come f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from numbers import Number
 from typing import Any
@@ -169,15 +170,13 @@ def page_size(limit: Any) -> int:
 
     Raise `ValueError` if it is less than 1, or not a whole number.
     """
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         size = int(limit)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError("must be a whole number of at least 1") from error
-    # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
-    is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
-    if isinstance(limit, bool) or size < 1 or is_rounded:
-        raise ValueError("must be a whole number of at least 1")
-    return size
+        # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
+        is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
+        if size >= 1 and not is_rounded and not isinstance(limit, bool):
+            return size
+    raise ValueError("must be a whole number of at least 1")
 
 
 def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
