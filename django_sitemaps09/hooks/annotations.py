@@ -196,9 +196,8 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
         return all_rows
     is_limited = items.query.is_sliced or items.query.distinct_fields
     has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
-    if not internals.gives_instances(items) or not (
-        is_limited or (internals.is_fetched(items) and not has_aggregate)
-    ):
+    can_load_pages = is_limited or (internals.is_fetched(items) and not has_aggregate)
+    if not (can_load_pages and internals.gives_instances(items)):
         return items
     try:
         annotations = add_columns(all_rows, expressions).query.annotations

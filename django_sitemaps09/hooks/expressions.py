@@ -104,10 +104,8 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
     """Return all expressions in a sitemap's hooks by reserved alias. A location can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
-        for position, expression in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
-            annotations[alias(name, position)] = (
-                LastmodExpression(expression) if name == "lastmod" else expression
-            )
+        for position, part in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
+            annotations[alias(name, position)] = LastmodExpression(part) if name == "lastmod" else part
     language = getattr(sitemap, "item_language", None)
     if getattr(sitemap, "i18n", False) and is_expression(language):
         annotations[ITEM_LANGUAGE] = language

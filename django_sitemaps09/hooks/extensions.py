@@ -285,9 +285,8 @@ def alternates(
         ]
         own_links = [(localization.language, url) for localization, url in urls if localization.language]
         pages = () if own_links else {url for localization, url in urls if localization.is_listed}
-        protocol.check_links(
-            [(link.language, hosts.absolute_urls(link.location)[place]) for link in links], own_links, pages
-        )
+        checked = [(link.language, hosts.absolute_urls(link.location)[place]) for link in links]
+        protocol.check_links(checked, own_links, pages)
 
     def resolve_links(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in link_lists[position] or ()]

@@ -159,10 +159,8 @@ def is_shareable(section: Section) -> bool:
         sitemap = instance(section)
     except Exception:  # noqa: BLE001 a user's factory can raise anything; the export reports it later
         return False
-    depends_on_host = has_host_hook(sitemap) or (
-        isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
-    )
-    return is_compiled(sitemap) and not depends_on_host
+    lists_one_site = isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
+    return is_compiled(sitemap) and not (lists_one_site or has_host_hook(sitemap))
 
 
 def page_size(limit: Any) -> int:

@@ -85,9 +85,8 @@ class UrlsSource(Source):
     def namespaces(self) -> Mapping[str, str]:
         # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
         is_own = not all(is_contribs(self.sitemap, name) for name in ("get_urls", "_urls"))
-        return content_namespaces(
-            self.sitemap, is_linked=bool(getattr(self.sitemap, "i18n", True) or is_own)
-        )
+        is_linked = bool(getattr(self.sitemap, "i18n", True) or is_own)
+        return content_namespaces(self.sitemap, is_linked=is_linked)
 
     @property
     def declaration_digest(self) -> str:
@@ -125,9 +124,8 @@ class UrlsSource(Source):
             note_ignored_keys(ignored_keys(page_urls.urls))
             start = offset if number == first else 0
             end = stop if number == last else None
-            batch = checked_batch(
-                self.sitemap, page_urls.urls[start:end], number, start, self._base, self.site
-            )
+            urls = page_urls.urls[start:end]
+            batch = checked_batch(self.sitemap, urls, number, start, self._base, self.site)
             skipped = [ItemError(excerpt(item), name, reason) for item, name, reason in page_urls.skipped]
             yield replace(batch, errors=[*batch.errors, *skipped])
             if last is None and number >= self.paginator.num_pages:
@@ -166,9 +164,8 @@ def site_for(sitemap: object, base: Base) -> Any:
     and name. At most one query runs if Django has cached the row for `SITE_ID`.
     """
     # The methods of `django.contrib.sitemaps` use only the domain.
-    is_used = not all(
-        is_contribs(sitemap, name) for name in ("get_urls", "_urls", "get_domain", "get_protocol")
-    )
+    names = ("get_urls", "_urls", "get_domain", "get_protocol")
+    is_used = not all(is_contribs(sitemap, name) for name in names)
     site = _find_row(base.domain) if is_used and apps.is_installed("django.contrib.sites") else None
     if site is None:
         return HostSite(base.domain)

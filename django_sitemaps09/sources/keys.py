@@ -61,9 +61,8 @@ class KeyColumns:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns in Django."""
-        if len(self.columns) == 1:
-            return (self.name,)
-        return tuple(column.attname for column in self.columns)
+        is_single = len(self.columns) == 1
+        return (self.name,) if is_single else tuple(column.attname for column in self.columns)
 
     @cached_property
     def fields(self) -> tuple[Any, ...]:

@@ -94,8 +94,7 @@ def bound(members: Members, after: Key | None, until: Key | None, least: int, mo
             high = next(iter(members.keys(low[0], last, most - least, 1)), None)
         if high is None:
             return None
-        end = _landmark_key(low[0], high, key)
-        if end is not None:
+        if (end := _landmark_key(low[0], high, key)) is not None:
             return end
     # The database may order other types differently from Python, so the bound must be an existing key.
     window = low + members.keys(low[0], last, 0, most - least + 1)

@@ -79,10 +79,9 @@ class Members(NamedTuple):
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
-        range_rows = self.key.filter_range(rows, after, until)
-        if self.original is None:
+        range_rows, original = self.key.filter_range(rows, after, until), self.original
+        if original is None:
             return range_rows
-        original = self.original
         # PostgreSQL may hash a range in the subquery. Without a range, it plans for the first rows only.
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
         if not (self.looks_beyond or is_long_range):

@@ -53,10 +53,8 @@ class _Prefetcher:
         except EmptyResultSet:
             return list
         fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
-        is_supported = (
-            type(self.connection).__module__ in _BACKENDS and not self.connection.execute_wrappers
-        )
-        if is_supported and not self.is_first:
+        backend = type(self.connection).__module__
+        if backend in _BACKENDS and not (self.connection.execute_wrappers or self.is_first):
             fetch = self._in_thread(fetch)
         self.is_first = False
         return lambda: convert(fetch())

@@ -111,11 +111,9 @@ class QuerySource(CompiledSource):
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        rows = self._range_rows(after, until)
+        rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
-            return fingerprint(
-                rows, self.members.key.names, [*self.declaration.expressions], alias("lastmod")
-            )
+            return fingerprint(rows, self.members.key.names, columns, alias("lastmod"))
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))

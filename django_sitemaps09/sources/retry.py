@@ -69,9 +69,8 @@ def _is_database_error(error: Exception) -> bool:
 
 def _close_lost(error: Exception) -> bool:
     """Close lost connections, so that the next query opens new ones; return whether any were lost."""
-    failed_connections = [
-        connection for connection in connections.all(initialized_only=True) if connection.errors_occurred
-    ]
+    open_connections = connections.all(initialized_only=True)
+    failed_connections = [connection for connection in open_connections if connection.errors_occurred]
     for connection in failed_connections:
         if is_in_transaction(connection):
             raise OperationalError(

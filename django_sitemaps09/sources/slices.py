@@ -188,12 +188,11 @@ class Slices:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
             rest: Span | None = first
-            convert = text_converter(self.rows, alias("lastmod"))
+            lastmod = alias("lastmod")
+            convert = text_converter(self.rows, lastmod)
             if convert is not None:
-                aliases = [
-                    _TEXT if name == alias("lastmod") else name for name in self.declaration.expressions
-                ]
-                texts = self.rows.annotate(**{_TEXT: Cast(alias("lastmod"), TextField())})
+                aliases = [_TEXT if name == lastmod else name for name in self.declaration.expressions]
+                texts = self.rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
                 texts = texts.values_list(*self.key.names, *aliases)
                 rest = yield from self._column_slices(submit, texts, first, most, convert)
             if rest is not None:
