@@ -21,7 +21,6 @@ from django_sitemaps09.pages import (
     KnownPage,
     Page,
     PageMap,
-    cut,
     each_page,
     even_bounds,
     fill,
@@ -72,6 +71,10 @@ class Rows:
     def in_order(self, bounds: Sequence[Key]) -> bool:
         ranks = [self.rank(int(bound[0])) for bound in bounds]
         return ranks == sorted({*ranks})
+
+
+def cut(rows: Rows, rows_per_page: int) -> PageMap:
+    return PageMap(tuple(each_page(rows, rows_per_page)))
 
 
 class RestlessRows(Rows):

@@ -40,9 +40,10 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import Base, Limits, w3c
-from django_sitemaps09.sources.slices import TimeText
+from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Event, Recent, Visit
 from tests.support.databases import parameter, require
+from tests.support.sources import page_map
 from tests.support.times import UTC, on_sqlite
 
 pytestmark = pytest.mark.usefixtures("small_slices")
@@ -76,7 +77,7 @@ def outcome(source: Any) -> Outcome:
     lastmods: list[str | None] = []
     errors: list[Any] = []
     try:
-        for page in sources.page_map(source, LIMITS).pages:
+        for page in page_map(source, LIMITS).pages:
             for batch in source.batches(page):
                 column = batch.lastmods
                 assert not isinstance(column, str)
@@ -105,7 +106,7 @@ def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
 
 def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
     source = compiled(rows, expression)
-    return TimeText.from_annotation(source.annotated_rows, alias("lastmod")) is not None
+    return text_converter(source.annotated_rows, alias("lastmod")) is not None
 
 
 def is_cast(sql: str, column: str = "updated") -> bool:
@@ -402,7 +403,7 @@ class TestTheSettings:
 class TestTheQueries:
     def counted(self, source: Any) -> list[str]:
         """Return the SQL of the slices of all pages."""
-        found = sources.page_map(source, LIMITS).pages
+        found = page_map(source, LIMITS).pages
         with CaptureQueriesContext(connections[source.members.rows.db]) as captured:
             for page in found:
                 list(source.batches(page))

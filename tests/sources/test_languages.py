@@ -12,7 +12,6 @@ from django.urls import path
 from django.utils import translation
 from django.utils.translation import get_language
 
-from django_sitemaps09 import pages
 from django_sitemaps09.protocol import Limits
 from tests.models import Article
 from tests.support.sources import (
@@ -23,6 +22,7 @@ from tests.support.sources import (
     METHODS,
     alternates,
     compiled,
+    cut,
     declaration,
     errors,
     failing,
@@ -109,7 +109,7 @@ def test_an_item_and_its_languages_are_on_one_page(limits: Limits) -> None:
         limits,
     )
     # As if every item had only one language.
-    found = pages.cut(source, 7)
+    found = cut(source, 7)
     done = rendered(source, limits, found)
     assert len(done) > len(found.pages)
     assert sorted(locations(done)) == sorted(f"{BASE}/{code}/{item}/" for item in of for code in of[item])

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources, views
+from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.routing import routes
@@ -43,11 +43,13 @@ from tests.support.sources import (
     LIMITS,
     alternates,
     compiled,
+    cut,
     declaration,
     errors,
     in_language,
     listing,
     locations,
+    page_map,
     rendered,
 )
 
@@ -77,7 +79,7 @@ class TestLanguagesOfEachItem:
             limit=9,
         )
         # The sample that determines the size of pages is a slice, too.
-        found = sources.page_map(compiled(section), LIMITS)
+        found = page_map(compiled(section), LIMITS)
         whole = [part.text for part in rendered(compiled(section), LIMITS, found)]
         slices_of(monkeypatch, size)
         assert [part.text for part in rendered(compiled(section), LIMITS, found)] == whole
@@ -171,7 +173,7 @@ class TestPages:
         )
         # As if every item had only one language.
         source = compiled(section)
-        done = rendered(source, LIMITS, pages.cut(source, 7))
+        done = rendered(source, LIMITS, cut(source, 7))
         assert len(locations(done)) == sum(map(len, languages))
         assert all(part.written.urls <= 7 for part in done)
         holders = [{url.split("/")[-2] for url in part.locations} for part in done]
@@ -215,7 +217,7 @@ class TestPagesOfItemsWithFewLanguages:
             get_languages_for_item=lambda self, item: TEN[:1] if item < 300 else TEN,
         )
         source = compiled(section)
-        done = rendered(source, LIMITS, pages.cut(source, sources.rows_on_page(source, LIMITS)))
+        done = rendered(source, LIMITS, cut(source, sources.rows_on_page(source, LIMITS)))
         assert len(set(locations(done))) == len(locations(done)) == 300 + 3_000
         assert all(part.written.urls <= 100 for part in done)
 

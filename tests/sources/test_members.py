@@ -18,7 +18,7 @@ from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import members
 from django_sitemaps09.sources.keys import KeyColumns
 from tests.models import Article, Category, Comment, Ticket, Word
-from tests.support.sources import set_slices
+from tests.support.sources import page_map, set_slices
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 
@@ -99,7 +99,7 @@ def steps_to_read(name: str, count: int, limit: int) -> int:
     fill(count)
     source = declared(name, "default", limit)
     with steps() as found:
-        pages = sources.page_map(source, Limits(limit, 10_485_760)).pages
+        pages = page_map(source, Limits(limit, 10_485_760)).pages
         keys = [key for page in pages for key in keys_of(source, page)]
         for page in pages:
             source.newest(page)
@@ -152,7 +152,7 @@ def test_a_few_rows_of_twice_as_many_take_no_more_time(db: None) -> None:
         with steps() as found:
             assert not source.is_empty()
             assert len(source.sample().keys) == 3
-            [page] = sources.page_map(source, Limits(10, 10_485_760)).pages
+            [page] = page_map(source, Limits(10, 10_485_760)).pages
             assert len(keys_of(source, page)) == 3
         spent.append(found[0])
     assert spent[1] < 1.5 * spent[0]
@@ -181,7 +181,7 @@ def test_no_key_is_computed_if_a_project_converts_its_values() -> None:
             return value ^ 0b1010101
 
     for field, is_integer in ((BigIntegerField(), True), (Scrambled(), False)):
-        key = KeyColumns("pk", ("pk",), (field,))
+        key = KeyColumns("default", "pk", (field,))
         assert key.is_integer is is_integer
         assert key.is_ordered_plainly is is_integer
 

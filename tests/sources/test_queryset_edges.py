@@ -62,6 +62,7 @@ from tests.support.factories import (
 )
 from tests.support.published import indexed
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+from tests.support.sources import page_map
 
 
 def compiled(queryset: Any, **attributes: Any) -> Any:
@@ -70,7 +71,7 @@ def compiled(queryset: Any, **attributes: Any) -> Any:
 
 
 def locations(source: Any) -> list[str]:
-    found = sources.page_map(source, LIMITS).pages
+    found = page_map(source, LIMITS).pages
     return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
 
 
@@ -156,7 +157,7 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
     field = Forgetful()
     field.set_attributes_from_name("code")
     with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
-        KeyColumns("code", ("code",), (field,)).text("a")
+        KeyColumns("default", "code", (field,)).text("a")
 
 
 @pytest.mark.parametrize("protocol", ["javascript", "ftp", "HTTPS"])
@@ -175,7 +176,7 @@ def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
     for n in range(20):
         ArticleFactory(using=using, slug=f"a{n}")
     source = compiled(Article.objects.using(using).order_by("slug").reverse())
-    found = sources.page_map(source, LIMITS)
+    found = page_map(source, LIMITS)
     assert isinstance(found, pages.PageMap)
     assert len(found.pages) == 3
     assert Counter(locations(source)) == Counter(f"{BASE}/articles/a{n}/" for n in range(20))
@@ -387,7 +388,7 @@ def test_the_newest_lastmod_is_converted_as_those_of_the_page(
     old = OLD if use_tz else OLD.replace(tzinfo=None)
     expression = LASTMODS[name](old, timezone.utc if use_tz else None)
     source = compiled(shelf, lastmod=expression, limit=4)
-    for page in sources.page_map(source, LIMITS).pages:
+    for page in page_map(source, LIMITS).pages:
         found = list(source.batches(page))
         assert [error for batch in found for error in batch.errors] == []
         lastmods = [text for batch in found for text in batch.lastmods]
@@ -431,7 +432,7 @@ def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
         write_day(using, slug, value)
     rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf
     source = compiled(rows, limit=12, **HOOKS[hooks])
-    (page,) = sources.page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
+    (page,) = page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
     page = page._replace(until=None)
     found = list(source.batches(page))
     assert [url.split("/")[-2] for url in batches.locations(found, BASE)] == [

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import w3c, w3c_texts
-from django_sitemaps09.sources.slices import TimeText
+from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article
 from tests.support.times import UTC, on_sqlite
 
@@ -189,9 +189,9 @@ class TestAColumnOfTexts:
 @on_sqlite
 def test_there_is_no_column_of_text_if_python_must_convert_each_value() -> None:
     rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
-    assert TimeText.from_annotation(rows, "other") is None
-    assert TimeText.from_annotation(rows, "missing") is None
-    texts = TimeText.from_annotation(rows, alias("lastmod"))
-    assert texts is not None
-    assert texts.w3c(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
-    assert texts.w3c(["2026-01-31 10:30:00+00"]) is None
+    assert text_converter(rows, "other") is None
+    assert text_converter(rows, "missing") is None
+    convert = text_converter(rows, alias("lastmod"))
+    assert convert is not None
+    assert convert(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
+    assert convert(["2026-01-31 10:30:00+00"]) is None

@@ -70,7 +70,11 @@ def compiled(section: Any, limits: Limits = LIMITS, base: Base = BASE) -> Any:
 
 
 def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:
-    return sources.page_map(source, limits)
+    return cut(source, sources.rows_on_page(source, limits))
+
+
+def cut(source: Any, rows: int) -> PageMap:
+    return PageMap(tuple(pages.each_page(source, rows)))
 
 
 def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None) -> list[RenderedPage]:

@@ -38,6 +38,7 @@ from tests.compat import projects
 from tests.models import Article
 from tests.support.batches import locations
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
+from tests.support.sources import page_map
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.urls")]
 
@@ -617,7 +618,7 @@ class TestRows:
 
         assert views.sitemap(request(), {"s": Attached}).render().content.count(b"/attached/") == 7
         source = sources.source("s", Attached, Base("http", "x"), Limits(50_000, 10**7))
-        (page,) = sources.page_map(source, Limits(50_000, 10**7)).pages
+        (page,) = page_map(source, Limits(50_000, 10**7)).pages
         found = locations(source.batches(page), "http://x")
         assert found == ["http://x/attached/"] * 7
 

@@ -178,7 +178,7 @@ class Repair:
                 live.rows if page.until is None else max(self._source.rows_per_page, most)
             ):
                 if page not in self._parts:
-                    self._parts[page] = [*sources.divide(self._source, page, live.rows, numbers)]
+                    self._parts[page] = [*sources.divide(self._source.members, page, live.rows, numbers)]
                 parts = self._parts[page]
                 numbers |= {part.number for part in parts}
             for part in parts:

@@ -18,7 +18,7 @@ from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.pages import Look, Page, PageMap
+from django_sitemaps09.pages import Look, Page, PageMap, each_page
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching, exported
@@ -77,7 +77,7 @@ def _maps_for_number(source: QuerySource, number: int) -> Iterator[LiveMap]:
 
 def pages_by_position(source: Source) -> PageMap:
     """Return the pages of a section without key ranges, counted from the first row."""
-    return sources.live_pages(source, _rows(source))
+    return PageMap(tuple(each_page(source, _rows(source))))
 
 
 def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
@@ -280,7 +280,9 @@ class SectionMap:
         self, page: Page, rows: int, pages: tuple[Page, ...], number: int | None
     ) -> tuple[tuple[Page, ...], dict[Page, Look]]:
         """Divide a page of a map, up to the part with this number. Count the end if it is reached."""
-        parts = tuple(sources.divide(self.source, page, rows, {page.number for page in pages}, number))
+        parts = tuple(
+            sources.divide(self.source.members, page, rows, {page.number for page in pages}, number)
+        )
         is_end = page.until is None and all(part.number != number for part in parts[:-1])
         return parts, {parts[-1]: self.source.look(parts[-1])} if is_end else {}
 
