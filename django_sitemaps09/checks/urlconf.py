@@ -77,13 +77,13 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
 def _route_problem(route: Route) -> str | None:
     """Return why `reverse()` fails for every item; `None` if it can succeed."""
     root = _root()
-    if root is None or candidates(root, route.viewname, len(route.args), tuple(route.kwargs), "/"):
+    if root is None or candidates(root, route.pattern, len(route.args), tuple(route.kwargs), "/"):
         return None
-    if not isinstance(route.viewname, str):
+    if not isinstance(route.pattern, str):
         # reverse() also accepts a view.
-        is_known = bool(reverse_candidates(root, route.viewname))
+        is_known = bool(reverse_candidates(root, route.pattern))
         return None if is_known else "its first argument is not the name of a URL pattern"
-    *namespaces, view = route.viewname.split(":")
+    *namespaces, view = route.pattern.split(":")
     try:
         resolver, prefix, _ = find_namespace(root, namespaces)
     except UnknownNamespaceError as error:
