@@ -179,7 +179,7 @@ class Trace:
                 or not isinstance(other, (FieldValue, Constant, CoalescedValue))
             ):
                 raise UntraceableError(dependence)
-            others = other.values if isinstance(other, CoalescedValue) else (other,)
+            others = other.parts if isinstance(other, CoalescedValue) else (other,)
             value = CoalescedValue((value, *others))
         return value, recording
 
@@ -250,8 +250,8 @@ def _value_of(result: Any, recording: Recording) -> Value | None:
         return Constant(str(result))
     if len(parts) == 1:
         return texts[0].value
-    values: list[Any] = [part.value if isinstance(part, Text) else part for part in parts]
-    if not all(isinstance(value, (str, FieldValue)) for value in values):
+    values: list[Any] = [part.value if isinstance(part, Text) else Constant(part) for part in parts]
+    if not all(isinstance(value, (Constant, FieldValue)) for value in values):
         raise texts[0].error("creates a string from {}")
     return TemplateValue(tuple(values))
 
@@ -283,7 +283,6 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
         if not isinstance(value, (FieldValue, Constant)):
             recording.refuse(f"passes {_kind(argument)} to reverse()")
     values: Any = tuple(arguments)
-    count = len(call.args)
-    url = RouteValue(call.viewname, values[:count], tuple(zip(call.kwargs, values[count:], strict=True)))
+    url = RouteValue(call.viewname, values, tuple(call.kwargs))
     recording.urls.append((url, recording.place()))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")

@@ -144,13 +144,13 @@ def test_a_declaration_has_its_comment_above_it() -> None:
 
 
 def test_arguments_that_are_keywords_of_python_are_passed_as_a_dict() -> None:
-    value = RouteValue("a", kwargs=(("class", FieldValue("kind")), ("slug", FieldValue("slug"))))
+    value = RouteValue("a", (FieldValue("kind"), FieldValue("slug")), ("class", "slug"))
     assert repr(value.declaration) == repr(Route("a", **{"class": F("kind"), "slug": F("slug")}))
 
 
 def test_a_name_of_an_argument_is_not_code() -> None:
     name = "slug=__import__('os').abort(), x"
-    value = RouteValue("a", kwargs=((name, FieldValue("slug")),))
+    value = RouteValue("a", (FieldValue("slug"),), (name,))
     assert value.code == f'Route("a", **{{{name!r}: F("slug")}})'.replace(repr(name), f'"{name}"')
     assert repr(value.declaration) == repr(Route("a", **{name: F("slug")}))
 
