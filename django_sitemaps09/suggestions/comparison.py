@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError
-from django.db.models import CharField, QuerySet, TextField
+from django.db.models import CharField, F, QuerySet, TextField
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
@@ -135,19 +135,9 @@ def _conditions(
         yield {f"{key}__isnull": True}
     for path in sorted(paths):
         with suppress(FieldError):
-            column = rows.values_list(path).query.annotation_select.get(path)
-            output = column.output_field if column else _field(rows, path)
-            if isinstance(output, (CharField, TextField)):
+            column: Any = F(path).resolve_expression(rows.query.clone())
+            if isinstance(column.output_field, (CharField, TextField)):
                 yield {path: ""}
-
-
-def _field(rows: QuerySet[Any], path: str) -> Any:
-    """Return the field at the end of a path."""
-    options: Any = rows.model._meta
-    *relations, name = path.split("__")
-    for relation in relations:
-        options = options.get_field(relation).related_model._meta
-    return options.pk if name == "pk" else options.get_field(name)
 
 
 def parts(rows: QuerySet[Any], keys: Iterable[Any]) -> Iterator[QuerySet[Any]]:

@@ -12,9 +12,10 @@ import inspect
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from traceback import walk_stack
+from types import CodeType, FrameType
 from typing import Any
 
 import django
@@ -22,7 +23,7 @@ from django.contrib.sitemaps import Sitemap
 from django.db.models import Model
 
 import django_sitemaps09
-from django_sitemaps09.suggestions.text_flows import URL_FUNCTIONS, functions_of
+from django_sitemaps09.suggestions.text_flows import functions_of, is_url_function
 
 _OURS, _DJANGO = (f"{Path(str(package.__file__)).parent}/" for package in (django_sitemaps09, django))
 _STANDARD_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
@@ -53,20 +54,9 @@ def describe(code: CodeType, line: int) -> str:
     return f"{name.rpartition('<locals>.')[2]}, line {line}"
 
 
-def frames_of(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames of an exception with their line numbers, the innermost first."""
-    frames = []
-    while traceback is not None:
-        frames.append((traceback.tb_frame, traceback.tb_lineno))
-        traceback = traceback.tb_next
-    return reversed(frames)
-
-
-def callers(frame: FrameType | None, entry: FrameType) -> Iterator[tuple[FrameType, int]]:
+def callers(frame: FrameType, entry: FrameType) -> Iterator[tuple[FrameType, int]]:
     """Yield a frame and its callers with their lines, up to `entry`."""
-    while frame is not None and frame is not entry:
-        yield frame, frame.f_lineno
-        frame = frame.f_back
+    return takewhile(lambda caller: caller[0] is not entry, walk_stack(frame))
 
 
 def is_ours(frame: FrameType) -> bool:
@@ -181,14 +171,16 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
         if not inspect.isfunction(function) or function in found or is_foreign(function.__code__):
             continue
         found.add(function)
-        variables = inspect.getclosurevars(function)
+        code, variables = function.__code__, inspect.getclosurevars(function)
+        place = describe(code, code.co_firstlineno)
         for name, value in {**variables.globals, **variables.nonlocals}.items():
             if inspect.isfunction(value) and not is_foreign(value.__code__):
                 functions.append(value)
             elif not _is_fixed(value):
-                yield _use(function.__code__, name)
-        for name in _imports(function.__code__):
-            yield _use(function.__code__, name)
+                yield f"{place}, uses `{name}`"
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "IMPORT_NAME" and instruction.argval not in _FIXED_MODULES:
+                yield f"{place}, uses `{instruction.argval}`"
         for name in variables.unbound:
             for owner in classes:
                 attribute = inspect.getattr_static(owner, name, None)
@@ -197,20 +189,9 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
                 functions.append(attribute)
 
 
-def _use(code: CodeType, name: str) -> str:
-    return f"{describe(code, code.co_firstlineno)}, uses `{name}`"
-
-
 def _is_fixed(value: object) -> bool:
     if isinstance(value, type):
         return issubclass(value, _FIXED_CLASSES)
     if inspect.ismodule(value):
         return value.__name__ in _FIXED_MODULES
-    return type(value) in _FIXED or any(value is function for function in URL_FUNCTIONS)
-
-
-def _imports(code: CodeType) -> Iterator[str]:
-    """Yield the modules that a function imports when it is called."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "IMPORT_NAME" and instruction.argval not in _FIXED_MODULES:
-            yield instruction.argval
+    return type(value) in _FIXED or is_url_function(value)

@@ -66,13 +66,16 @@ class Recording:
     the strings that are created from symbols. `texts` has these strings by their marks, and `unused` the
     marks that did not reach a result. `uses` has the line of code that first uses each field, by path or
     key. `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
-    each function that ran, by its code. `urls` has the results of `reverse()` with their lines.
+    each function that ran, by its code. `urls` has the results of `reverse()` with their lines. The call to
+    `reverse()` with the index `failing` raises an error, in the line `failed_at`.
     """
 
     rows: Rows
     nulls: frozenset[str]
     mark: Callable[[int], str]
     entry: FrameType
+    failing: int | None = None
+    failed_at: str = ""
     failure: UntraceableError | None = None
     texts: dict[str, Text] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
@@ -136,10 +139,10 @@ class Recording:
 
     def refuse_use(self, name: str, problem: str) -> NoReturn:
         """End the call because the project's code uses a value, or passes it to Django's code."""
-        frames = [frame for frame, _ in callers(sys._getframe(1), self.entry)]
-        found = project_frame((frame, frame.f_lineno) for frame in frames)
-        called = frames[: frames.index(found[0])] if found else []
-        self.refuse(f"passes {name} to Django" if called and is_django(called[-1]) else problem)
+        frames = list(callers(sys._getframe(1), self.entry))
+        found = project_frame(frames)
+        called = frames[: frames.index(found)] if found else []
+        self.refuse(f"passes {name} to Django" if called and is_django(called[-1][0]) else problem)
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
         """Record where a field or a relation is first used."""

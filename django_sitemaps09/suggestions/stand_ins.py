@@ -56,18 +56,17 @@ class Symbol:
         self._sitemaps09_column = column
 
     def __getattr__(self, name: str) -> Symbol | Callable[[], Symbol]:
+        def part_name() -> str:
+            return f"{self._sitemaps09_name()[:-1]}.{name}`"
+
         column: Any = self._sitemaps09_column
         names = ("year", "month", "day", *(["date"] if isinstance(column, DateTimeField) else []))
         if not isinstance(column, DateField) or name not in names:
-            _refuse_use(self, f"uses {self._sitemaps09_name()[:-1]}.{name}`")
+            _refuse_use(self, f"uses {part_name()}")
         value: Any = self._sitemaps09_value
         recording: Recording = self._sitemaps09_recording
         zone = recording.rows.zone if isinstance(column, DateTimeField) else ""
-        part = Symbol(
-            recording,
-            replace(value, part=name, zone=zone),
-            lambda: f"{self._sitemaps09_name()[:-1]}.{name}`",
-        )
+        part = Symbol(recording, replace(value, part=name, zone=zone), part_name)
         return (lambda: part) if name == "date" else part
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -75,13 +74,9 @@ class Symbol:
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
         object.__setattr__(self, name, value)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         _refuse_use(self, f"depends on the type of {self._sitemaps09_name()}")
-
-    @__class__.setter
-    def __class__(self, value: object) -> None:
-        self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
 
     def __str__(self) -> str:
         return self._sitemaps09_recording.text(self._sitemaps09_value, self._sitemaps09_name())
@@ -118,6 +113,11 @@ def refusal(problem: str) -> Callable[..., NoReturn]:
     return method
 
 
+def _refuse_operations(kind: type, problem: str, names: str) -> None:
+    for name in names.split():
+        setattr(kind, f"__{name}__", refusal(problem))
+
+
 def _refuse_use(value: Any, problem: str) -> NoReturn:
     """End the call, because the code uses the value of a symbol or of a stand-in."""
     recording: Recording = value._sitemaps09_recording  # noqa: SLF001 our own object
@@ -134,22 +134,17 @@ def _are_texts(*values: object) -> bool:
     )
 
 
-_OPERATIONS = {
-    "depends on the value of {}": "lt le gt ge eq ne hash len contains",
-    "creates a string from {}": "repr bytes fspath",
-    "uses a part of {}": "getitem iter next reversed",
-    "calls {}": "call",
-    "copies {}": "reduce_ex copy deepcopy",
-    "uses {} as a number": "int float complex index",
-    "computes with {}": (
-        "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
-        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert "
-        "round trunc floor ceil"
-    ),
-}
-for _problem, _methods in _OPERATIONS.items():
-    for _name in _methods.split():
-        setattr(Symbol, f"__{_name}__", refusal(_problem))
+_ARITHMETIC = (
+    "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+    "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert round trunc floor ceil"
+)
+_refuse_operations(Symbol, "depends on the value of {}", "lt le gt ge eq ne hash len contains")
+_refuse_operations(Symbol, "creates a string from {}", "repr bytes fspath")
+_refuse_operations(Symbol, "uses a part of {}", "getitem iter next reversed")
+_refuse_operations(Symbol, "calls {}", "call")
+_refuse_operations(Symbol, "copies {}", "reduce_ex copy deepcopy")
+_refuse_operations(Symbol, "uses {} as a number", "int float complex index")
+_refuse_operations(Symbol, "computes with {}", _ARITHMETIC)
 
 
 class _Attributes:
@@ -175,13 +170,9 @@ class StandIn(_Attributes):
         )
         recording.stand_ins[path] = self
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self._sitemaps09_model
-
-    @__class__.setter
-    def __class__(self, value: object) -> None:
-        self._sitemaps09_recording.refuse("changes the class of the item")
 
     def _sitemaps09_name(self) -> str:
         recording: Recording = self._sitemaps09_recording
@@ -224,7 +215,7 @@ class StandIn(_Attributes):
 
     def __setattr__(self, name: str, value: object) -> None:
         fields = self._sitemaps09_model._meta.concrete_fields
-        names = {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
+        names = {"pk", "__class__", *(field.name for field in fields), *(field.attname for field in fields)}
         if name in names or hasattr(type(_attribute(self._sitemaps09_model, name)), "__set__"):
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
         _own(self)[name] = value
@@ -273,13 +264,9 @@ class StandIn(_Attributes):
         return Symbol(recording, value, lambda: recording.name(self, name), column=column)
 
 
-for _problem, _methods in (
-    ("compares {}", "eq ne hash lt le gt ge"),
-    ("creates a string from {}", "str repr format"),
-    ("copies {}", "reduce_ex copy deepcopy"),
-):
-    for _name in _methods.split():
-        setattr(StandIn, f"__{_name}__", refusal(_problem))
+_refuse_operations(StandIn, "compares {}", "eq ne hash lt le gt ge")
+_refuse_operations(StandIn, "creates a string from {}", "str repr format")
+_refuse_operations(StandIn, "copies {}", "reduce_ex copy deepcopy")
 
 
 def _attribute(model: type[Model], name: str) -> Any:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from functools import partial
+from traceback import walk_tb
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,7 +23,6 @@ from django_sitemaps09.suggestions.project_code import (
     UntraceableError,
     check_hidden,
     describe,
-    frames_of,
     project_frame,
 )
 from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text, active, without_queries
@@ -124,29 +124,15 @@ class Trace:
 
     def _check_fallbacks(self) -> None:
         """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
-        place = ""
         for failing in range(_MAX_CALLS):
-            numbers = count()
-            has_failed = False
-
-            def fail_once(
-                recording: Recording, call: ReverseCall, failing: int = failing, numbers: Any = numbers
-            ) -> Any:
-                nonlocal has_failed, place
-                url = _reverse(recording, call)
-                if url is not NotImplemented and next(numbers) == failing:
-                    has_failed, place = True, recording.place()
-                    recording.urls.clear()
-                    raise NoReverseMatch
-                return url
-
+            recording = Recording(self.rows, frozenset(), _short_mark, sys._getframe(), failing)
             with suppress(RaisedError, UntraceableError):
-                self._call_once(frozenset(), fail_once, _short_mark)
-                if has_failed:
+                self._call_once(recording)
+                if recording.failed_at:
                     break
-            if not has_failed:
+            if not recording.failed_at:
                 return
-        raise UntraceableError(f"{place}: catches errors from reverse()")
+        raise UntraceableError(f"{recording.failed_at}: catches errors from reverse()")
 
     def start(self) -> str:
         """Return the name of the hook's function, with its first line."""
@@ -184,33 +170,28 @@ class Trace:
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
-        value, recording = self._call_once(nulls, _reverse, _short_mark)
+        recording = Recording(self.rows, nulls, _short_mark, sys._getframe())
+        value = self._call_once(recording)
         if recording.texts:
-            other_value, other_recording = self._call_once(nulls, _reverse, _long_mark)
-            if other_value != value:
+            other_recording = Recording(self.rows, nulls, _long_mark, sys._getframe())
+            if self._call_once(other_recording) != value:
                 [text, *_] = other_recording.texts.values()
                 raise text.error("changes a string from {}")
         self.models |= {stand_in.__class__ for stand_in in recording.stand_ins.values()}
         return value, recording
 
-    def _call_once(
-        self,
-        nulls: frozenset[str],
-        answer: Callable[[Recording, ReverseCall], Any],
-        mark: Callable[[int], str],
-    ) -> tuple[Value, Recording]:
-        recording = Recording(self.rows, nulls, mark, sys._getframe())
+    def _call_once(self, recording: Recording) -> Value:
         item = StandIn(recording, self.rows.model, "", ())
         token = active.set(recording)
         try:
-            with intercepted_reverse(lambda call: answer(recording, call)), _profile(recording.frames):
+            with intercepted_reverse(partial(_reverse, recording)), _profile(recording.frames):
                 value = self._declared(self.hook(item), recording)
         except Exception as error:
             # The project's code can raise anything.
             if recording.failure:
                 raise recording.failure from error
             _check_functions(recording)
-            found = project_frame(frames_of(error.__traceback__))
+            found = project_frame(reversed(list(walk_tb(error.__traceback__))))
             place = describe(found[0].f_code, found[1]) if found else self.start()
             if isinstance(error, TypeError) and "None" not in str(error):
                 # The error can be caused by a stand-in instead of a missing value.
@@ -226,7 +207,7 @@ class Trace:
                 raise UntraceableError(f"{place}: uses a URL from reverse() for more than its result")
         for unused in recording.unused:
             raise recording.texts[unused].error(USED)
-        return value, recording
+        return value
 
     def _declared(self, result: Any, recording: Recording) -> Value:
         """Convert the result of a hook to a value that can be declared."""
@@ -234,7 +215,10 @@ class Trace:
             result = evaluate_lazy(result)
         value = _value_of(result, recording)
         if value is None:
-            raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
+            kind = result.__class__.__name__
+            raise UntraceableError(
+                f"{self.start()}: returns an object of type {kind}, not a field or a URL"
+            )
         return value
 
 
@@ -254,10 +238,6 @@ def _value_of(result: Any, recording: Recording) -> Value | None:
     if not all(isinstance(value, (Constant, FieldValue)) for value in values):
         raise texts[0].error("creates a string from {}")
     return TemplateValue(tuple(values))
-
-
-def _kind(result: Any) -> str:
-    return f"an object of type {result.__class__.__name__}"
 
 
 def _reverse(recording: Recording, call: ReverseCall) -> Any:
@@ -281,8 +261,13 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
         if isinstance(value, TemplateValue):
             recording.refuse("passes a string of several parts to reverse()")
         if not isinstance(value, (FieldValue, Constant)):
-            recording.refuse(f"passes {_kind(argument)} to reverse()")
+            recording.refuse(f"passes an object of type {argument.__class__.__name__} to reverse()")
     values: Any = tuple(arguments)
     url = RouteValue(call.viewname, values, tuple(call.kwargs))
-    recording.urls.append((url, recording.place()))
+    place = recording.place()
+    if len(recording.urls) == recording.failing and not recording.failed_at:
+        recording.failed_at = place
+        recording.urls.clear()
+        raise NoReverseMatch
+    recording.urls.append((url, place))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")
