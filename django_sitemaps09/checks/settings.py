@@ -123,9 +123,8 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 def check_caches(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the caches of a deployed site (`check --deploy`)."""
-    if not any(passed.names_urls for passed in urlconf.passed_sitemaps()):
-        return []
-    return list(_check_caches())
+    is_native = any(passed.names_urls for passed in urlconf.passed_sitemaps())
+    return list(_check_caches()) if is_native else []
 
 
 def _check_caches() -> Iterator[CheckMessage]:

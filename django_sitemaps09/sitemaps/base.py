@@ -18,12 +18,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
-from django_sitemaps09.hooks.annotations import (
-    annotate,
-    declared_value,
-    load_columns,
-    localized_location,
-)
+from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.hooks.expressions import Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
