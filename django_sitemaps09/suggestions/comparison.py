@@ -16,6 +16,7 @@ from django.db.models import CharField, F, QuerySet, TextField
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
+from django_sitemaps09.orm.traits import chunks
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 
@@ -36,27 +37,25 @@ class DifferenceError(Exception):
     """The declarations have different entries for an item."""
 
 
-class Pair(NamedTuple):
-    """A section's sitemap as it is, and a copy with declared hooks.
+class Sample(NamedTuple):
+    """Items of a section, on which declarations are compared.
 
-    `parts` are querysets with items to compare. `None` stands for the items of the sitemap. At most `most`
-    items of a part are compared.
+    `parts` are querysets. `None` stands for the items of the sitemap. At most `most` items of a part are
+    read.
     """
 
     section: str
-    sitemap: Any
-    declared: Any
     base: Base
-    parts: Sequence[QuerySet[Any] | None]
+    parts: Sequence[QuerySet[Any] | None] = (None,)
     most: int | None = None
 
-    def compare(self) -> int:
+    def compare(self, sitemap: Any, declared: Any) -> int:
         """Return the number of compared items. Raise `DifferenceError` for the first difference."""
         count = 0
         for part in self.parts:
             with (
-                closing(self._entries(self.sitemap, part)) as left,
-                closing(self._entries(self.declared, part)) as right,
+                closing(self._entries(sitemap, part)) as left,
+                closing(self._entries(declared, part)) as right,
             ):
                 pairs = zip_longest(left, right)
                 for entry, declared_entry in islice(pairs, self.most):
@@ -65,21 +64,18 @@ class Pair(NamedTuple):
                     count += 1
         return count
 
-    def microseconds(self) -> tuple[float, float] | None:
-        """Return the microseconds per URL of both declarations; `None` for a small number of URLs."""
-        times = []
-        for sitemap in (self.sitemap, self.declared):
-            rounds = []
-            for _ in range(_ROUNDS):
-                start_time, urls = perf_counter(), 0
-                for part in self.parts:
-                    with closing(self._entries(sitemap, part)) as entries:
-                        urls += sum(text.count("<loc>") for _, text in islice(entries, self.most))
-                rounds.append((perf_counter() - start_time) / max(urls, 1) * 1e6)
-                if urls < _WORTH_TIMING:
-                    return None
-            times.append(min(rounds))
-        return times[0], times[1]
+    def microseconds(self, sitemap: Any) -> float | None:
+        """Return the microseconds per URL of a declaration; `None` for a small number of URLs."""
+        rounds = []
+        for _ in range(_ROUNDS):
+            start_time, urls = perf_counter(), 0
+            for part in self.parts:
+                with closing(self._entries(sitemap, part)) as entries:
+                    urls += sum(text.count("<loc>") for _, text in islice(entries, self.most))
+            if urls < _WORTH_TIMING:
+                return None
+            rounds.append((perf_counter() - start_time) / urls * 1e6)
+        return min(rounds)
 
     def _entries(self, sitemap: Any, part: QuerySet[Any] | None) -> Generator[tuple[Hashable, str]]:
         """Yield the key and the text of each item, as in an export."""
@@ -142,6 +138,5 @@ def _conditions(
 
 def parts(rows: QuerySet[Any], keys: Iterable[Any]) -> Iterator[QuerySet[Any]]:
     """Yield querysets with the rows of these primary keys."""
-    remaining = iter(keys)
-    while chunk := list(islice(remaining, _KEYS_AT_A_TIME)):
+    for chunk in chunks(keys, _KEYS_AT_A_TIME):
         yield rows.filter(pk__in=chunk)

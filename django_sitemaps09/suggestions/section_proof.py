@@ -19,7 +19,7 @@ from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps.models import can_filter
-from django_sitemaps09.suggestions.comparison import DifferenceError, Pair, parts, sample_keys
+from django_sitemaps09.suggestions.comparison import DifferenceError, Sample, parts, sample_keys
 from django_sitemaps09.suggestions.project_code import UntraceableError, other_inputs
 from django_sitemaps09.suggestions.recordings import Rows
 from django_sitemaps09.suggestions.tracing import Trace
@@ -40,15 +40,12 @@ _OVERRIDDEN = "Columns do not run {}, which can change the values of instances."
 class SectionProof:
     """The comparison of a section with its declared hooks."""
 
-    def __init__(
-        self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, sample: int | None
-    ) -> None:
-        self.name = name
+    def __init__(self, name: str, sitemap: Any, items: QuerySet[Any], base: Base, size: int | None) -> None:
         self.sitemap = sitemap
         self.items = items
-        self.base = base
-        self.size = sample or SAMPLE
-        self.sample_parts: Sequence[QuerySet[Any] | None] = [None]
+        self.size = size or SAMPLE
+        self.everything = Sample(name, base)
+        self.sample = self.everything
         self.traces: dict[Field, Trace] = {}
 
     def values(self, methods: Sequence[Field]) -> tuple[dict[Field, Value], tuple[str, ...]]:
@@ -58,47 +55,47 @@ class SectionProof:
         row = next(iter(self.items.all()[:1]), None)
         if row is None or type(row) is not self.items.model:
             return values, ("There is no item to compare." if row is None else _OTHER_CLASS,)
+        annotations = frozenset(self.items.query.annotation_select)
+        zone = connections[self.items.db].timezone_name if settings.USE_TZ else ""
+        rows = Rows(self.items.model, annotations, frozenset(vars(row)) - annotations, zone)
         for hook in methods:
-            trace = Trace(getattr(copy(self.sitemap), hook), self._rows(row), self._languages())
+            trace = Trace(getattr(copy(self.sitemap), hook), rows, self._languages())
             try:
                 values[hook] = _checked(hook, trace)
                 self.traces[hook] = trace
             except UntraceableError as error:
                 notes.append(f"{hook} stays a method: {error}.")
         if values:
-            self.sample_parts = self._sample_parts(values.values())
+            self.sample = self._sample(values.values())
         for hook in list(values):
             # One hook at a time, so that a difference concerns only this hook.
             try:
-                pair = self.pair({hook: values[hook]}, self.sample_parts)
                 # A query that fails would end the outer transaction.
                 with transaction.atomic(using=self.items.db):
                     if isinstance(values[hook], CoalescedValue) and self._converts_dates(values[hook]):
                         raise DifferenceError("the database would convert a date to a datetime")
-                    if not pair.compare():
+                    if not self.compare({hook: values[hook]}, self.sample):
                         raise DifferenceError("all compared items are skipped")
             except Exception as error:  # noqa: BLE001 the error concerns only this hook
                 problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
                 notes.append(
                     f"{hook} stays a method: {values.pop(hook).code} cannot replace it: {problem}."
                 )
-        if isinstance(values.get("location"), RouteValue):
-            nulls = sorted(self.traces["location"].failing)
-            notes += [_FAILING.format(key) for key in nulls if self._lacks_null(key)]
+        if isinstance(values.get("location"), RouteValue) and can_filter(self.items):
+            notes += [
+                _FAILING.format(key)
+                for key in sorted(self.traces["location"].failing)
+                if not self.items.filter(**{f"{key}__isnull": True}).exists()
+            ]
         if values and (overridden := sorted(self._overridden(values))):
             notes.append(_OVERRIDDEN.format(" and ".join(overridden)))
         return values, tuple(notes)
 
     def _converts_dates(self, value: Value) -> bool:
         """Return whether values are dates and datetimes. The sample can have values of only one type."""
-        parts = value.declaration.resolve_expression(self.items.query.clone()).get_source_expressions()
-        return {"DateField", "DateTimeField"} <= {part.output_field.get_internal_type() for part in parts}
-
-    def _rows(self, row: Any) -> Rows:
-        """Return what is known about the rows. `row` is one of them."""
-        annotations = frozenset(self.items.query.annotation_select)
-        zone = connections[self.items.db].timezone_name if settings.USE_TZ else ""
-        return Rows(self.items.model, annotations, frozenset(vars(row)) - annotations, zone)
+        columns = value.declaration.resolve_expression(self.items.query.clone()).get_source_expressions()
+        types = {column.output_field.get_internal_type() for column in columns}
+        return {"DateField", "DateTimeField"} <= types
 
     def _overridden(self, values: Iterable[Field]) -> set[str]:
         """Return what can change the values of an instance when it is created or read."""
@@ -128,10 +125,6 @@ class SectionProof:
                 comments[hook] = f"As it was at {time:%Y-%m-%d %H:%M} UTC, because {use}."
         return comments
 
-    def _lacks_null(self, key: str) -> bool:
-        """Return whether no item has NULL in a field or a relation."""
-        return can_filter(self.items) and not self.items.filter(**{f"{key}__isnull": True}).exists()
-
     def _languages(self) -> list[str]:
         """Return the languages of the section, or else `LANGUAGE_CODE` and a few others."""
         if self.sitemap.i18n:
@@ -140,16 +133,17 @@ class SectionProof:
             codes = [code for code, _ in settings.LANGUAGES[:_OTHER_LANGUAGES]]
         return list(dict.fromkeys([conf.language, *codes]))
 
-    def _sample_parts(self, values: Iterable[Value]) -> Any:
+    def _sample(self, values: Iterable[Value]) -> Sample:
         if not can_filter(self.items):
-            return [None]
+            # Such items are only compared up to the size of the sample.
+            return self.everything._replace(most=self.size)
         nullable = {key for trace in self.traces.values() for key in trace.nullable}
         paths = {column.path for value in values for column in value.fields()}
         keys = sample_keys(self.items, self.size, nullable, paths)
-        return list(parts(self.items, keys))
+        return self.everything._replace(parts=list(parts(self.items, keys)))
 
-    def pair(self, values: Mapping[Field, Value], items: Sequence[QuerySet[Any] | None]) -> Pair:
-        """Return the sitemap and a copy that declares these values.
+    def compare(self, values: Mapping[Field, Value], sample: Sample) -> int:
+        """Compare the sitemap with a copy that declares these values, and return the number of items.
 
         Both lack the other methods. These can return anything, such as the time, and are not compared.
         """
@@ -159,18 +153,18 @@ class SectionProof:
             if hook != "location" and hook not in values and callable(getattr(self.sitemap, hook, None))
         }
         declared: dict[str, Any] = {hook: value.declaration for hook, value in values.items()}
-        return self._pair(self._with(others), self._with({**others, **declared}), items)
+        return sample.compare(self._with(others), self._with({**others, **declared}))
 
     def timed(self, values: Mapping[Field, Value]) -> tuple[float, float] | None:
         """Return the microseconds per URL of the sitemap and of the declaration, with all their hooks."""
         declared = self._with({hook: value.declaration for hook, value in values.items()})
         try:
-            return self._pair(self.sitemap, declared, self.sample_parts).microseconds()
+            now, then = map(self.sample.microseconds, (self.sitemap, declared))
         except (UntraceableError, Exception):  # noqa: BLE001 other methods can raise anything, or save rows
             return None
+        return (now, then) if now and then else None
 
     def _with(self, attributes: Mapping[str, Any]) -> Any:
-        """Return a copy of the sitemap with other hooks."""
         kind: Any = type(self.sitemap)
         declared = copy(self.sitemap)
         # A hook can be a property, or an attribute of the instance.
@@ -178,11 +172,6 @@ class SectionProof:
         for hook in attributes:
             vars(declared).pop(hook, None)
         return declared
-
-    def _pair(self, sitemap: Any, declared: Any, items: Sequence[QuerySet[Any] | None]) -> Pair:
-        # Items that cannot be filtered are only compared up to the size of the sample.
-        most = self.size if items is self.sample_parts and not can_filter(self.items) else None
-        return Pair(self.name, sitemap, declared, self.base, items, most)
 
 
 def _checked(hook: Field, trace: Trace) -> Value:

@@ -10,19 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from django.db.models import (
-    AutoField,
-    CharField,
-    DateField,
-    DateTimeField,
-    FileField,
-    ForeignKey,
-    Manager,
-    Model,
-    TextField,
-    TimeField,
-    UUIDField,
-)
+from django.db import models
+from django.db.models import DateField, DateTimeField, Model
 from django.utils.functional import cached_property
 
 from django_sitemaps09.suggestions.recordings import Recording
@@ -94,10 +83,10 @@ class Symbol:
 
     def __bool__(self) -> bool:
         value, column = self._sitemaps09_value, self._sitemaps09_column
-        while isinstance(column, ForeignKey):
+        while isinstance(column, models.ForeignKey):
             column = column.target_field
         # Values of these fields are never false.
-        never_false = (AutoField, DateField, TimeField, UUIDField)
+        never_false = (models.AutoField, DateField, models.TimeField, models.UUIDField)
         if isinstance(value, FieldValue) and not isinstance(column, never_false):
             self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
         # NULL needs no test here, since it is traced as None in a separate call.
@@ -127,7 +116,7 @@ def _refuse_use(value: Any, problem: str) -> NoReturn:
 def _are_texts(*values: object) -> bool:
     """Return whether all values are strings. Only strings can be added to strings."""
     return all(
-        isinstance(value._sitemaps09_column, (CharField, TextField))  # noqa: SLF001 our own object
+        isinstance(value._sitemaps09_column, (models.CharField, models.TextField))  # noqa: SLF001 our own object
         if type(value) is Symbol
         else type(value) is str
         for value in values
@@ -166,6 +155,7 @@ class StandIn(_Attributes):
             _sitemaps09_recording=recording,
             _sitemaps09_model=model,
             _sitemaps09_path=path,
+            _sitemaps09_prefix=f"{path}__" if path else "",
             _sitemaps09_keys=keys,
         )
         recording.stand_ins[path] = self
@@ -197,7 +187,7 @@ class StandIn(_Attributes):
         attribute = _attribute(model, name)
         if attribute is _MISSING:
             if not self._sitemaps09_path and name in recording.rows.annotations:
-                return self._sitemaps09_symbol(name, name, FieldValue(name, (name,)), is_nullable=True)
+                return self._sitemaps09_symbol(name, (name,))
             # An instance can have other attributes, for example from prefetch_related().
             if name in recording.rows.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
@@ -224,44 +214,42 @@ class StandIn(_Attributes):
         """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
         recording: Recording = self._sitemaps09_recording
         model, keys = self._sitemaps09_model, self._sitemaps09_keys
-        prefix = f"{self._sitemaps09_path}__" if self._sitemaps09_path else ""
         if name == "pk":
             if len(model._meta.pk_fields) > 1:
                 recording.refuse(f"uses {recording.name(self, name)}, which has several columns")
-            value, column = FieldValue(f"{prefix}pk", keys), model._meta.pk
-            return self._sitemaps09_symbol(name, value.path, value, is_nullable=False, column=column)
+            return self._sitemaps09_symbol(name, keys, model._meta.pk)
         for column in model._meta.concrete_fields:
             if name not in (column.attname, column.name):
                 continue
-            key = f"{prefix}{column.name}"
+            key = f"{self._sitemaps09_prefix}{column.name}"
             own_keys = (*keys, key) if column.null else keys
             # A project, a package or its field can replace the descriptor, for example for translated
             # fields. An instance has an empty file instead of None.
             is_plain = type(_attribute(model, column.attname)).__module__.startswith("django.db.")
-            if not is_plain or (isinstance(column, FileField) and column.null):
+            if not is_plain or (isinstance(column, models.FileField) and column.null):
                 recording.refuse(f"uses {recording.name(self, name)}, which is not a plain field")
             if name == column.attname:
-                value = FieldValue(f"{prefix}{name}", own_keys)
-                return self._sitemaps09_symbol(name, key, value, is_nullable=column.null, column=column)
+                return self._sitemaps09_symbol(name, own_keys, column)
             recording.use(self, name, key, is_nullable=column.null)
             if key in recording.nulls:
                 return None
-            if type(column.related_model._meta.base_manager) is not Manager:
+            if type(column.related_model._meta.base_manager) is not models.Manager:
                 recording.refuse(f"uses {recording.name(self, name)}, whose model has its own base manager")
             if key.count("__") >= _DEEPEST:
                 recording.refuse(f"follows more than {_DEEPEST} relations")
             return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
         return _MISSING
 
-    def _sitemaps09_symbol(
-        self, name: str, key: str, value: FieldValue, *, is_nullable: bool, column: Any = None
-    ) -> Symbol | None:
+    def _sitemaps09_symbol(self, name: str, keys: tuple[str, ...], column: Any = None) -> Symbol | None:
+        """Return the symbol of a column of the model, or of an annotation; `None` if it is NULL."""
         recording: Recording = self._sitemaps09_recording
-        recording.use(self, name, key, is_nullable=is_nullable)
-        recording.uses.setdefault(value.path, recording.place())
+        path = f"{self._sitemaps09_prefix}{name}"
+        key = f"{self._sitemaps09_prefix}{column.name}" if column else path
+        recording.use(self, name, key, is_nullable=column is None or column.null)
+        recording.uses.setdefault(path, recording.place())
         if key in recording.nulls:
             return None
-        return Symbol(recording, value, lambda: recording.name(self, name), column=column)
+        return Symbol(recording, FieldValue(path, keys), lambda: recording.name(self, name), column=column)
 
 
 _refuse_operations(StandIn, "compares {}", "eq ne hash lt le gt ge")

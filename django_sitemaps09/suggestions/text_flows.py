@@ -59,7 +59,6 @@ def functions_of(frame: FrameType) -> Sequence[_Function]:
 
 @lru_cache(maxsize=32)
 def _functions_by_line(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
-    """Return the functions of a module by name and first line."""
     functions: dict[tuple[str, int], list[_Function]] = {}
     try:
         nodes = ast.walk(ast.parse(source))
