@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage
@@ -32,24 +32,15 @@ from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSite
 from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
 from django_sitemaps09.sources.keys import KeyColumns
 
-
-class _Kind(NamedTuple):
-    code: str
-    fields: tuple[type, ...]
-    description: str
-    hint: str
-
-
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
 _NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"
 _WORDS = "Use a column with changefreq values, build them with Case()"
-#: The types of columns that are valid for each optional element.
-_KINDS = {
-    "lastmod": _Kind("W036", (DateField,), "a date or a datetime", _DATES),
-    "priority": _Kind(
-        "W037", (models.IntegerField, models.FloatField, models.DecimalField), "a number", _NUMBERS
-    ),
-    "changefreq": _Kind("W038", (models.CharField, models.TextField), "text", _WORDS),
+_NUMBER_FIELDS = (models.IntegerField, models.FloatField, models.DecimalField)
+#: The types of columns that are valid for each optional element: check code, fields, description and hint.
+_KINDS: dict[str, tuple[str, tuple[type, ...], str, str]] = {
+    "lastmod": ("W036", (DateField,), "a date or a datetime", _DATES),
+    "priority": ("W037", _NUMBER_FIELDS, "a number", _NUMBERS),
+    "changefreq": ("W038", (models.CharField, models.TextField), "text", _WORDS),
 }
 
 
@@ -190,17 +181,16 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
 
 
 def _check_type(subject: Subject, name: str, expression: Any) -> Iterator[CheckMessage]:
-    kind = _KINDS[name]
+    code, fields, description, hint = _KINDS[name]
     try:
         field = expression.output_field
     except FieldError:
         # Only the database can determine the type.
         return
     # A project's own field class can convert any column.
-    if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
-        problem = f"must be {kind.description}, not an expression of type {type(field).__name__}"
-        hint = f"{kind.hint}, or define a method that takes the item."
-        yield message(kind.code, f"{subject}.{name} {problem}.", hint)
+    if type(field).__module__.startswith("django.") and not isinstance(field, fields):
+        text = f"{subject}.{name} must be {description}, not an expression of type {type(field).__name__}."
+        yield message(code, text, f"{hint}, or define a method that takes the item.")
 
 
 def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:

@@ -16,7 +16,7 @@ from itertools import chain, takewhile
 from pathlib import Path
 from traceback import walk_stack
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Literal
 
 import django
 from django.contrib.sitemaps import Sitemap
@@ -34,6 +34,7 @@ _IDENTITIES = ("is_", "is_not", *(f"__{name}__" for name in ("eq", "ne", "lt", "
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 # The modules of generated functions of our dataclasses and of named tuples, and what `reverse()` calls.
 _KNOWN = ("django_sitemaps09.", "namedtuple_", "asgiref.")
+_LIBRARIES = ("django", "standard library")
 _Try = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _FIXED = (str, bytes, int, float, bool, tuple, frozenset, type(None))
 _FIXED_CLASSES = (Model, Sitemap, Enum, BaseException)
@@ -59,39 +60,30 @@ def callers(frame: FrameType, entry: FrameType) -> Iterator[tuple[FrameType, int
     return takewhile(lambda caller: caller[0] is not entry, walk_stack(frame))
 
 
-def is_ours(frame: FrameType) -> bool:
-    """Return whether a frame runs code of this package."""
-    return frame.f_code.co_filename.startswith(_OURS)
-
-
-def is_django(frame: FrameType) -> bool:
-    """Return whether a frame runs Django's code."""
-    return frame.f_code.co_filename.startswith(_DJANGO)
+def origin(code: CodeType) -> Literal["this package", "django", "standard library", "project"]:
+    """Return where code is from. Packages count as code of the project."""
+    file = code.co_filename
+    if file.startswith(_OURS):
+        return "this package"
+    if file.startswith(_DJANGO):
+        return "django"
+    is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)
+    return "standard library" if is_standard else "project"
 
 
 def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, int] | None:
-    """Return the first frame that runs code of the project or of a package, or else Django's code.
+    """Return the first frame that runs code of the project, or else Django's code.
 
     Models can be Django's own, such as `FlatPage`.
     """
-    other = None
+    django_frame = None
     for frame, line in frames:
-        if is_ours(frame) or _is_standard(frame.f_code):
-            continue
-        if not is_foreign(frame.f_code):
-            return frame, line
-        other = other or (frame, line)
-    return other
-
-
-def is_foreign(code: CodeType) -> bool:
-    """Return whether code is Django's, or from the standard library."""
-    return code.co_filename.startswith(_DJANGO) or _is_standard(code)
-
-
-def _is_standard(code: CodeType) -> bool:
-    file = code.co_filename
-    return file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)
+        match origin(frame.f_code):
+            case "project":
+                return frame, line
+            case "django":
+                django_frame = django_frame or (frame, line)
+    return django_frame
 
 
 def check_hidden(frame: FrameType) -> None:
@@ -101,7 +93,7 @@ def check_hidden(frame: FrameType) -> None:
     if code.co_name in _COMPREHENSIONS or not code.co_flags & inspect.CO_OPTIMIZED:
         return
     is_known = str(frame.f_globals.get("__name__")).startswith(_KNOWN)
-    if is_ours(frame) or is_foreign(code) or is_known:
+    if origin(code) != "project" or is_known:
         return
     functions = functions_of(frame)
     if not functions:
@@ -168,13 +160,13 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
     found: set[Any] = set()
     while functions:
         function = functions.pop()
-        if not inspect.isfunction(function) or function in found or is_foreign(function.__code__):
+        if not inspect.isfunction(function) or function in found or origin(function.__code__) in _LIBRARIES:
             continue
         found.add(function)
         code, variables = function.__code__, inspect.getclosurevars(function)
         place = describe(code, code.co_firstlineno)
         for name, value in {**variables.globals, **variables.nonlocals}.items():
-            if inspect.isfunction(value) and not is_foreign(value.__code__):
+            if inspect.isfunction(value) and origin(value.__code__) not in _LIBRARIES:
                 functions.append(value)
             elif not _is_fixed(value):
                 yield f"{place}, uses `{name}`"

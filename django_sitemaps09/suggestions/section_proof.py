@@ -177,15 +177,13 @@ class SectionProof:
 def _checked(hook: Field, trace: Trace) -> Value:
     """Return the value of a hook. Raise `UntraceableError` for a value that a hook cannot declare."""
     value = trace.value()
-    problem = None
-    if isinstance(value, Constant) and (
-        hook == "location" or (hook == "lastmod" and value.value is not None)
-    ):
-        problem = f"returns {value.code} for an item without values"
-    if isinstance(value, TemplateValue) and hook != "location":
-        problem = "creates a string from several parts"
-    elif isinstance(value, TemplateValue) and not value.template.startswith(("/", "https://", "http://")):
-        problem = "returns a string that does not begin with a slash"
-    if problem:
-        raise UntraceableError(f"{trace.start()}: {problem}")
-    return value
+    match value:
+        case Constant() if hook == "location" or (hook == "lastmod" and value.value is not None):
+            problem = f"returns {value.code} for an item without values"
+        case TemplateValue() if hook != "location":
+            problem = "creates a string from several parts"
+        case TemplateValue() if not value.template.startswith(("/", "https://", "http://")):
+            problem = "returns a string that does not begin with a slash"
+        case _:
+            return value
+    raise UntraceableError(f"{trace.start()}: {problem}")

@@ -38,20 +38,13 @@ from django_sitemaps09.suggestions.values import (
 
 # Maximum number of calls to a hook: it is called with and without a value of each nullable field it uses.
 _MAX_CALLS = 100
+# What stands for a string, with a character that no text has in place of `#`. The second one is unlike the
+# first: code that pads or cuts changes only one of them.
+_SHORT_MARK, _LONG_MARK = "#", f" #%{{}}/'Aé{'_' * 200} "
 
 
 class RaisedError(Exception):
     """The hook raised an exception for the stand-in."""
-
-
-def _short_mark(number: int) -> str:
-    """Return a character that no text has."""
-    return chr(0xE000 + number)
-
-
-def _long_mark(number: int) -> str:
-    """Return a text that is unlike a short mark: code that pads or cuts changes only one of them."""
-    return f" {_short_mark(number)}%{{}}/'Aé{'_' * 200} "
 
 
 @contextmanager
@@ -79,11 +72,6 @@ def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
         sys.setprofile(previous)
         if collects:
             gc.enable()
-
-
-def _check_functions(recording: Recording) -> None:
-    for frame in recording.frames.values():
-        check_hidden(frame)
 
 
 @dataclass
@@ -125,7 +113,7 @@ class Trace:
     def _check_fallbacks(self) -> None:
         """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
         for failing in range(_MAX_CALLS):
-            recording = Recording(self.rows, frozenset(), _short_mark, sys._getframe(), failing)
+            recording = Recording(self.rows, frozenset(), _SHORT_MARK, sys._getframe(), failing)
             with suppress(RaisedError, UntraceableError):
                 self._call_once(recording)
                 if recording.failed_at:
@@ -159,8 +147,7 @@ class Trace:
             if other == raw_value.without(key):
                 continue
             if (
-                value is not raw_value
-                or not isinstance(value, FieldValue)
+                not isinstance(value, FieldValue)
                 or value.keys != (key,)
                 or not isinstance(other, (FieldValue, Constant, CoalescedValue))
             ):
@@ -170,10 +157,10 @@ class Trace:
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
-        recording = Recording(self.rows, nulls, _short_mark, sys._getframe())
+        recording = Recording(self.rows, nulls, _SHORT_MARK, sys._getframe())
         value = self._call_once(recording)
         if recording.texts:
-            other_recording = Recording(self.rows, nulls, _long_mark, sys._getframe())
+            other_recording = Recording(self.rows, nulls, _LONG_MARK, sys._getframe())
             if self._call_once(other_recording) != value:
                 [text, *_] = other_recording.texts.values()
                 raise text.error("changes a string from {}")
@@ -183,25 +170,25 @@ class Trace:
     def _call_once(self, recording: Recording) -> Value:
         item = StandIn(recording, self.rows.model, "", ())
         token = active.set(recording)
+        error = None
         try:
             with intercepted_reverse(partial(_reverse, recording)), _profile(recording.frames):
                 value = self._declared(self.hook(item), recording)
-        except Exception as error:
-            # The project's code can raise anything.
-            if recording.failure:
-                raise recording.failure from error
-            _check_functions(recording)
+        except Exception as raised:  # noqa: BLE001 the project's code can raise anything
+            error = raised
+        finally:
+            active.reset(token)
+        if recording.failure:
+            raise recording.failure from error
+        for frame in recording.frames.values():
+            check_hidden(frame)
+        if error is not None:
             found = project_frame(reversed(list(walk_tb(error.__traceback__))))
             place = describe(found[0].f_code, found[1]) if found else self.start()
             if isinstance(error, TypeError) and "None" not in str(error):
                 # The error can be caused by a stand-in instead of a missing value.
                 raise UntraceableError(f"{place}: needs the value of a field") from error
             raise RaisedError(f"{place}: {reason_of(error)}") from error
-        finally:
-            active.reset(token)
-        if recording.failure:
-            raise recording.failure
-        _check_functions(recording)
         for url, place in recording.urls:
             if url != value:
                 raise UntraceableError(f"{place}: uses a URL from reverse() for more than its result")
