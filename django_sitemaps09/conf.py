@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -54,13 +55,10 @@ def _seconds(key: str, value: Any) -> float:
     return float(seconds)
 
 
-def _number_up_to(highest: int) -> Callable[[str, Any], int]:
-    def read(key: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
-            raise _invalid(key, f"a whole number from 1 to {highest:,}", value)
-        return value
-
-    return read
+def _number(highest: int, key: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
+        raise _invalid(key, f"a whole number from 1 to {highest:,}", value)
+    return value
 
 
 def _share(key: str, value: Any) -> float:
@@ -98,20 +96,20 @@ def _directives(key: str, value: Any) -> Mapping[str, Any]:
     raise _invalid(key, expected, value)
 
 
-def _checked_by(check: Callable[[object], ValueT]) -> Callable[[str, Any], ValueT]:
-    """Return a reader whose errors do not contain the value, which can be a secret."""
-
-    def read(key: str, value: Any) -> ValueT:
-        try:
-            return check(value)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
-
-    return read
+def _endpoints(key: str, value: Any) -> tuple[str, ...]:
+    return _checked(protocol.check_endpoints, key, value)
 
 
-def _unless_none(read: Callable[[str, Any], ValueT]) -> Callable[[str, Any], ValueT | None]:
-    return lambda key, value: None if value is None else read(key, value)
+def _keys(key: str, value: Any) -> str | Mapping[str, str] | None:
+    return None if value is None else _checked(protocol.check_keys, key, value)
+
+
+def _checked(check: Callable[[object], ValueT], key: str, value: Any) -> ValueT:
+    """Return a checked value. The error does not contain the value, which can be a secret."""
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
 
 
 class Setting(Generic[ValueT]):
@@ -165,11 +163,11 @@ class Conf:
     gzip = Setting(_flag, True)
     #: Compression level of zlib, from 1 to 9. Default `None`: isal if the extra `fast` is installed, else
     #: level 6, or level 3 for entries with many alternates.
-    gzip_level = Setting(_unless_none(_number_up_to(9)))
+    gzip_level = Setting(lambda key, value: None if value is None else _number(9, key, value))
     #: Maximum number of URLs in a page. Default 50,000.
-    max_urls = Setting(_number_up_to(protocol.MAX_URLS), protocol.MAX_URLS)
+    max_urls = Setting(partial(_number, protocol.MAX_URLS), protocol.MAX_URLS)
     #: Maximum size of an uncompressed page. Default 10 MiB.
-    max_bytes = Setting(_number_up_to(protocol.MAX_BYTES), protocol.STRICTEST_MAX_BYTES)
+    max_bytes = Setting(partial(_number, protocol.MAX_BYTES), protocol.STRICTEST_MAX_BYTES)
     #: Maximum share of the URLs that a section may lose within a week. Default 0.5.
     #: If it loses more, and at least 100 URLs, its published files are kept. 1.0 allows any loss.
     max_shrink = Setting(_share, 0.5)
@@ -194,13 +192,13 @@ class Conf:
     #: Whether each export submits its changes to search engines. Default `False`.
     submit = Setting(_flag, False)
     #: Key for IndexNow, or a dict of keys by host. Default `None`: no URLs are submitted.
-    indexnow_key = Setting(_unless_none(_checked_by(protocol.check_keys)))
+    indexnow_key = Setting(_keys)
     #: Endpoints of IndexNow. Default: the shared one, since search engines share submissions.
-    indexnow_urls = Setting(_checked_by(protocol.check_endpoints), (protocol.INDEXNOW_ENDPOINT,))
+    indexnow_urls = Setting(_endpoints, (protocol.INDEXNOW_ENDPOINT,))
     #: Maximum number of URLs that one export may submit, and of pending URLs. Default 10,000.
-    indexnow_max_urls = Setting(_number_up_to(10_000_000), protocol.MAX_MESSAGE_URLS)
+    indexnow_max_urls = Setting(partial(_number, 10_000_000), protocol.MAX_MESSAGE_URLS)
     #: URLs that are requested with `?sitemap=` after a change. Default: none.
-    ping_urls = Setting(_checked_by(protocol.check_endpoints), ())
+    ping_urls = Setting(_endpoints, ())
     #: Maximum number of seconds for one request of a submission. Default 10.
     submit_timeout = Setting(_seconds, 10)
     #: Maximum number of seconds for all requests of a submission, including pauses. Default 60.
