@@ -28,10 +28,9 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import GenericSitemap, is_original
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import content_hooks, project_extensions
-from django_sitemaps09.suggestions.comparison import DifferenceError
 from django_sitemaps09.suggestions.project_code import UntraceableError
 from django_sitemaps09.suggestions.recordings import without_saving
-from django_sitemaps09.suggestions.section_proof import SAMPLE, SectionProof
+from django_sitemaps09.suggestions.section_proof import SAMPLE, DifferenceError, SectionProof
 from django_sitemaps09.suggestions.values import RouteValue, TemplateValue, Value, imported_names
 
 # The largest share of the current time that is a gain. Two measurements of the same code differ slightly.

@@ -13,7 +13,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Coalesce, ExtractDay, ExtractMonth, ExtractYear, TruncDate
 
 from django_sitemaps09 import ModelSitemap, PathTemplate, Route
-from django_sitemaps09.suggestions.comparison import Sample
+from django_sitemaps09.suggestions.section_proof import Sample
 from tests.suggestions.blog.models import Author, Entry, Section, Team
 from tests.suggestions.blog.rows import suggestion
 from tests.suggestions.corpus import CASES, Case, Post, hidden_conditions, locations, other_hooks  # noqa: F401 define the cases

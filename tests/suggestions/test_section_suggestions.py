@@ -29,8 +29,8 @@ from django.utils import timezone
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import comparison, section_proof, suggest
-from django_sitemaps09.suggestions.comparison import Sample
+from django_sitemaps09.suggestions import section_proof, suggest
+from django_sitemaps09.suggestions.section_proof import Sample
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Author, Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -336,7 +336,7 @@ class TestTheProof:
     def test_a_row_that_differs_outside_the_sample_is_found_among_all_items(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(comparison, "_PARTS", 2)
+        monkeypatch.setattr(section_proof, "_PARTS", 2)
         monkeypatch.setattr(section_proof, "SAMPLE", 4)
         Entry.objects.update(public=False)
         different = Entry.objects.order_by("pk")[10]
