@@ -109,7 +109,6 @@ def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that exports can submit their changes if they must."""
     # Invalid values are reported already.
     if options.get("SUBMIT") is not True or any(_check_values()):
         return

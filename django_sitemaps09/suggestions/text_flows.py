@@ -149,7 +149,9 @@ class _Flow:
             case ast.FormattedValue(format_spec=None, conversion=-1 | 115):  # 115 is `!s`
                 return self._is_passed_on(parent)
             case ast.Call(func=function) if field == "args" or isinstance(node, ast.keyword):
-                return self._ends(function) or (self._is_string(function) and self._is_passed_on(parent))
+                if isinstance(function, ast.Name) and is_url_function(self.names.get(function.id)):
+                    return True
+                return self._is_string(function) and self._is_passed_on(parent)
             case ast.JoinedStr() | ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
                 return self._is_passed_on(parent)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -199,10 +201,6 @@ class _Flow:
             case ast.Name(id=name):
                 return type(self.names.get(name, "")) in (str, tuple, dict, list)
         return type(self._named_value(node)) in (str, DeferredAttribute)
-
-    def _ends(self, function: ast.expr) -> bool:
-        """Return whether a call is one to `reverse()`."""
-        return isinstance(function, ast.Name) and is_url_function(self.names.get(function.id))
 
     def _is_string(self, function: ast.expr) -> bool:
         """Return whether a call only creates a string from its arguments."""
