@@ -60,7 +60,7 @@ def callers(frame: FrameType, entry: FrameType) -> Iterator[tuple[FrameType, int
     return takewhile(lambda caller: caller[0] is not entry, walk_stack(frame))
 
 
-def origin(code: CodeType) -> Literal["this package", "django", "standard library", "project"]:
+def code_origin(code: CodeType) -> Literal["this package", "django", "standard library", "project"]:
     """Return where code is from. Packages count as code of the project."""
     file = code.co_filename
     if file.startswith(_OURS):
@@ -78,7 +78,7 @@ def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, i
     """
     django_frame = None
     for frame, line in frames:
-        match origin(frame.f_code):
+        match code_origin(frame.f_code):
             case "project":
                 return frame, line
             case "django":
@@ -93,7 +93,7 @@ def check_hidden(frame: FrameType) -> None:
     if code.co_name in _COMPREHENSIONS or not code.co_flags & inspect.CO_OPTIMIZED:
         return
     is_known = str(frame.f_globals.get("__name__")).startswith(_KNOWN)
-    if origin(code) != "project" or is_known:
+    if code_origin(code) != "project" or is_known:
         return
     functions = functions_of(frame)
     if not functions:
@@ -160,13 +160,15 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
     found: set[Any] = set()
     while functions:
         function = functions.pop()
-        if not inspect.isfunction(function) or function in found or origin(function.__code__) in _LIBRARIES:
+        if not inspect.isfunction(function) or function in found:
+            continue
+        if code_origin(function.__code__) in _LIBRARIES:
             continue
         found.add(function)
         code, variables = function.__code__, inspect.getclosurevars(function)
         place = describe(code, code.co_firstlineno)
         for name, value in {**variables.globals, **variables.nonlocals}.items():
-            if inspect.isfunction(value) and origin(value.__code__) not in _LIBRARIES:
+            if inspect.isfunction(value) and code_origin(value.__code__) not in _LIBRARIES:
                 functions.append(value)
             elif not _is_fixed(value):
                 yield f"{place}, uses `{name}`"

@@ -20,8 +20,8 @@ from django.db.models.signals import m2m_changed, pre_delete, pre_save
 from django_sitemaps09.suggestions.project_code import (
     UntraceableError,
     callers,
+    code_origin,
     describe,
-    origin,
     project_frame,
 )
 from django_sitemaps09.suggestions.text_flows import passes_on
@@ -66,14 +66,14 @@ class Recording:
     the marks that did not reach a result. `uses` has the line that first uses each field, by path or key.
     `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
     each function that ran, by its code. `urls` has the results of `reverse()` with their lines. The call to
-    `reverse()` with the index `failing` raises an error, in the line `failed_at`.
+    `reverse()` with the index `failing_call` raises an error, in the line `failed_at`.
     """
 
     rows: Rows
     nulls: frozenset[str]
     mark: str
     entry: FrameType
-    failing: int | None = None
+    failing_call: int | None = None
     failed_at: str = ""
     failure: UntraceableError | None = None
     texts: dict[str, Text] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Recording:
         """Return a string that stands for a value. End the call if the code does more than pass it on."""
         callee = None
         for frame, line in callers(sys._getframe(1), self.entry):
-            if origin(frame.f_code) == "this package":
+            if code_origin(frame.f_code) == "this package":
                 continue
             is_passed_on = passes_on(frame, line, callee)
             if not is_passed_on:
@@ -141,7 +141,7 @@ class Recording:
         frames = list(callers(sys._getframe(1), self.entry))
         found = project_frame(frames)
         called = frames[: frames.index(found)] if found else []
-        is_passed = bool(called) and origin(called[-1][0].f_code) == "django"
+        is_passed = bool(called) and code_origin(called[-1][0].f_code) == "django"
         self.refuse(f"passes {name} to Django" if is_passed else problem)
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:

@@ -112,8 +112,8 @@ class Trace:
 
     def _check_fallbacks(self) -> None:
         """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
-        for failing in range(_MAX_CALLS):
-            recording = Recording(self.rows, frozenset(), _SHORT_MARK, sys._getframe(), failing)
+        for failing_call in range(_MAX_CALLS):
+            recording = Recording(self.rows, frozenset(), _SHORT_MARK, sys._getframe(), failing_call)
             with suppress(RaisedError, UntraceableError):
                 self._call_once(recording)
                 if recording.failed_at:
@@ -252,7 +252,7 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
     values: Any = tuple(arguments)
     url = RouteValue(call.viewname, values, tuple(call.kwargs))
     place = recording.place()
-    if len(recording.urls) == recording.failing and not recording.failed_at:
+    if len(recording.urls) == recording.failing_call and not recording.failed_at:
         recording.failed_at = place
         recording.urls.clear()
         raise NoReverseMatch
