@@ -29,8 +29,8 @@ from django.utils import timezone
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.suggestions import comparison, section_proof, suggest
-from django_sitemaps09.suggestions.comparison import Pair
+from django_sitemaps09.suggestions import section_proof, suggest
+from django_sitemaps09.suggestions.section_proof import Sample
 from tests.suggestions.blog import models as blog
 from tests.suggestions.blog.models import Author, Entry, Label
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -336,7 +336,7 @@ class TestTheProof:
     def test_a_row_that_differs_outside_the_sample_is_found_among_all_items(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(comparison, "_PARTS", 2)
+        monkeypatch.setattr(section_proof, "_PARTS", 2)
         monkeypatch.setattr(section_proof, "SAMPLE", 4)
         Entry.objects.update(public=False)
         different = Entry.objects.order_by("pk")[10]
@@ -528,7 +528,7 @@ class TestHooksThatAreNotDeclared:
 
 
 def test_a_suggestion_that_was_not_faster_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Pair, "microseconds", lambda self: (5.0, 5.0))
+    monkeypatch.setattr(Sample, "microseconds", lambda self, sitemap: 5.0)
     assert suggestion(sitemap(Entry)).notes == ("No gain by itself, as measured.",)
 
 

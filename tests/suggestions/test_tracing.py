@@ -118,6 +118,7 @@ REFUSED = {
     blog.Saves: "uses `self.save`",
     blog.SavesBySuper: "passes `self` to Django",
     blog.Changes: "changes `self.number`",
+    blog.ChangesClass: "changes `self.__class__`",
     blog.Creates: "saves or deletes Label objects",
     blog.Language: "depends on the active language",
     blog.Handled: "uses a part of `self.slug`",

@@ -395,6 +395,12 @@ class Changes(Entry, metaclass=Proxy):
         return reverse("entry", kwargs={"slug": self.slug})
 
 
+class ChangesClass(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        self.__class__ = Entry  # here
+        return reverse("entry", kwargs={"slug": self.slug})
+
+
 class Creates(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         Label.objects.create(name="seen")  # here
