@@ -131,8 +131,8 @@ class TestPaginatorsOfContrib:
         if each:
             attributes["get_languages_for_item"] = lambda self, item: SEVERAL[len(str(item)) % 7]
         theirs, ours = on_both(ROWS[name], **attributes)
-        for number in range(1, 24):
-            assert answer(ours, number)[:2] == answer(theirs, number)[:2]
+        # Up to the first page after the last one.
+        for number in range(1, 21 // limit + 3):
             found, expected = answer(ours, number), answer(theirs, number)
             if name == "raw" and len(expected) == 3:
                 assert [(row.pk, code) for row, code in found[2]] == [
