@@ -192,13 +192,6 @@ class TestAKnownPage:
         remember(request())
         assert memo.find(request(**other), None) is None
 
-    def test_is_not_that_of_another_forwarded_host(self, settings: Any) -> None:
-        """A proxy can send the same header Host for all hosts."""
-        settings.USE_X_FORWARDED_HOST = True
-        remember(request(HTTP_X_FORWARDED_HOST="www.example.com"))
-        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.com"), None)
-        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.de"), None) is None
-
     def test_is_not_that_of_other_sections(self) -> None:
         """Two URLconfs can serve different sections at the same path."""
         remember(request(), SECTIONS)
@@ -218,15 +211,6 @@ class TestAKnownPage:
         finally:
             set_script_prefix("/")
         assert memo.find(request(), None)
-
-    def test_is_not_that_of_another_tenant(self, settings: Any) -> None:
-        tenants = ["a"]
-        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
-        settings.CACHES = {**settings.CACHES, "default": default}
-        remember(request())
-        assert memo.find(request(), None)
-        tenants[0] = "b"
-        assert memo.find(request(), None) is None
 
     def test_is_forgotten_when_a_setting_changes(self, settings: Any) -> None:
         remember(request())

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from django.core.checks import run_checks
 from django.test import Client
 from django.urls import include, path, reverse
 
@@ -85,10 +84,3 @@ class TestTheStylesheet:
         client: Any = Client()
         assert client.head("/sitemap.css").status_code == 200
         assert client.post("/sitemap.css").status_code == 405
-
-
-@pytest.mark.parametrize("value", ["/sitemap.css", None, 1])
-def test_another_value_is_an_error_of_the_checks(configure: Callable[..., None], value: Any) -> None:
-    configure(STYLESHEET=value)
-    [found] = [message for message in run_checks() if message.id == "sitemaps09.E003"]
-    assert found.msg == f"SITEMAPS09['STYLESHEET'] must be True or False, not {value!r}."
