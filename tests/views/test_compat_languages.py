@@ -161,24 +161,18 @@ class TestPaginatorsOfContrib:
 
     @pytest.mark.django_db
     @pytest.mark.usefixtures("seven")
-    def test_read_the_rows_of_one_page_if_rows_have_an_order(self) -> None:
-        """Contrib reads all rows for each page."""
-        _, ours = on_both(lambda: Article.objects.order_by("pk"), limit=6)
-        with CaptureQueriesContext(connection) as asked:
-            assert len(ours.paginator.page(2).object_list) == 6
-        counting, reading = (query["sql"] for query in asked)
-        assert "COUNT(" in counting
-        assert re.search("LIMIT 2 OFFSET 2$", reading)
+    def test_count_the_rows_and_read_no_row_more_than_a_page_touches(self) -> None:
+        """With three languages for each item, a page of four entries ends within an item.
 
-    @pytest.mark.django_db
-    @pytest.mark.usefixtures("seven")
-    def test_read_no_row_more_than_a_page_touches(self) -> None:
-        """With three languages for each item, a page of four entries ends within an item."""
+        Contrib reads all rows for each page.
+        """
         _, ours = on_both(lambda: Article.objects.order_by("pk"), limit=4)
         with CaptureQueriesContext(connection) as asked:
             found = ours.paginator.page(2).object_list
         assert [code for _, code in found] == ["de", "pt-br", "en", "de"]
-        assert asked[-1]["sql"].endswith("LIMIT 2 OFFSET 1")
+        counting, reading = (query["sql"] for query in asked)
+        assert "COUNT(" in counting
+        assert reading.endswith("LIMIT 2 OFFSET 1")
 
     @pytest.mark.django_db
     @pytest.mark.usefixtures("seven")

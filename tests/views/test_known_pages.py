@@ -173,10 +173,6 @@ class TestAHost:
 
 
 class TestAKnownPage:
-    def test_is_that_of_the_same_request(self) -> None:
-        remember(request())
-        assert memo.find(request(), None)
-
     @pytest.mark.parametrize(
         "other",
         [

@@ -13,7 +13,6 @@ import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
-from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
@@ -84,15 +83,6 @@ class TestWhatIsNotFound:
     )
     def test_is_a_name_that_does_not_exist(self, url: str) -> None:
         assert get(url).status_code == 404
-
-    def test_is_an_absurd_page_without_a_query_once_the_map_is_known(
-        self, django_assert_num_queries: Any
-    ) -> None:
-        get("/sitemap.xml")
-        with django_assert_num_queries(0):
-            for number in (2, 77, 999_999_999):
-                assert get(f"/sitemap-articles-{number}.xml").status_code == 404
-                assert get(f"/sitemap-articles-{number}.xml.gz").status_code == 404
 
     def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
         self, register: Callable[..., None]
@@ -191,14 +181,6 @@ class TestTheHost:
         finally:
             Site.objects.clear_cache()
 
-    def test_gives_way_to_the_protocol_of_a_section(self, register: Callable[..., None]) -> None:
-        class Old(Numbers):
-            protocol = "http"
-
-        register(old=Old(1))
-        assert locations(get("/sitemap-old-1.xml").content) == ["http://www.example.com/numbers/0/"]
-        assert locations(get("/sitemap.xml").content) == [f"{BASE}/sitemap-old-1.xml.gz"]
-
 
 class JsonCache(LocMemCache):
     """A cache that stores values as JSON, so tuples are returned as lists."""
@@ -250,14 +232,6 @@ class TestTheLiveMap:
         assert after[1:-1] == before[1:-1]
         assert after[-1] == [*last, "/articles/f/"][:3]
 
-    def test_has_another_page_as_soon_as_its_open_one_overflows(self) -> None:
-        index = found()
-        last = found(index[-1])
-        write_articles("f", "g", "h")
-        assert found(index[-1]) == [*last, "/articles/f/", "/articles/g/", "/articles/h/"][:3]
-        assert found()[:-1] == index
-        assert sorted(listed()) == [f"/articles/{slug}/" for slug in "abcdefgh"]
-
     def test_is_not_that_of_another_section_or_limit(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
@@ -277,18 +251,6 @@ class TestTheLiveMap:
 
         register(articles=Short)
         assert [len(found(page)) for page in found()] == [1, 1, 1, 1, 1]
-
-    def test_has_an_empty_page_for_rows_that_are_all_gone_until_it_is_divided_again(self) -> None:
-        pages = found()
-        Article.objects.filter(slug__in=[url.split("/")[2] for url in found(pages[-1])]).delete()
-        assert found() == pages
-        assert [bool(found(page)) for page in pages] == [*[True] * (len(pages) - 1), False]
-        cache.clear()
-        assert found() == pages[:-1]
-        Article.objects.all().delete()
-        cache.clear()
-        assert found() == []
-        assert [get(page).status_code for page in pages] == [404] * len(pages)
 
 
 class TestALanguage:

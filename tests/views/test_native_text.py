@@ -20,7 +20,7 @@ from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
-from tests.support.text import Paths, TextArticles, get, indexed, lines, of, text_of, urls, write
+from tests.support.text import Paths, TextArticles, get, indexed, of, text_of, urls, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 
@@ -118,12 +118,6 @@ class TestLinesOfText:
         assert get("sitemap-words-1.txt").content == f"{line}\n".encode()
         export(output=folder)
         assert (folder / "sitemap-words-1.txt").read_bytes() == f"{line}\n".encode()
-
-    def test_are_on_a_host_in_ascii(self, configure: Callable[..., None], folder: Path) -> None:
-        configure(BASE_URL="https://bücher.example")
-        export(output=folder, sitemaps={"words": of("/a", "https://bücher.example/b")})
-        expected = ("https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example/b")
-        assert lines(folder, "sitemap-words-1.txt") == expected
 
     @settings(
         max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

@@ -105,12 +105,6 @@ class TestQueries:
         assert statuses_and_queries() == [(200, 3), (200, 2), (200, 2)]
 
     @pytest.mark.usefixtures("_articles")
-    def test_two_of_a_request_without_a_condition(self, django_assert_num_queries: Any) -> None:
-        get("/sitemap.xml")
-        with django_assert_num_queries(2):
-            get(PAGE)
-
-    @pytest.mark.usefixtures("_articles")
     def test_one_each_time_without_live_seconds(
         self, configure: Callable[..., None], django_assert_num_queries: Any
     ) -> None:
