@@ -408,15 +408,13 @@ def test_the_url_of_an_entry_is_stored_once_for_all_its_links() -> None:
 
 @pytest.mark.parametrize(
     ("code", "problem"),
-    [
-        *(
-            (code, None)
-            for code in ("hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH")
+    {
+        **dict.fromkeys(
+            ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
         ),
-        *((code, None) for code in LANG_INFO),
         # A language or a country that Google may not know.
-        *((code, "hreflang-unsupported") for code in ("qqq", "xyz", "yue", "en-ZZ")),
-    ],
+        **dict.fromkeys(["qqq", "xyz", "yue", "en-ZZ"], "hreflang-unsupported"),
+    }.items(),
 )
 def test_the_codes_of_languages_are_valid_or_a_warning(code: str, problem: str | None) -> None:
     assert parse_language(code)[1] == problem

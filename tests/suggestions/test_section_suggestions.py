@@ -491,6 +491,7 @@ class TestHooksThatAreNotDeclared:
             ),
             *((failing(error), "no lastmod") for error in (ImproperlyConfigured, ValueError, KeyError)),
         ],
+        ids=["the time", "another type", "ImproperlyConfigured", "ValueError", "KeyError"],
     )
     def test_do_not_prevent_others(self, lastmod: Any, words: str) -> None:
         found = suggestion(sitemap(Entry, lastmod=lastmod))
