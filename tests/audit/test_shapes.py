@@ -28,7 +28,7 @@ from django_sitemaps09.audit.rules.urls import UrlRules, normalized, url_problem
 from django_sitemaps09.audit.scratch import SampledPage, Scratch
 from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
-from tests.support.broken_sites import HEAD, OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
+from tests.support.broken_sites import OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
 
@@ -76,11 +76,6 @@ def test_a_server_can_send_a_document_in_small_pieces(size: int) -> None:
     batches = documents.batches(pieces, lambda rule, *_: found.append(rule), text=False)
     assert [entry.location for batch in batches for entry in batch.entries] == [f"{BASE}/words/a/"]
     assert found == []
-
-
-def test_a_long_comment_can_precede_the_root_element(tmp_path: Path) -> None:
-    comment = f"{HEAD}<!-- {'x' * 300_000} -->\n"
-    assert broken(tmp_path, page=urlset(url()).replace(HEAD, comment)) == set()
 
 
 def test_a_robots_txt_can_have_a_content_encoding() -> None:
