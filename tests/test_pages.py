@@ -186,13 +186,6 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(
     assert sorted(new) == list(range(highest + 1, highest + 1 + len(new)))
 
 
-@given(KEYS.filter(bool), LIMITS)
-def test_what_fits_is_not_split(keys: set[int], limit: int) -> None:
-    rows = Rows(keys)
-    page_map = cut(rows, limit)
-    assert [page for page, _ in rendered(rows, page_map, limit)] == list(page_map.pages)
-
-
 @given(KEYS.filter(bool), st.data())
 def test_the_halves_of_a_page_are_the_page(keys: set[int], data: st.DataObject) -> None:
     rows = Rows(keys)

@@ -208,6 +208,15 @@ class TestAKnownPage:
             set_script_prefix("/")
         assert memo.find(request(), None)
 
+    def test_is_not_that_of_another_tenant(self, settings: Any) -> None:
+        tenants = ["a"]
+        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
+        settings.CACHES = {**settings.CACHES, "default": default}
+        remember(request())
+        assert memo.find(request(), None)
+        tenants[0] = "b"
+        assert memo.find(request(), None) is None
+
     def test_is_forgotten_when_a_setting_changes(self, settings: Any) -> None:
         remember(request())
         settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
