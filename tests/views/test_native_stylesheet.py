@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,11 +38,6 @@ class TestTheDocuments:
         styled = get(url).content
         assert styled.startswith(HEAD)
         assert styled.removeprefix(HEAD) == plain.removeprefix(DECLARATION + b"<")
-
-    def test_are_the_same_compressed(self, configure: Callable[..., None]) -> None:
-        configure(STYLESHEET=True)
-        page = get("/sitemap-words-1.xml").content
-        assert gzip.decompress(get("/sitemap-words-1.xml.gz").content) == page
 
     def test_of_text_do_not_name_it(self, configure: Callable[..., None]) -> None:
         plain = get("/sitemap-words-1.txt").content
