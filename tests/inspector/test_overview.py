@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing
 from tests.support.factories import ArticleFactory
@@ -133,19 +131,6 @@ class TestTheExport:
         assert (state.export.run, state.export.error, state.runs) == (None, None, [])
         configure(ROOT=None)
         assert not seen().export.is_configured
-
-    def test_is_the_newest_of_two_for_the_same_host(
-        self, register: Callable[..., None], folder: Path, clock: Clock
-    ) -> None:
-        for numbers in (3, 4):
-            register(numbers=Numbers(numbers))
-            export_hosts([BASE]) if numbers == 3 else export()
-            clock.time += timedelta(hours=1)
-        state = seen()
-        assert state.export.target == str(folder)
-        assert state.sections[0].record is not None
-        assert state.sections[0].record.urls == 4
-        assert [run.started for run in state.runs] == [(clock.time - timedelta(hours=1)).timestamp()]
 
     def test_that_failed_at_first_is_shown_by_its_own_host_alone(
         self, register: Callable[..., None]

@@ -173,10 +173,6 @@ class TestAHost:
 
 
 class TestAKnownPage:
-    def test_is_that_of_the_same_request(self) -> None:
-        remember(request())
-        assert memo.find(request(), None)
-
     @pytest.mark.parametrize(
         "other",
         [
@@ -191,13 +187,6 @@ class TestAKnownPage:
     def test_is_not_that_of_another_one(self, other: dict[str, Any]) -> None:
         remember(request())
         assert memo.find(request(**other), None) is None
-
-    def test_is_not_that_of_another_forwarded_host(self, settings: Any) -> None:
-        """A proxy can send the same header Host for all hosts."""
-        settings.USE_X_FORWARDED_HOST = True
-        remember(request(HTTP_X_FORWARDED_HOST="www.example.com"))
-        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.com"), None)
-        assert memo.find(request(HTTP_X_FORWARDED_HOST="www.example.de"), None) is None
 
     def test_is_not_that_of_other_sections(self) -> None:
         """Two URLconfs can serve different sections at the same path."""

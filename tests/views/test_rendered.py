@@ -137,14 +137,6 @@ class TestAPage:
         assert first.headers["ETag"] != second.headers["ETag"]
         assert renderings == [1, 1]
 
-    def test_takes_no_query_within_live_seconds(
-        self, configure: Callable[..., None], django_assert_num_queries: Any
-    ) -> None:
-        configure(LIVE_SECONDS=60)
-        document = get(PAGE).content
-        with django_assert_num_queries(0):
-            assert get(PAGE).content == document
-
     def test_is_the_same_as_without_a_cache(self, configure: Callable[..., None]) -> None:
         stored = [get(url).content for url in (PAGE, f"{PAGE}.gz") * 2]
         configure(LIVE_CACHE=None)
@@ -343,42 +335,6 @@ class TestSeveralRequests:
         caches["pages"].delete(f"{name}:lock")
         assert b"/other/" in get(PAGE).content
         assert renderings == [1, 1]
-
-    def test_wait_for_the_one_that_renders(self) -> None:
-        started, may_end = threading.Event(), threading.Event()
-        renderings = []
-
-        def render() -> kept_pages.LivePage:
-            renderings.append(1)
-            started.set()
-            assert may_end.wait(30)
-            return made(b"<urlset><url>")
-
-        pages: list[Any] = []
-
-        def request() -> None:
-            pages.append(KEPT.find_or_render("etag", render))
-
-        threads = [threading.Thread(target=request) for _ in range(8)]
-        threads[0].start()
-        assert started.wait(30)
-        for thread in threads[1:]:
-            thread.start()
-        may_end.set()
-        for thread in threads:
-            thread.join(60)
-        assert len(pages) == 8
-        assert {gzip.decompress(page.content) for page in pages} == {b"<urlset><url>"}
-        assert renderings == [1]
-
-    def test_render_after_the_one_that_fails(self) -> None:
-        def fail() -> kept_pages.LivePage:
-            raise ValueError("no rows")
-
-        with pytest.raises(ValueError, match="no rows"):
-            KEPT.find_or_render("etag", fail)
-        page = KEPT.find_or_render("etag", lambda: made(b"content"))
-        assert gzip.decompress(page.content) == b"content"
 
     def test_render_at_the_same_time_after_one_whose_page_is_not_kept(self) -> None:
         started, both_render = threading.Event(), threading.Barrier(2)

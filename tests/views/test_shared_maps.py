@@ -254,6 +254,20 @@ class TestOtherPages:
 
 
 class TestSeveralRequests:
+    @pytest.mark.usefixtures("_default_section")
+    def test_let_no_client_store_an_index_while_another_one_counts_its_pages(
+        self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        articles(*range(1, 31))
+        index()
+        clock(maps.AGE)
+        with monkeypatch.context() as context:
+            context.setattr(caching.default, "add", lambda name, *_: ":count" not in name)
+            outdated = Client().get("/sitemap.xml")
+        assert (outdated.status_code, outdated["Cache-Control"]) == (200, "no-store")
+        assert "ETag" not in outdated
+        assert "ETag" in Client().get("/sitemap.xml")
+
     def test_build_a_cold_map_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         started, may_end, built = threading.Event(), threading.Event(), []
 
