@@ -11,7 +11,6 @@ import django
 from django.test import override_settings
 
 from django_sitemaps09.stores import LocalStore, RemoteStore, exclusive_lock
-from django_sitemaps09.stores import lock as leases
 from tests.support.stores import Overwriting, in_redis, storage
 
 
@@ -42,7 +41,6 @@ def killed_with_the_lock(folder: Path) -> None:
 
 
 def killed_with_the_lease(prefix: Path) -> None:
-    leases.LEASE = 2
     declared = {"sitemaps": storage(Overwriting)}
     caches = in_redis(str(prefix))
     with override_settings(STORAGES=declared, CACHES=caches), exclusive_lock(RemoteStore("sitemaps")):
