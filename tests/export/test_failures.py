@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ from tests.support.exports import (
     write_articles,
     write_index,
 )
-from tests.support.killing import forked, was_killed
+from tests.support.killing import die, forked, was_killed
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
 
@@ -362,7 +361,7 @@ class TestAKilledExport:
 
             def dying(*arguments: Any) -> Any:
                 if next(left, None) is None:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    die()
                 return original(*arguments)
 
             setattr(place, what, dying)

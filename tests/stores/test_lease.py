@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +19,8 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock
 from django_sitemaps09.stores import lock as leases
 from tests.support import services
-from tests.support.stores import Overwriting, in_a_process, in_redis, storage
+from tests.support.killing import die, forked, was_killed
+from tests.support.stores import Overwriting, in_redis, storage
 from tests.support.waiting import until
 
 
@@ -107,12 +107,14 @@ class TestALease:
         assert not lease_threads()
 
     def test_is_free_again_some_time_after_a_kill(self, memory: RemoteStore) -> None:
-        done = in_a_process("killed_with_the_lease", Path(cache.key_prefix))
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        def killed() -> None:
+            with exclusive_lock(memory):
+                die()
+
+        assert was_killed(forked(killed))
         with pytest.raises(ExportRunningError):
             exclusive_lock(memory).__enter__()
-        # By default, a lease is for a minute.
-        assert 0 < remaining(memory) <= 60
+        assert 0 < remaining(memory) <= 20
         cache.touch(key_of(memory), 1)
         until(lambda: cache.get(key_of(memory)) is None, "it never expired")
         with exclusive_lock(memory) as check:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import stat
 import threading
 from collections.abc import Callable
@@ -15,7 +14,8 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, local, state_store
-from tests.support.stores import MOST, PAGE, below, in_a_process, stage
+from tests.support.killing import die, forked, was_killed
+from tests.support.stores import MOST, PAGE, below, stage
 
 
 def mode_of(path: Path) -> int:
@@ -84,8 +84,14 @@ class TestAFolder:
 
     def test_keeps_the_file_if_the_system_accepts_no_more(self, folder: Path) -> None:
         LocalStore(folder).write("sitemap.xml", b"before")
-        done = in_a_process("limited", folder)
-        assert (done.returncode, done.stdout) == (0, "OSError"), done.stderr
+
+        def limited() -> None:
+            resource = pytest.importorskip("resource")
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
+            with pytest.raises(OSError, match="File too large"):
+                LocalStore(folder).write("sitemap.xml", b"x" * 10_000)
+
+        assert not was_killed(forked(limited))
         assert below(folder) == {"sitemap.xml": b"before"}
 
     def test_names_the_file_in_errors_of_the_system(
@@ -132,8 +138,12 @@ class TestAFolder:
     ) -> None:
         store = LocalStore(folder)
         store.write("sitemap.xml", b"before")
-        done = in_a_process("killed", folder)
-        assert done.returncode == -signal.SIGKILL, done.stderr
+
+        def killed() -> None:
+            Path.replace = die  # type: ignore[method-assign,assignment]
+            store.write("sitemap.xml", b"after")
+
+        assert was_killed(forked(killed))
         left = below(folder)
         assert left.pop("sitemap.xml") == b"before"
         (name,) = left
@@ -356,8 +366,11 @@ class TestALockedFolder:
         assert mode_of(folder / STATE) == 0o700
 
     def test_is_free_again_after_a_kill(self, folder: Path) -> None:
-        done = in_a_process("killed_with_the_lock", folder)
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        def killed() -> None:
+            with exclusive_lock(LocalStore(folder)):
+                die()
+
+        assert was_killed(forked(killed))
         with exclusive_lock(LocalStore(folder)) as check:
             check()
 
