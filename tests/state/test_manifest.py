@@ -195,6 +195,7 @@ DAMAGED_ROOTS = {
     "no UTF-8": lambda data: b"\xff" + data,
     "with sections that are a list": lambda data: json.dumps({**json.loads(data), "sections": []}).encode(),
     "with a format that is none": lambda data: json.dumps({**json.loads(data), "format": "x"}).encode(),
+    "gone": None,
 }
 
 DAMAGED_SECTIONS = {
@@ -229,28 +230,23 @@ class TestAManifestThatCannotBeRead:
         assert export(output=folder, sitemaps=sitemaps).written == ()
         assert touched(folder) == after
 
-    @pytest.mark.parametrize("damage", DAMAGED_ROOTS)
+    @pytest.mark.parametrize(
+        ("which", "damage"),
+        [
+            *((ROOT, damage) for damage in DAMAGED_ROOTS),
+            *(("articles", damage) for damage in DAMAGED_SECTIONS),
+        ],
+    )
     def test_is_rebuilt_from_the_files_and_pages_get_fresh_numbers(
-        self, folder: Path, state: Path, damage: str
+        self, folder: Path, state: Path, which: str, damage: str
     ) -> None:
         sitemaps = after_two_runs(folder)
-        (state / ROOT).write_bytes(DAMAGED_ROOTS[damage]((state / ROOT).read_bytes()))
-        self.recovered(folder, sitemaps)
-
-    @pytest.mark.parametrize("damage", DAMAGED_SECTIONS)
-    def test_whose_section_is_damaged_is_rebuilt_too(self, folder: Path, state: Path, damage: str) -> None:
-        sitemaps = after_two_runs(folder)
-        path = state / known(folder).files["articles"]
-        change = DAMAGED_SECTIONS[damage]
+        path = state / (ROOT if which == ROOT else known(folder).files[which])
+        change = (DAMAGED_ROOTS if which == ROOT else DAMAGED_SECTIONS)[damage]
         if change is None:
             path.unlink()
         else:
             path.write_bytes(change(path.read_bytes()))
-        self.recovered(folder, sitemaps)
-
-    def test_that_is_missing_is_rebuilt_too(self, folder: Path, state: Path) -> None:
-        sitemaps = after_two_runs(folder)
-        (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
     def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder: Path, state: Path) -> None:

@@ -401,6 +401,7 @@ class TestSectionsAsArguments:
             assert known(folder).files[name] == files[name]
             assert touched(state)[files[name]] == own[files[name]]
         assert known(folder).files["b"] != files["b"]
+        assert paths(folder) == [f"/numbers/{n}/" for count in (5, 9, 5, 5) for n in range(count)]
 
     def test_that_fail_change_nothing_at_all(self, folder: Path, state: Path) -> None:
         export(output=folder, sitemaps={name: Numbers(500) for name in "ab"})

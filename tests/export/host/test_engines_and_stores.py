@@ -97,20 +97,6 @@ class TestAStorage:
             == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
         )
 
-    def test_on_s3_has_the_same_files(
-        self, folder: Path, settings: Any, bucket: Callable[..., Any]
-    ) -> None:
-        thirty()
-        made = bucket(location="maps")
-        settings.SITEMAPS09 = {"STORAGE": "sitemaps"}
-        assert written(export_hosts([A, B], sitemaps=FINE))
-        run(folder)
-        objects = {
-            found.key.removeprefix("maps/"): found.get()["Body"].read() for found in made.objects.all()
-        }
-        self.same(folder, objects)
-        assert written(export_hosts([A, B], sitemaps=FINE)) == [(), ()]
-
     def test_that_has_the_state_in_itself_keeps_the_hosts_apart(
         self, folder: Path, settings: Any, declare: Callable[..., None]
     ) -> None:
