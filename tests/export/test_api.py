@@ -166,20 +166,6 @@ class TestTheBase:
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
 
-    @pytest.mark.parametrize(
-        "url",
-        ["www.example.com", "ftp://example.com", "https://", "https://example.com/path", "https://a b"],
-    )
-    def test_is_refused_by_name_if_it_is_not_a_base(
-        self, folder: Path, configure: Callable[..., None], url: str
-    ) -> None:
-        with pytest.raises(ImproperlyConfigured, match="--base-url: "):
-            export(output=folder, sitemaps={"a": Numbers(1)}, base_url=url)
-        configure(BASE_URL=url)
-        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['BASE_URL'\]: "):
-            export(output=folder, sitemaps={"a": Numbers(1)})
-        assert not folder.exists()
-
     def test_gives_way_to_the_protocol_of_a_section(self, folder: Path) -> None:
         class Old(Numbers):
             protocol = "http"
@@ -286,14 +272,6 @@ class TestSectionsAsArguments:
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
 
-    def test_with_an_unknown_name_suggest_the_nearest_name(self, folder: Path) -> None:
-        sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
-        with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
-            export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
-        with pytest.raises(UnknownSectionError, match="Valid names: articles, products"):
-            export(["zzz"], output=folder, sitemaps=sitemaps)
-        assert not folder.exists()
-
 
 class TestSectionsThatAreMissing:
     def test_are_an_error_that_says_where_they_are_searched(self, folder: Path) -> None:
@@ -314,7 +292,7 @@ class TestSectionsThatAreMissing:
         export(output=folder / "other")
         assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
 
-    @pytest.mark.parametrize("name", ["a.b", "ä", "", "a b", "../a", "index", "a\n"])
+    @pytest.mark.parametrize("name", ["../a", "index", "a\n"])
     def test_a_name_that_no_file_can_have_is_refused(self, folder: Path, name: str) -> None:
         with pytest.raises(ImproperlyConfigured, match="section"):
             export(output=folder, sitemaps={name: Numbers(1)})

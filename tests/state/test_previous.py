@@ -25,7 +25,6 @@ from tests.support.manifests import (
     numbers_of,
     paths,
     plain,
-    slugs,
     touched,
     write_articles,
 )
@@ -37,18 +36,6 @@ SECOND = timedelta(seconds=1)
 
 @pytest.mark.django_db
 class TestNumbersOfPages:
-    def test_are_not_used_again_after_their_rows_are_gone(self, folder: Path) -> None:
-        sitemaps = {"articles": articles(), "numbers": Numbers(1)}
-        write_articles(*range(1, 7))
-        export(output=folder, sitemaps=sitemaps)
-        Article.objects.filter(pk__gte=3).delete()
-        export(output=folder, sitemaps=sitemaps)
-        assert numbers_of(folder, "articles") == [1]
-        write_articles(*range(11, 16))
-        export(output=folder, sitemaps=sitemaps)
-        assert numbers_of(folder, "articles") == [1, 4, 5, 6]
-        assert paths(folder)[:-1] == slugs(1, 2, *range(11, 16))
-
     def test_are_not_used_again_for_positions_either(self, folder: Path) -> None:
         for count, expected in ((6, [1, 2, 3]), (2, [1]), (6, [1, 4, 5]), (0, []), (3, [6, 7])):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
@@ -113,15 +100,6 @@ class TestNumbersOfPages:
         assert b"sitemap-articles-5.xml" in Client().get("/sitemap.xml").content
         assert (export().failures, numbers_of(folder, "articles")) == ([], [3, 4, 5, 6])
         assert all((folder / name).exists() for name in huge)
-
-    def test_are_all_fresh_after_rebalancing(self, folder: Path) -> None:
-        sitemaps = {"articles": articles()}
-        write_articles(1, 2, 3)
-        export(output=folder, sitemaps=sitemaps)
-        report = export(output=folder, sitemaps=sitemaps, rebalance=True)
-        assert numbers_of(folder, "articles") == [3, 4]
-        assert paths(folder) == slugs(1, 2, 3)
-        assert report.sections[0].removed == 2
 
 
 @pytest.mark.django_db

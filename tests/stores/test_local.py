@@ -53,12 +53,6 @@ class TestAFolder:
         assert mode_of(folder / STATE) == 0o700
         assert mode_of(folder / STATE / "manifest.json") == 0o600
 
-    def test_is_littered_with_nothing(self, folder: Path) -> None:
-        store = LocalStore(folder)
-        store.write("sitemap.xml", b"x")
-        state_store(store).write("manifest.json", b"{}")
-        assert below(folder) == {"sitemap.xml": b"x", f"{STATE}/manifest.json": b"{}"}
-
     @pytest.mark.parametrize("what", ["fsync", "replace", "write"])
     def test_keeps_the_file_if_a_write_fails(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, what: str

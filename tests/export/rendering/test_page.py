@@ -133,22 +133,6 @@ class TestTheLimits:
         assert len(sizes) <= 2 * -(-10 // entries) + 2
 
     @pytest.mark.django_db
-    def test_a_closed_page_that_overflows_is_halved_and_the_last_one_is_filled(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(MAX_URLS=6)
-        model = article_model()
-        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
-        export(output=folder, sitemaps={"a": article_sitemap()})
-        assert [len(locations(plain(folder, name))) for name in named(folder)] == [6, 6]
-        # One row in the middle of the first page, and three rows after the last page.
-        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in (35, 130, 140, 150))
-        (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
-        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
-        assert sizes in ([3, 4, 6, 3], [4, 3, 6, 3])
-        assert section.split == 1
-
-    @pytest.mark.django_db
     def test_a_closed_page_with_many_new_rows_is_divided_evenly(
         self, folder: Path, configure: Callable[..., None]
     ) -> None:
