@@ -282,10 +282,9 @@ class TestSectionsThatAreMissing:
         assert touched(folder) == before
 
     def test_are_those_of_the_setting_or_the_registered_ones(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None]
     ) -> None:
-        monkeypatch.setattr(sections, "_discovered", True)
-        monkeypatch.setattr(sections, "_registered", {"registered": Numbers(2)})
+        register(registered=Numbers(2))
         export(output=folder)
         assert named(folder) == ["sitemap-registered-1.xml.gz"]
         configure(SITEMAPS=f"{__name__}.SITEMAPS")
@@ -350,19 +349,14 @@ class TestADryRun:
 class TestLivePages:
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_the_bytes_of_the_exported_files(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
     ) -> None:
         class Translated(Bad):
             i18n = alternates = x_default = True
             lastmod = date(2026, 1, 1)
 
-        monkeypatch.setattr(sections, "_discovered", True)
-        sitemaps = {
-            "articles": article_sitemap(),
-            "some": article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3),
-            "numbers": Translated(5, [1]),
-        }
-        monkeypatch.setattr(sections, "_registered", sitemaps)
+        some = article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3)
+        register(articles=article_sitemap(), some=some, numbers=Translated(5, [1]))
         configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         export()
@@ -378,10 +372,9 @@ class TestLivePages:
 
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_named_by_the_bytes_of_the_exported_index(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
     ) -> None:
-        monkeypatch.setattr(sections, "_discovered", True)
-        monkeypatch.setattr(sections, "_registered", {"articles": article_sitemap(), "numbers": Numbers(7)})
+        register(articles=article_sitemap(), numbers=Numbers(7))
         configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         article_model().objects.filter(slug="h").update(updated=None)

@@ -67,6 +67,21 @@ class Spy(Numbers):
         return super().items()
 
 
+#: The replacements of files when two sections grow from 3 to 9 URLs, and what is published before each.
+REPLACEMENTS = [
+    # The files of both sections in the manifest, and the journal.
+    (1, [3, 3]),
+    (2, [3, 3]),
+    (3, [3, 3]),
+    # The pages, the index, the manifest of before, and that of now.
+    (4, [3, 3]),
+    (5, [9, 3]),
+    (6, [9, 9]),
+    (7, [9, 9]),
+    (8, [9, 9]),
+]
+
+
 class TestAFailedSection:
     def test_keeps_its_published_files_and_entries_and_the_others_are_published(
         self, folder: Path, configure: Callable[..., None]
@@ -262,21 +277,7 @@ class TestAFailureToWrite:
         assert touched(folder) == before
         assert run_folders(folder) == []
 
-    @pytest.mark.parametrize(
-        ("call", "found", "begun"),
-        [
-            # The files of both sections in the manifest, and the journal.
-            (1, [3, 3], False),
-            (2, [3, 3], False),
-            (3, [3, 3], False),
-            # The pages, the index, the manifest of before, and that of now.
-            (4, [3, 3], True),
-            (5, [9, 3], True),
-            (6, [9, 9], True),
-            (7, [9, 9], True),
-            (8, [9, 9], True),
-        ],
-    )
+    @pytest.mark.parametrize(("call", "found"), REPLACEMENTS)
     def test_while_publishing_leaves_an_index_over_whole_files_and_the_next_one_ends_it(
         self,
         folder: Path,
@@ -284,8 +285,8 @@ class TestAFailureToWrite:
         monkeypatch: pytest.MonkeyPatch,
         call: int,
         found: list[int],
-        begun: bool,
     ) -> None:
+        begun = call > 3
         sitemaps = {"a": Numbers(9), "b": Numbers(9)}
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", failing_at(call, Path.replace))
@@ -313,16 +314,7 @@ class TestAKilledExport:
         [
             ("write", 1, [3, 3]),
             ("write", 3, [3, 3]),
-            # The files of two sections in the manifest, and the journal.
-            ("replace", 1, [3, 3]),
-            ("replace", 2, [3, 3]),
-            ("replace", 3, [3, 3]),
-            # The pages, the index, the manifest of before, and that of now.
-            ("replace", 4, [3, 3]),
-            ("replace", 5, [9, 3]),
-            ("replace", 6, [9, 9]),
-            ("replace", 7, [9, 9]),
-            ("replace", 8, [9, 9]),
+            *(("replace", call, found) for call, found in REPLACEMENTS),
         ],
     )
     def test_leaves_what_was_published_whole_and_the_next_one_cleans_up(

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -369,21 +367,6 @@ class TestAnExportMeanwhile:
         assert len(results) >= 2 * len(report.written) > 10
         assert [result.damaged for result in results] == [[]] * len(results)
         assert all(result.is_unfinished for result in results)
-
-    def test_that_is_killed_at_any_step_of_a_repair_is_finished(self, public: Path, tmp_path: Path) -> None:
-        contents = paths(public)
-        for name in (PAGES[0], PAGES[2], "sitemap.xml"):
-            flip(public / name)
-        for steps in range(3):
-            folder = shutil.copytree(public, tmp_path / f"copy-{steps}")
-            assert dies_at(steps + 1, partial(run, folder, repair=True))
-            result = run(folder)
-            assert result.is_unfinished
-            assert len(result.damaged) == 3 - steps
-            result = run(folder, repair=True)
-            assert (result.failures, result.is_unfinished) == ([], False)
-            assert paths(folder) == contents
-            assert run(folder).damaged == []
 
 
 class TestSeveralHosts:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.state.manifest import ROOT
@@ -81,11 +80,10 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("digits", [9, 20, 200])
     def test_are_not_exhausted_by_a_file_with_a_huge_number(
-        self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, configure: Any, digits: int
+        self, folder: Path, state: Path, register: Callable[..., None], configure: Any, digits: int
     ) -> None:
         configure(ROOT=folder)
-        monkeypatch.setattr(registry, "_discovered", True)
-        monkeypatch.setattr(registry, "_registered", {"articles": articles()})
+        register(articles=articles())
         write_articles(1, 2, 3)
         huge = [f"sitemap-articles-{'9' * digits}.xml.gz", f"sitemap-{'9' * digits}.xml"]
         folder.mkdir()

@@ -23,26 +23,19 @@ def mode_of(path: Path) -> int:
 
 
 class TestAFolder:
-    @pytest.mark.parametrize(("mask", "expected"), [(0o022, 0o644), (0o027, 0o640), (0o077, 0o600)])
-    def test_has_files_with_the_mode_of_the_umask(
-        self, folder: Path, umask: Callable[[int], int], mask: int, expected: int
+    @pytest.mark.parametrize(
+        ("mask", "given", "expected"),
+        [(0o022, None, 0o644), (0o027, None, 0o640), (0o077, None, 0o600), (0o077, 0o4664, 0o664)],
+    )
+    def test_has_files_with_the_mode_that_it_was_given_or_of_the_umask(
+        self, folder: Path, umask: Callable[[int], int], mask: int, given: int | None, expected: int
     ) -> None:
         umask(mask)
-        store = LocalStore(folder)
+        store = LocalStore(folder, given)
         store.write("sitemap.xml", b"x")
         stage(store, f"{STATE}/run-1/{PAGE}", b"x")
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
         assert (mode_of(folder / "sitemap.xml"), mode_of(folder / PAGE)) == (expected, expected)
-
-    def test_has_files_with_the_mode_that_it_was_given_whatever_the_umask(
-        self, folder: Path, umask: Callable[[int], int]
-    ) -> None:
-        umask(0o077)
-        store = LocalStore(folder, 0o4664)
-        store.write("sitemap.xml", b"x")
-        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
-        assert mode_of(folder / "sitemap.xml") == 0o664
-        assert mode_of(folder / STATE / "run-1" / PAGE) == 0o664
 
     def test_lets_no_other_user_into_our_folder(self, folder: Path, umask: Callable[[int], int]) -> None:
         umask(0)

@@ -99,15 +99,6 @@ class TestChangedUrls:
         assert report.sections[0].split == 1
         assert notifications.changes() == changed(added=["between"])
 
-    def test_are_not_those_that_a_merge_moves_to_another_page(self, run: Any) -> None:
-        write(0, 35)
-        run()
-        Article.objects.filter(pk__in=[2 * n + 1 for n in (*range(6), *range(10, 15))]).delete()
-        run()
-        report, notifications = run()
-        assert report.sections[0].merged + notifications.calls > 0
-        assert notifications.changes() == changed()
-
     def test_are_none_if_all_pages_are_divided_again(self, run: Any) -> None:
         write(0, 35)
         run()
@@ -161,12 +152,6 @@ class TestChangedUrls:
         by_method = type("ByMethod", (DatedArticles,), location)
         _, notifications = run(sitemaps={"articles": by_method})
         assert [change.url for change in notifications.urls] == [f"{BASE}/articles/a&b'c/"]
-
-    def test_are_only_counted_in_a_dry_run(self, run: Any, tmp_path: Path) -> None:
-        write(0, 5)
-        report, notifications = run(dry_run=True)
-        assert (report.published, notifications.calls) == (False, 0)
-        assert not (tmp_path / "public").exists()
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(

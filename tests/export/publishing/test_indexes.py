@@ -12,42 +12,24 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.filenames import index_name, is_index
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.clock import Clock
 from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
+from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(MAX_URLS=2)
 
 
-def articles() -> Any:
-    attributes = {"model": Article, "location": Route("article", slug=F("slug"))}
-    return type("Articles", (ModelSitemap,), attributes)
-
-
-def write_articles(*keys: int) -> None:
-    for pk in keys:
-        ArticleFactory(pk=pk, slug=f"a{pk}")
-
-
 def delete_articles(*keys: int) -> None:
     Article.objects.filter(pk__in=keys).delete()
-
-
-def slugs(*keys: int) -> list[str]:
-    return [f"/articles/a{key}/" for key in keys]
 
 
 def locations(data: bytes) -> list[str]:
@@ -82,12 +64,6 @@ class Site:
         """The indexes in robots.txt."""
         lines = self.robots.read_text().splitlines()
         return [line.removeprefix(f"Sitemap: {BASE}/") for line in lines if line.startswith("Sitemap: ")]
-
-    @property
-    def known(self) -> manifest.Manifest:
-        found = manifest.read(LocalStore(self.folder / STATE, 0o600, own=""))
-        assert found is not None
-        return found
 
     def published(self, names: Iterable[str] = ()) -> set[str]:
         """Return every URL that a reader finds from these files on, or from all indexes of the folder."""
@@ -158,7 +134,7 @@ class TestSeveralIndexes:
             report = site(sitemaps={"a": Numbers(count)})
             assert site.indexed == expected
             assert list(report.indexes) == site.announced == list(expected)
-            assert set(site.known.indexes) == set(expected)
+            assert set(known(site.folder).indexes) == set(expected)
             assert report.failures == []
             assert len(site.published()) == count
 
@@ -252,7 +228,7 @@ class TestSeveralIndexes:
         site(sitemaps={"a": Numbers(5)})
         assert site.announced == ["sitemap.xml"]
         assert (site.folder / "sitemap-2.xml").read_bytes() == before
-        assert "sitemap-2.xml" in site.known.removed
+        assert "sitemap-2.xml" in known(site.folder).removed
         clock.time += timedelta(days=1)
         report = site(sitemaps={"a": Numbers(5)})
         assert "sitemap-2.xml" in report.deleted
@@ -261,7 +237,7 @@ class TestSeveralIndexes:
         site(sitemaps={"a": Numbers(9)})
         assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
         assert site.indexed["sitemap-2.xml"] == ["a6", "a7"]
-        assert site.known.removed == {}
+        assert known(site.folder).removed == {}
 
     def test_that_return_before_their_removal_are_kept(self, site: Site, clock: Clock) -> None:
         for count in (9, 5, 9):
@@ -336,10 +312,10 @@ class TestACascade:
                 site.configure(CASCADE=on)
                 assert site(sitemaps=sitemaps).failures == []
                 assert site.indexed.items() >= expected.items()
-                assert set(site.known.indexes) == set(expected)
+                assert set(known(site.folder).indexes) == set(expected)
                 assert site.announced == (["sitemap.xml"] if on else ["sitemap.xml", "sitemap-2.xml"])
                 assert site(sitemaps=sitemaps).written == ()
-        assert "sitemap-1.xml" in site.known.removed
+        assert "sitemap-1.xml" in known(site.folder).removed
         clock.time += timedelta(days=1)
         site(sitemaps=sitemaps)
         assert site.indexed == plain
@@ -380,11 +356,11 @@ class TestIndexesWithoutAManifest:
         for on in (not cascade, cascade):
             site.configure(CASCADE=on)
             site(sitemaps=sitemaps)
-        before, found = site.indexed, site.known
+        before, found = site.indexed, known(site.folder)
         (site.folder / STATE / ROOT).unlink()
         report = site("b", sitemaps=sitemaps)
         assert report.failures == []
-        after = site.known
+        after = known(site.folder)
         assert site.indexed == before
         assert [page.number for page in after.sections["a"].pages] == [1, 2, 3, 4, 5]
         assert set(after.indexes) == set(found.indexes)

@@ -85,24 +85,6 @@ class TestTheFilesOfAnExport:
         assert (report.folder, report.index_url) == (folder, f"{BASE}/sitemap.xml")
         assert (report.published, report.failures, report.robots) == (True, [], "none")
 
-    @pytest.mark.django_db
-    def test_are_those_of_a_sitemap_that_others_wrote_for_contrib(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        class Foreign(ContribSitemap):
-            configure = 2
-
-            def items(self) -> list[str]:
-                return ["/a/", "/b/", "/c/", "/d/", "/e/"]
-
-            def location(self, item: str) -> str:
-                return item
-
-        configure(MAX_URLS=1)
-        export(output=folder, sitemaps={"a": Foreign})
-        assert sorted(paths(folder)) == ["/a/", "/b/", "/c/", "/d/", "/e/"]
-        assert {len(locations(plain(folder, name))) for name in named(folder)} == {1}
-
 
 class TestTheLimits:
     @pytest.mark.parametrize("most", [1, 3, 10, 11])
