@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from tests.compat.cases import NEW_YORK, UTC, ZURICH
+from tests.compat.cases.parts import NEW_YORK, UTC, ZURICH
 from tests.models import Article
 from tests.support.factories import ArticleFactory, CategoryFactory
 from tests.support.site_factories import FlatPageFactory

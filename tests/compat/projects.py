@@ -19,7 +19,7 @@ from django.test import Client, override_settings
 from django.utils import timezone as zones
 from lxml import etree
 
-from tests.compat.cases import CASES
+from tests.compat.cases.parts import CASES
 from tests.compat.urls import case_routes
 
 HERE = Path(__file__).parent

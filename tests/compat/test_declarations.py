@@ -27,7 +27,7 @@ from django_sitemaps09 import (
     views,
 )
 from tests.compat import projects
-from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, UTC, Bases, Leaf
+from tests.compat.cases.parts import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, UTC, Bases, Leaf
 from tests.compat.declared import Host
 from tests.models import Article
 from tests.support.paths import ROOT

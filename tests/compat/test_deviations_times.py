@@ -31,7 +31,7 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import Sitemap, sections, views
 from tests.compat import projects
-from tests.compat.cases import COMPAT_BASES, LEAVES, NEW_YORK, UTC, Leaf, constant, timed
+from tests.compat.cases.parts import COMPAT_BASES, LEAVES, NEW_YORK, UTC, Leaf, constant, timed
 
 pytestmark = pytest.mark.django_db
 

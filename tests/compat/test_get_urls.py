@@ -18,7 +18,7 @@ from django.db import connection
 from django.test import RequestFactory, modify_settings
 from django.test.utils import CaptureQueriesContext
 
-from tests.compat.cases import EARLY, LATE, LEAVES, Bases, Leaf
+from tests.compat.cases.parts import EARLY, LATE, LEAVES, Bases, Leaf
 from tests.compat.data import UPDATED
 from tests.compat.declared import KEYS, Host
 from tests.models import Article

@@ -20,7 +20,7 @@ from django_sitemaps09 import (
     views,
 )
 from tests.compat import projects
-from tests.compat.cases import UTC
+from tests.compat.cases.parts import UTC
 from tests.compat.data import UPDATED
 from tests.compat.declared import Host, Shop
 from tests.models import Article

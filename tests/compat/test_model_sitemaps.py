@@ -23,7 +23,7 @@ from django_sitemaps09 import (
     views,
 )
 from tests.compat import projects
-from tests.compat.cases import EARLY
+from tests.compat.cases.parts import EARLY
 from tests.compat.data import UPDATED
 from tests.compat.declared import KEYS, Host, Shop, ShopByMethods
 from tests.models import Article

@@ -17,10 +17,7 @@ from django.urls import resolve
 
 from django_sitemaps09 import Sitemap, views
 from tests.compat import projects
-from tests.compat.cases import (
-    LEAVES,
-    Leaf,
-)
+from tests.compat.cases.parts import LEAVES, Leaf
 from tests.compat.projects import COMPAT, answer, compat_answer, contrib_answer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]

@@ -15,12 +15,7 @@ from django.test import Client, RequestFactory, override_settings
 
 from django_sitemaps09 import views
 from tests.compat import projects
-from tests.compat.cases import (
-    CASES,
-    COMPAT_BASES,
-    EARLY,
-    LATE,
-)
+from tests.compat.cases.parts import CASES, COMPAT_BASES, EARLY, LATE
 from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer, fetch
 from tests.support.paths import ROOT
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
-from tests.compat.cases import CASES, LEAVES, Bases, Leaf
+from tests.compat.cases.parts import CASES, LEAVES, Bases, Leaf
 
 
 def page(request: HttpRequest, **values: Any) -> HttpResponse:
