@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime, timezone
@@ -44,12 +43,11 @@ from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import members, slices
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.slices import read_each
 from tests.models import Article, Event
 from tests.support import batches
-from tests.support.databases import parameter
+from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
@@ -58,6 +56,7 @@ from tests.support.factories import (
 )
 from tests.support.published import indexed
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+from tests.support.sources import set_slices
 
 
 def compiled(queryset: Any, **attributes: Any) -> Any:
@@ -345,10 +344,7 @@ def write_day(using: str, slug: str, value: str) -> None:
 def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     shelf: QuerySet[Article], using: str, value: str, hooks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE", 5)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 5)
-    monkeypatch.setattr(slices, "COSTLY_SLICE", 5)
-    monkeypatch.setattr(members, "FEWEST", 5)
+    set_slices(monkeypatch, 5)
     for slug in ("a03", "a11"):
         write_day(using, slug, value)
     rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf
@@ -431,16 +427,9 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project() -> None:
 def test_no_cursor_of_the_server_is_left_to_the_garbage_collector(
     shelf: QuerySet[Article], using: str
 ) -> None:
-    """A cursor that is closed during another query waits for that query forever."""
     rows = Stubborn.objects.using(using).order_by("slug")[:12]
     source = compiled(rows, location=lambda self, item: f"/{item.slug}/")
-    gc.disable()
-    try:
+    with no_cursor_left(using):
         found = list(source.batches(Page(1, None, None)))
-        with connections[using].cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_cursors")
-            assert cursor.fetchone() == (0,)
-    finally:
-        gc.enable()
     assert len(batches.locations(found, BASE)) == 10
     assert [error.key for batch in found for error in batch.errors] == ["4", "8"]
