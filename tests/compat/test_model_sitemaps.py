@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import Case, Count, F, Value, When
 from django.db.models.functions import Coalesce, Concat
@@ -93,13 +92,6 @@ class TestModelSitemap:
                 return Article.objects.filter(code__in=["c1", "c2"])
 
         assert [len(s().get_urls()) for s in (Model, Queryset, Method)] == [5, 1, 2]
-
-    def test_without_rows_to_take_says_what_to_set(self) -> None:
-        class Lacking(ModelSitemap[Article]):
-            pass
-
-        with pytest.raises(ImproperlyConfigured, match=r"Lacking.*queryset"):
-            Lacking().get_urls(site=Host())
 
     def test_sees_rows_that_were_added_later(self, articles: list[Article]) -> None:
         before = len(Shop().get_urls())
