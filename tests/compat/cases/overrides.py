@@ -26,7 +26,11 @@ def overridden_items(bases: Bases) -> Sections:
         def _items(self) -> Any:
             return [*reversed(self.items()), Leaf("added")]
 
-    return {"one": Section, "localized": localized(bases, _items=lambda self: [(Leaf("only"), "de")])}
+    class Localized_(localized(bases)):
+        def _items(self) -> Any:
+            return [*super()._items()[1:], (Leaf("only"), "de")]
+
+    return {"one": Section, "localized": Localized_}
 
 
 @case
