@@ -118,7 +118,7 @@ class TestAColumnOfTexts:
     def test_of_anything_is_never_a_wrong_text(self, texts: list[str], times: bool) -> None:
         check(texts, times=times)
 
-    @pytest.mark.parametrize("year", [1, 4, 100, 400, 999, 1000, 1900, 2000, 2023, 2024, 9999])
+    @pytest.mark.parametrize("year", [1, 100, 400, 1900, 2024, 9999])
     def test_has_each_day_of_a_year_and_no_other_one(self, year: int) -> None:
         days = [f"{year:04}-{month:02}-{day:02}" for month in range(100) for day in range(100)]
         good = [day for day in days if strict(day, times=False)]
