@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
-from functools import partial
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -24,113 +23,8 @@ ValueT = TypeVar("ValueT")
 _DIRECTIVE = re.compile(r"[a-z]+(_[a-z]+)*")
 
 
-def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be {expected}, not {value!r}.")
-
-
-def _text(key: str, value: Any) -> str | None:
-    if not isinstance(value, str | None):
-        raise _invalid(key, "a string", value)
-    return value
-
-
-def _flag(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        # Not bool(value): the string "false" from an environment variable would be true.
-        raise _invalid(key, "True or False", value)
-    return value
-
-
-def _path(key: str, value: Any) -> Path | None:
-    # Path("") would be the current directory.
-    if not isinstance(value, str | Path | None) or value == "":
-        raise _invalid(key, "a path", value)
-    return None if value is None else Path(value)
-
-
-def _seconds(key: str, value: Any) -> float:
-    seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
-        raise _invalid(key, "a timedelta or a number of seconds", value)
-    return float(seconds)
-
-
-def _number(highest: int, key: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
-        raise _invalid(key, f"a whole number from 1 to {highest:,}", value)
-    return value
-
-
-def _share(key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-        raise _invalid(key, "a number from 0 to 1", value)
-    return float(value)
-
-
-def _base(key: str, value: Any) -> Base | None:
-    url = _text(key, value)
-    try:
-        return None if url is None else protocol.parse_base(url)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from error
-
-
-def _folder_url(key: str, value: Any) -> str | None:
-    url = _text(key, value)
-    with suppress(ValueError):
-        if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
-            return url
-    raise _invalid(key, "an absolute, percent-encoded URL that ends in a slash", url)
-
-
-def _directives(key: str, value: Any) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and all(
-        isinstance(name, str) and _DIRECTIVE.fullmatch(name) and (setting is True or type(setting) is int)
-        for name, setting in value.items()
-    ):
-        return value
-    expected = (
-        "a dict of directives with True or a whole number of seconds, such as "
-        "{'public': True, 'max_age': 3600}"
-    )
-    raise _invalid(key, expected, value)
-
-
-def _endpoints(key: str, value: Any) -> tuple[str, ...]:
-    return _checked(protocol.check_endpoints, key, value)
-
-
-def _keys(key: str, value: Any) -> str | Mapping[str, str] | None:
-    return None if value is None else _checked(protocol.check_keys, key, value)
-
-
-def _checked(check: Callable[[object], ValueT], key: str, value: Any) -> ValueT:
-    """Return a checked value. The error does not contain the value, which can be a secret."""
-    try:
-        return check(value)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
-
-
-class Setting(Generic[ValueT]):
-    """A key of `SITEMAPS09`, as an attribute with its name in lower case.
-
-    `read` converts the value of a key. It raises `ImproperlyConfigured` for an invalid value.
-    """
-
-    def __init__(self, read: Callable[[str, Any], ValueT], default: object = None) -> None:
-        self.read = read
-        self.default = default
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.key = name.upper()
-
-    def __get__(self, conf: Conf, owner: type) -> ValueT:
-        return self.read(self.key, conf.settings_dict.get(self.key, self.default))
-
-
 class Conf:
-    """The settings as typed attributes."""
+    """The settings as typed properties. Most properties have the name of the key in lower case."""
 
     @property
     def settings_dict(self) -> Mapping[str, Any]:
@@ -142,72 +36,178 @@ class Conf:
             )
         return settings_dict
 
-    #: Dotted path to a dict of sections. Default `None`: the registered sections.
-    sitemaps = Setting(_text)
-    #: Scheme and host of all locations, such as `https://www.example.com`. Default `None`.
-    #: By default, views use the site of the request, and an export uses the current `Site`.
-    base_url = Setting(_base)
-    #: Alias in `STORAGES` of the storage for exported files. Default: `sitemaps` if it exists.
-    storage = Setting(
-        lambda key, value: _text(key, value) or ("sitemaps" if "sitemaps" in settings.STORAGES else None)
-    )
-    #: Directory for exported files if `storage` is `None`. Default `None`.
-    root = Setting(_path)
-    #: Alias in `STORAGES` of the storage for export state. Default: `.sitemaps09/` in the target.
-    state = Setting(_text)
-    #: URL of the folder with the exported files, with a slash at the end. Default: `BASE_URL + "/"`.
-    files_url = Setting(_folder_url)
-    #: Path of the robots.txt that exports update. Default `None`: no file is updated.
-    robots_txt = Setting(_path)
-    #: Whether exports and the live index use `.xml.gz` pages. Default `True`.
-    gzip = Setting(_flag, True)
-    #: Compression level of zlib, from 1 to 9. Default `None`: isal if the extra `fast` is installed, else
-    #: level 6, or level 3 for entries with many alternates.
-    gzip_level = Setting(lambda key, value: None if value is None else _number(9, key, value))
-    #: Maximum number of URLs in a page. Default 50,000.
-    max_urls = Setting(partial(_number, protocol.MAX_URLS), protocol.MAX_URLS)
-    #: Maximum size of an uncompressed page. Default 10 MiB.
-    max_bytes = Setting(partial(_number, protocol.MAX_BYTES), protocol.STRICTEST_MAX_BYTES)
-    #: Maximum share of the URLs that a section may lose within a week. Default 0.5.
-    #: If it loses more, and at least 100 URLs, its published files are kept. 1.0 allows any loss.
-    max_shrink = Setting(_share, 0.5)
-    #: Seconds to keep a file that indexes no longer list. Default: 24 hours.
-    keep_removed = Setting(_seconds, timedelta(hours=24))
-    #: Engine that renders pages: `"processes"` (default), `"serial"`, `"celery"`, `"tasks"`, or the dotted
-    #: path of a class.
-    engine = Setting(lambda key, value: _text(key, value) or "processes")
-    #: Whether `sitemap.xml` may be an index of several indexes. Default `False`.
-    cascade = Setting(_flag, False)
-    #: Whether XML pages and indexes refer to the stylesheet `sitemap.css`. Default `False`.
-    stylesheet = Setting(_flag, False)
-    #: Whether native views serve the exported files that exist. Default `False`.
-    serve_exported = Setting(_flag, False)
-    #: Seconds for which native views assume that a page is unchanged. Default: 60.
-    live_seconds = Setting(_seconds, 60)
-    #: Alias in `CACHES` of the cache for pages of the native views. Default `None`: no cache.
-    live_cache = Setting(_text)
-    #: Directives for the `Cache-Control` header of native views. Default: no directives.
-    #: The keys are arguments of Django's `patch_cache_control()`.
-    cache_control = Setting(_directives, {})
-    #: Whether each export submits its changes to search engines. Default `False`.
-    submit = Setting(_flag, False)
-    #: Key for IndexNow, or a dict of keys by host. Default `None`: no URLs are submitted.
-    indexnow_key = Setting(_keys)
-    #: Endpoints of IndexNow. Default: the shared one, since search engines share submissions.
-    indexnow_urls = Setting(_endpoints, (protocol.INDEXNOW_ENDPOINT,))
-    #: Maximum number of URLs that one export may submit, and of pending URLs. Default 10,000.
-    indexnow_max_urls = Setting(partial(_number, 10_000_000), protocol.MAX_MESSAGE_URLS)
-    #: URLs that are requested with `?sitemap=` after a change. Default: none.
-    ping_urls = Setting(_endpoints, ())
-    #: Maximum number of seconds for one request of a submission. Default 10.
-    submit_timeout = Setting(_seconds, 10)
-    #: Maximum number of seconds for all requests of a submission, including pauses. Default 60.
-    submit_deadline = Setting(_seconds, 60)
+    @property
+    def sitemaps(self) -> str | None:
+        """Dotted path to a dict of sections. Default `None`: the registered sections."""
+        return self._text("SITEMAPS")
+
+    @property
+    def base_url(self) -> Base | None:
+        """Scheme and host of all locations, such as `https://www.example.com`. Default `None`.
+
+        By default, views use the site of the request, and an export uses the current `Site`.
+        """
+        url = self._text("BASE_URL")
+        try:
+            return None if url is None else protocol.parse_base(url)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"SITEMAPS09['BASE_URL']: {error}.") from error
+
+    @property
+    def storage(self) -> str | None:
+        """Alias in `STORAGES` of the storage for exported files. Default: `sitemaps` if it exists."""
+        alias = self._text("STORAGE")
+        return alias or ("sitemaps" if "sitemaps" in settings.STORAGES else None)
+
+    @property
+    def root(self) -> Path | None:
+        """Directory for exported files if `storage` is `None`. Default `None`."""
+        return self._path("ROOT")
+
+    @property
+    def state(self) -> str | None:
+        """Alias in `STORAGES` of the storage for export state. Default: `.sitemaps09/` in the target."""
+        return self._text("STATE")
+
+    @property
+    def files_url(self) -> str | None:
+        """URL of the folder with the exported files, with a slash at the end. Default: `BASE_URL + "/"`."""
+        url = self._text("FILES_URL")
+        with suppress(ValueError):
+            if url is None or (url[:1] != "/" and url.endswith("/") and protocol.uri(url) == url):
+                return url
+        raise _invalid("FILES_URL", "an absolute, percent-encoded URL that ends in a slash", url)
+
+    @property
+    def robots_txt(self) -> Path | None:
+        """Path of the robots.txt that exports update. Default `None`: no file is updated."""
+        return self._path("ROBOTS_TXT")
+
+    @property
+    def gzip(self) -> bool:
+        """Whether exports and the live index use `.xml.gz` pages. Default `True`."""
+        return self._flag("GZIP", default=True)
+
+    @property
+    def gzip_level(self) -> int | None:
+        """Compression level of zlib, from 1 to 9.
+
+        Default `None`: isal if the extra `fast` is installed, else level 6, or level 3 for entries with
+        many alternates.
+        """
+        level = self.settings_dict.get("GZIP_LEVEL")
+        return level if level is None else self._number("GZIP_LEVEL", level, 9)
+
+    @property
+    def stylesheet(self) -> bool:
+        """Whether XML pages and indexes refer to the stylesheet `sitemap.css`. Default `False`."""
+        return self._flag("STYLESHEET", default=False)
 
     @property
     def limits(self) -> Limits:
-        """Limits of an uncompressed page: `max_urls` and `max_bytes`."""
-        return Limits(self.max_urls, self.max_bytes)
+        """Limits of an uncompressed page: `MAX_URLS` (default 50,000), `MAX_BYTES` (default 10 MiB)."""
+        return Limits(
+            self._number("MAX_URLS", protocol.MAX_URLS, protocol.MAX_URLS),
+            self._number("MAX_BYTES", protocol.STRICTEST_MAX_BYTES, protocol.MAX_BYTES),
+        )
+
+    @property
+    def max_shrink(self) -> float:
+        """Maximum share of the URLs that a section may lose within a week. Default 0.5.
+
+        If it loses more, and at least 100 URLs, its published files are kept. 1.0 allows any loss.
+        """
+        value = self.settings_dict.get("MAX_SHRINK", 0.5)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            raise _invalid("MAX_SHRINK", "a number from 0 to 1", value)
+        return float(value)
+
+    @property
+    def keep_removed(self) -> float:
+        """Seconds to keep a file that indexes no longer list. Default: 24 hours."""
+        return self._seconds("KEEP_REMOVED", timedelta(hours=24))
+
+    @property
+    def engine(self) -> str:
+        """Engine that renders pages: `"processes"` (default), `"serial"`, `"celery"`, `"tasks"`, or a path.
+
+        The path is the dotted path of a class.
+        """
+        return self._text("ENGINE") or "processes"
+
+    @property
+    def cascade(self) -> bool:
+        """Whether `sitemap.xml` may be an index of several indexes. Default `False`."""
+        return self._flag("CASCADE", default=False)
+
+    @property
+    def serve_exported(self) -> bool:
+        """Whether native views serve the exported files that exist. Default `False`."""
+        return self._flag("SERVE_EXPORTED", default=False)
+
+    @property
+    def live_seconds(self) -> float:
+        """Seconds for which native views assume that a page is unchanged. Default: 60."""
+        return self._seconds("LIVE_SECONDS", 60)
+
+    @property
+    def live_cache(self) -> str | None:
+        """Alias in `CACHES` of the cache for pages of the native views. Default `None`: no cache."""
+        return self._text("LIVE_CACHE")
+
+    @property
+    def cache_control(self) -> Mapping[str, Any]:
+        """Directives for the `Cache-Control` header of native views. Default: no directives.
+
+        The keys are arguments of Django's `patch_cache_control()`.
+        """
+        directives = self.settings_dict.get("CACHE_CONTROL", {})
+        if isinstance(directives, Mapping) and all(
+            isinstance(name, str) and _DIRECTIVE.fullmatch(name) and (value is True or type(value) is int)
+            for name, value in directives.items()
+        ):
+            return directives
+        expected = (
+            "a dict of directives with True or a whole number of seconds, such as "
+            "{'public': True, 'max_age': 3600}"
+        )
+        raise _invalid("CACHE_CONTROL", expected, directives)
+
+    @property
+    def submit(self) -> bool:
+        """Whether each export submits its changes to search engines. Default `False`."""
+        return self._flag("SUBMIT", default=False)
+
+    @property
+    def indexnow_key(self) -> str | Mapping[str, str] | None:
+        """Key for IndexNow, or a dict of keys by host. Default `None`: no URLs are submitted."""
+        value = self.settings_dict.get("INDEXNOW_KEY")
+        return None if value is None else _checked("INDEXNOW_KEY", protocol.check_keys, value)
+
+    @property
+    def indexnow_urls(self) -> tuple[str, ...]:
+        """Endpoints of IndexNow. Default: the shared one, since search engines share submissions."""
+        return self._endpoints("INDEXNOW_URLS", protocol.INDEXNOW_ENDPOINT)
+
+    @property
+    def indexnow_max_urls(self) -> int:
+        """Maximum number of URLs that one export may submit, and of pending URLs. Default 10,000."""
+        return self._number("INDEXNOW_MAX_URLS", protocol.MAX_MESSAGE_URLS, 10_000_000)
+
+    @property
+    def ping_urls(self) -> tuple[str, ...]:
+        """URLs that are requested with `?sitemap=` after a change. Default: none."""
+        return self._endpoints("PING_URLS")
+
+    @property
+    def submit_timeout(self) -> float:
+        """Maximum number of seconds for one request of a submission. Default 10."""
+        return self._seconds("SUBMIT_TIMEOUT", 10)
+
+    @property
+    def submit_deadline(self) -> float:
+        """Maximum number of seconds for all requests of a submission, including pauses. Default 60."""
+        return self._seconds("SUBMIT_DEADLINE", 60)
 
     @property
     def zone(self) -> tzinfo:
@@ -234,6 +234,54 @@ class Conf:
         """Base URL of uploaded files: `MEDIA_URL`."""
         return settings.MEDIA_URL
 
+    def _endpoints(self, key: str, *default: str) -> tuple[str, ...]:
+        return _checked(key, protocol.check_endpoints, self.settings_dict.get(key, default))
+
+    def _text(self, key: str) -> str | None:
+        value = self.settings_dict.get(key)
+        if not isinstance(value, str | None):
+            raise _invalid(key, "a string", value)
+        return value
+
+    def _flag(self, key: str, *, default: bool) -> bool:
+        value = self.settings_dict.get(key, default)
+        if not isinstance(value, bool):
+            # Not bool(value): the string "false" from an environment variable would be true.
+            raise _invalid(key, "True or False", value)
+        return value
+
+    def _path(self, key: str) -> Path | None:
+        value = self.settings_dict.get(key)
+        # Path("") would be the current directory.
+        if not isinstance(value, str | Path | None) or value == "":
+            raise _invalid(key, "a path", value)
+        return None if value is None else Path(value)
+
+    def _seconds(self, key: str, default: timedelta | float) -> float:
+        value = self.settings_dict.get(key, default)
+        seconds = value.total_seconds() if isinstance(value, timedelta) else value
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0:
+            raise _invalid(key, "a timedelta or a number of seconds", value)
+        return float(seconds)
+
+    def _number(self, key: str, default: int, highest: int) -> int:
+        value = self.settings_dict.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= highest:
+            raise _invalid(key, f"a whole number from 1 to {highest:,}", value)
+        return value
+
+
+def _checked(key: str, check: Callable[[object], ValueT], value: object) -> ValueT:
+    """Return a checked value. The error does not contain the value, which can be a secret."""
+    try:
+        return check(value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"SITEMAPS09[{key!r}]: {error}.") from None
+
+
+def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be {expected}, not {value!r}.")
+
 
 conf = Conf()
 
@@ -245,5 +293,14 @@ def site_locale() -> Iterator[None]:
         yield
 
 
-#: Every key of `SITEMAPS09`, with the attribute that reads and validates its value.
-KEYS = {setting.key: name for name, setting in vars(Conf).items() if isinstance(setting, Setting)}
+#: Every key of `SITEMAPS09`, with the property that reads and validates its value.
+KEYS = {
+    key: "limits" if key in ("MAX_URLS", "MAX_BYTES") else key.lower()
+    for key in (
+        *("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "GZIP"),
+        *("GZIP_LEVEL", "MAX_URLS", "MAX_BYTES", "MAX_SHRINK", "KEEP_REMOVED", "ENGINE", "CASCADE"),
+        *("STYLESHEET", "SERVE_EXPORTED", "LIVE_SECONDS", "LIVE_CACHE", "CACHE_CONTROL"),
+        *("SUBMIT", "INDEXNOW_KEY", "INDEXNOW_URLS", "INDEXNOW_MAX_URLS", "PING_URLS"),
+        *("SUBMIT_TIMEOUT", "SUBMIT_DEADLINE"),
+    )
+}

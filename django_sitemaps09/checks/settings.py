@@ -45,7 +45,8 @@ def _check_keys(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 def _check_values() -> Iterator[CheckMessage]:
     problems = (error_text(ImproperlyConfigured, getattr, conf, name) for name in KEYS.values())
-    for text in filter(None, problems):
+    # Two keys can share a property.
+    for text in dict.fromkeys(filter(None, problems)):
         yield message("E003", text, "See the settings in the documentation.")
 
 

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"BASE_URL": 7}, ["E003"]),
         ({"MAX_URLS": 50_001}, ["E003"]),
         ({"MAX_BYTES": 0}, ["E003"]),
-        ({"MAX_URLS": 0, "MAX_BYTES": 0}, ["E003", "E003"]),
         ({"FILES_URL": "https://example.org/files"}, ["E003"]),
         ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
         ({"STORAGE": "nowhere"}, ["E004"]),
