@@ -15,8 +15,10 @@ DATABASE = "SITEMAPS09_BENCHMARK_DATABASE"
 OUTPUT = "SITEMAPS09_BENCHMARK_OUTPUT"
 
 PAGE_URLS = 50_000
-#: A page of `django_sitemaps09` is filled to 95%.
-OUR_PAGE_URLS = 47_500
+#: A live page of `django_sitemaps09` is filled to 42% to 95%, depending on the keys around its end.
+OUR_PAGE_URLS = range(21_000, 47_501)
+#: A share of the rows is rounded within each category of articles, by up to this part of it.
+_ROUNDED = 0.03
 #: The defaults of `django_sitemaps09`, in its `compression.py`.
 ISAL_LEVEL = 2
 ZLIB_LEVEL = 6
@@ -53,16 +55,14 @@ class Subject:
     languages: int = 1
     share: float = 1.0
 
-    def urls(self, rows: int) -> int:
-        """Return how many URLs the subject must have for a number of rows."""
-        if self.kind == "page":
-            return min(rows, self.page_urls)
-        return int(min(rows, self.most_rows or rows) * self.share) * self.languages
-
-    @property
-    def page_urls(self) -> int:
-        """Number of URLs on the first page, if there are enough rows."""
-        return PAGE_URLS if self.path == _COMPAT else OUR_PAGE_URLS
+    def urls(self, rows: int) -> range:
+        """Return how many URLs the subject can have for a number of rows."""
+        if self.kind == "page" and self.path != _COMPAT and rows >= OUR_PAGE_URLS.stop:
+            return OUR_PAGE_URLS
+        most = PAGE_URLS if self.kind == "page" else self.most_rows or rows
+        urls = int(min(rows, most) * self.share) * self.languages
+        slack = int(urls * _ROUNDED) if self.share < 1 else 0
+        return range(urls - slack, urls + slack + 1)
 
     @property
     def index(self) -> str:
