@@ -80,7 +80,6 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/tutorial.md", "Add a row and view the sitemap", "sh"): 1,
         Place("docs/tutorial.md", "Add a row and view the sitemap", "xml"): 1,
         Place("docs/tutorial.md", "Export to files", "sh"): 1,
-        Place("docs/tutorial.md", "Export to files", "python"): 1,
     },
     "test_commands": {
         Place("docs/howto/schedule.md", "From cron", "text"): 1,
