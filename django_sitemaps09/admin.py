@@ -17,22 +17,18 @@ def get_app_list(request: HttpRequest, app_label: str | None = None) -> list[Any
     """Return the apps that the user may see in the admin, and the inspector."""
     if app_label:
         return _original(request, app_label)
-    return [*_original(request), *_inspector(request)]
-
-
-def _inspector(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the inspector as an app of the admin; nothing if the user may not use it."""
+    apps = _original(request)
     try:
         url = reverse("sitemaps09_inspector:index")
         match = resolve(f"/{url.removeprefix(get_script_prefix())}")
     except (NoReverseMatch, Resolver404):
-        return []
+        return apps
     if not request.user.has_perm(match.kwargs.get("permission", PERMISSION)):
-        return []
+        return apps
     page = {"name": "Inspector", "object_name": "Inspector", "admin_url": url, "add_url": None}
     model = {**page, "view_only": True, "perms": {"view": True}}
     app = {"name": "Sitemaps", "app_label": "sitemaps09_inspector", "app_url": url}
-    return [{**app, "has_module_perms": True, "models": [model]}]
+    return [*apps, {**app, "has_module_perms": True, "models": [model]}]
 
 
 admin.site.get_app_list = get_app_list  # type: ignore[method-assign]

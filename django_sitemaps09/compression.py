@@ -69,16 +69,14 @@ class TrailingDataError(zlib.error):
         self.data = data
 
 
-def gunzip(
-    chunks: Iterable[bytes], most: int, *, members: bool = False, piece_size: int | None = None
-) -> Iterator[bytes]:
+def gunzip(chunks: Iterable[bytes], most: int, *, members: bool = False) -> Iterator[bytes]:
     """Yield the content of gzip data in pieces.
 
     There are at most `most` bytes and one, which shows that the content is longer. With `members`, the data
     can have several members. Raise `zlib.error` if the data are damaged or other data follow, and
     `EOFError` if they are truncated, after the pieces before that.
     """
-    stream, left, piece_size = zlib.decompressobj(_GZIP), most + 1, piece_size or _CHUNK
+    stream, left = zlib.decompressobj(_GZIP), most + 1
     pieces = _apart_from_trailer(chunks)
     for data in pieces:
         while data:
@@ -86,7 +84,7 @@ def gunzip(
                 if not members or not data.startswith(GZIP_MAGIC[:1]):
                     raise TrailingDataError(data + next(pieces, b""))
                 stream = zlib.decompressobj(_GZIP)
-            if piece := stream.decompress(data, min(piece_size, left)):
+            if piece := stream.decompress(data, min(_CHUNK, left)):
                 yield piece
             left -= len(piece)
             if not left:
@@ -127,9 +125,10 @@ def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:
 
 def decompress_whole(content: bytes, most: int) -> bytes | None:
     """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
+    stream = zlib.decompressobj(_GZIP)
     try:
-        # Joining a single piece copies nothing.
-        data = b"".join(gunzip([content], most, piece_size=most + 1))
-    except (zlib.error, EOFError):
+        data = stream.decompress(content, most + 1)
+    except zlib.error:
         return None
-    return data if len(data) <= most else None
+    is_complete = stream.eof and not stream.unused_data
+    return data if is_complete and len(data) <= most else None

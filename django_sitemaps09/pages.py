@@ -152,11 +152,6 @@ class Filled(Protocol):
 FilledT = TypeVar("FilledT", bound=Filled)
 
 
-def cut(rows: Keyed, rows_per_page: int) -> PageMap:
-    """Divide all rows into pages of `rows_per_page`, numbered from 1."""
-    return PageMap(tuple(each_page(rows, rows_per_page)))
-
-
 def each_page(
     rows: Keyed, rows_per_page: int, numbers: Iterable[int] | None = None, after: Key | None = None
 ) -> Iterator[Page]:
@@ -248,7 +243,6 @@ def render_all(
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
     queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
-    is_any_split = False
     with _await_on_error(queue):
         while True:
             for page in islice(remaining_pages, max(0, ahead - len(queue))):
@@ -263,10 +257,9 @@ def render_all(
             if rendered.cut is None:
                 yield page, rendered
                 continue
-            if not is_any_split:
-                rest_pages = tuple(remaining_pages)
-                highest = max([highest, *(page.number for page in rest_pages)])
-                remaining_pages, is_any_split = iter(rest_pages), True
+            rest_pages = list(remaining_pages)
+            highest = max([highest, *(page.number for page in rest_pages)])
+            queue.extend((page, None) for page in rest_pages)
             if rendered.cut == page.after:
                 raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
             bounds = divide(page, rendered)

@@ -68,8 +68,7 @@ class ExportFolder(NamedTuple):
         Raise `ExportError` or `OSError` if it cannot be read, or if it belongs to another target.
         """
         root = manifest.read_root(self.state)
-        if root is not None:
-            check_root(root, self.store, self.state)
+        check_root(root, self.store, self.state)
         return root
 
 

@@ -29,14 +29,6 @@ _MARK = re.compile(
 )
 
 
-class _Parts(NamedTuple):
-    """A robots.txt, divided at the generated block. `tail` begins with the line ending of the END line."""
-
-    head: bytes
-    block: bytes
-    tail: bytes
-
-
 class _Field(NamedTuple):
     line: int
     text: str
@@ -53,17 +45,17 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     """
     lines = {url: sitemap_line(url) for url in urls}
     content = content or b""
-    parts = _divide(content)
-    outside = parts.head + parts.tail
+    head, block, tail = _divide(content)
+    outside = head + tail
     for field in _sitemaps(outside):
         lines.pop(field.value, None)
     # An empty block is kept, because the owner of the file may have chosen its place.
-    if not lines and not parts.block:
+    if not lines and not block:
         return content
     eol = _line_end(outside, content)
-    block = eol.join([BEGIN, NOTE, *lines.values(), END]).encode()
-    ending = parts.tail if parts.block else eol.encode()
-    result = parts.head + _gap(parts, eol).encode() + block + ending
+    new_block = eol.join([BEGIN, NOTE, *lines.values(), END])
+    gap = _gap(head, eol, has_block=bool(block))
+    result = head + f"{gap}{new_block}".encode() + (tail if block else eol.encode())
     if len(result) > MAX_BYTES:
         raise RobotsError(
             f"robots.txt would have {len(result):,} bytes, but crawlers may stop reading after "
@@ -110,11 +102,12 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
     return [f"robots.txt: {problem}." for problem in problems]
 
 
-def _divide(content: bytes) -> _Parts:
+def _divide(content: bytes) -> tuple[bytes, bytes, bytes]:
+    """Divide a file at the generated block. The last part begins with the line ending of the END line."""
     _check_encoding(content)
     marks = list(_MARK.finditer(content))
     if not marks:
-        return _Parts(content, b"", b"")
+        return content, b"", b""
     if [mark[2].upper() for mark in marks] != [b"BEGIN", b"END"]:
         positions = [
             f"{mark[2].decode()} on line {_line_number(content, mark.start(1))}" for mark in marks[:5]
@@ -133,7 +126,7 @@ def _divide(content: bytes) -> _Parts:
                 f"inside the generated block, where it would be lost. Move it before '{BEGIN}' or after "
                 f"'{END}'."
             )
-    return _Parts(content[:start], content[start:stop], content[stop:])
+    return content[:start], content[start:stop], content[stop:]
 
 
 def _check_encoding(content: bytes) -> None:
@@ -159,10 +152,9 @@ def _line_end(outside: bytes, content: bytes) -> str:
     return max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
 
 
-def _gap(parts: _Parts, eol: str) -> str:
+def _gap(head: bytes, eol: str, *, has_block: bool) -> str:
     """Return the line endings to insert between the preceding content and the block."""
-    head = parts.head
-    if parts.block:
+    if has_block:
         # Many clients cannot read a line that begins with a BOM.
         return eol if head == _BOM else ""
     if not head:

@@ -73,27 +73,8 @@ def register(name: str, sitemap: Any = None) -> Any:
 
 def _calling_module() -> str:
     """Return the name of the module that called `register`. Another module may define the sitemap."""
-    frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
-        frame = frame.f_back
-    return str(frame.f_globals.get("__name__"))
-
-
-class _Registry:
-    """The registry, with the interface that Django uses to restore it if a module fails."""
-
-    @property
-    def _registry(self) -> dict[str, Section]:
-        return _registered
-
-    @_registry.setter
-    def _registry(self, previous: dict[str, Section]) -> None:
-        with _lock:
-            for name in _registered.keys() - previous.keys():
-                # The next call imports only the failed module again, so only its sections are removed.
-                # Another thread may have imported other modules in the meantime.
-                if _modules.get(name) not in sys.modules:
-                    del _registered[name]
+    names = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(sys._getframe()))
+    return next(name for name in names if name != __name__)
 
 
 def registered(*, discover: bool = True) -> Mapping[str, Section]:
@@ -104,25 +85,29 @@ def registered(*, discover: bool = True) -> Mapping[str, Section]:
     global _discovered
     with _discovery:
         if discover and not _discovered:
-            with _located(lambda: {f"{app.name}.sitemaps" for app in apps.get_app_configs()}):
-                _autodiscover()
+            previous = dict(_registered)
+            try:
+                with _located({f"{app.name}.sitemaps" for app in apps.get_app_configs()}):
+                    autodiscover_modules("sitemaps")
+            except BaseException:
+                _remove_failed(previous)
+                raise
             _discovered = True
     with _lock:
         return dict(_registered)
 
 
-def _autodiscover() -> None:
-    registry, previous = _Registry(), dict(_registered)
-    try:
-        autodiscover_modules("sitemaps", register_to=registry)
-    except SystemExit:
-        # Django restores the registry only for subclasses of Exception.
-        registry._registry = previous  # noqa: SLF001 the name that Django restores
-        raise
+def _remove_failed(previous: Mapping[str, Section]) -> None:
+    """Remove the new sections of a module whose import failed, since the next call imports it again."""
+    with _lock:
+        for name in _registered.keys() - previous.keys():
+            # Another thread may have imported other modules in the meantime.
+            if _modules.get(name) not in sys.modules:
+                del _registered[name]
 
 
 @contextmanager
-def _located(modules: Callable[[], Collection[str]]) -> Iterator[None]:
+def _located(modules: Collection[str]) -> Iterator[None]:
     """Convert an error that is raised in `modules` to `ImproperlyConfigured` with the file and line.
 
     `SystemExit` is also converted, since it would end a management command without a message.
@@ -130,7 +115,7 @@ def _located(modules: Callable[[], Collection[str]]) -> Iterator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        place = _place(error, modules())
+        place = _place(error, modules)
         if place is None:
             raise
         if isinstance(error, ImproperlyConfigured):
@@ -159,12 +144,12 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
     """Return `sitemaps`, or else the sections in the setting `SITEMAPS`, or the registered sections."""
     if sitemaps is not None:
         return sitemaps
-    if conf.sitemaps is None:
-        return registered()
     path = conf.sitemaps
+    if path is None:
+        return registered()
     module = path.rpartition(".")[0]
     try:
-        with _located(lambda: {module}):
+        with _located({module}):
             if module:
                 # import_string() would report an AttributeError in the module as a missing name.
                 import_module(module)
@@ -173,9 +158,7 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
         raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS']: {error}") from error
     # isinstance() would evaluate a lazy object, which could query the database.
     if not issubclass(type(declarations), LazyObject) and not isinstance(declarations, Mapping):
-        raise ImproperlyConfigured(
-            f"SITEMAPS09['SITEMAPS'] is {conf.sitemaps}, which is not a dict of sections."
-        )
+        raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS'] is {path}, which is not a dict of sections.")
     return cast("Mapping[str, Section]", declarations)
 
 

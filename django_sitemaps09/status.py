@@ -32,11 +32,6 @@ from django_sitemaps09.views.live import maps
 from django_sitemaps09.views.live.live_map import LiveMap
 from django_sitemaps09.views.responses import is_host_from_client, savepoints
 
-#: How a section is divided into pages.
-Paging = Literal["key ranges", "positions", "get_urls"]
-#: How the values of a section's entries are read.
-Hooks = Literal["columns", "methods"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExportState:
@@ -64,11 +59,11 @@ class ExportState:
         try:
             folders = published.export_folders(base)
             folder = _folder_with_state(folders, base)
-            state = replace(state, folder=folder, target=(folder or folders[-1]).store.label)
+            state = cls(target=(folder or folders[-1]).store.label, folder=folder)
             export = published.find_files(base)
             if export is not None:
                 folder = export.folder
-                state = replace(state, folder=folder, target=folder.store.label, export=export)
+                state = cls(target=folder.store.label, folder=folder, export=export)
             is_unfinished = folder is not None and read_journal(folder.state) is not None
             return replace(state, is_unfinished=is_unfinished)
         except Exception as error:  # noqa: BLE001 each storage raises its own errors
@@ -102,8 +97,8 @@ class ExportState:
 
     def as_dict(self) -> dict[str, Any]:
         started = None if self.started is None else self.started.isoformat()
-        document = {"target": self.target, "run": self.run, "started": started}
-        return {**document, "is_unfinished": self.is_unfinished, "error": self.error}
+        facts = {"target": self.target, "run": self.run, "started": started}
+        return {**facts, "is_unfinished": self.is_unfinished, "error": self.error}
 
 
 def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> ExportFolder | None:
@@ -122,14 +117,15 @@ def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> Ex
 class SectionStatus:
     """A section: its class, how it is read, its page map in the cache, and its published pages.
 
-    Each is `None` if there is none, or if it is unknown. `limit` is the maximum number of URLs on a page.
-    `hooks` is `None` for an opaque sitemap.
+    Each is `None` if there is none, or if it is unknown. `paging` is how the section is divided into pages.
+    `hooks` is how the values of its entries are read, `None` for an opaque sitemap. `limit` is the maximum
+    number of URLs on a page.
     """
 
     section: str
     sitemap: str | None = None
-    paging: Paging | None = None
-    hooks: Hooks | None = None
+    paging: Literal["key ranges", "positions", "get_urls"] | None = None
+    hooks: Literal["columns", "methods"] | None = None
     limit: int | None = None
     live: LiveMap | None = None
     record: SectionRecord | None = None

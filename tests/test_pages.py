@@ -21,7 +21,6 @@ from django_sitemaps09.pages import (
     KnownPage,
     Page,
     PageMap,
-    cut,
     each_page,
     even_bounds,
     fill,
@@ -72,6 +71,10 @@ class Rows:
     def in_order(self, bounds: Sequence[Key]) -> bool:
         ranks = [self.rank(int(bound[0])) for bound in bounds]
         return ranks == sorted({*ranks})
+
+
+def cut(rows: Rows, rows_per_page: int) -> PageMap:
+    return PageMap(tuple(each_page(rows, rows_per_page)))
 
 
 class RestlessRows(Rows):
@@ -132,16 +135,6 @@ def test_every_key_is_on_exactly_one_page_and_only_the_last_page_is_not_full(
     assert 0 < last <= limit
 
 
-@given(KEYS, KEYS, LIMITS)
-def test_a_cut_depends_on_the_rows_alone(keys: set[int], others: set[int], limit: int) -> None:
-    rows = Rows(keys)
-    before = cut(rows, limit)
-    rows.keys |= others
-    cut(rows, limit)
-    rows.keys -= others - keys
-    assert cut(rows, limit) == before
-
-
 @given(KEYS, st.lists(KEYS, max_size=80), LIMITS)
 def test_rows_that_come_and_go_while_they_are_cut_leave_no_gap(
     keys: set[int], changes: list[set[int]], limit: int
@@ -194,38 +187,6 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(
     new = after.keys() - {page.number for page in before.pages}
     highest = max(page.number for page in before.pages)
     assert sorted(new) == list(range(highest + 1, highest + 1 + len(new)))
-
-
-@given(KEYS.filter(bool), KEYS, LIMITS, st.data())
-def test_what_is_deleted_elsewhere_moves_no_page(
-    keys: set[int], deleted: set[int], limit: int, data: st.DataObject
-) -> None:
-    rows = Rows(keys)
-    page = data.draw(st.sampled_from(cut(rows, limit).pages))
-    before = rows.on(page)
-    rows.keys -= deleted - set(before)
-    assert rows.on(page) == before
-
-
-@given(KEYS.filter(bool), KEYS, LIMITS)
-def test_what_is_appended_belongs_to_the_open_last_page(
-    keys: set[int], others: set[int], limit: int
-) -> None:
-    rows = Rows(keys)
-    *closed, last = cut(rows, limit).pages
-    before = [rows.on(page) for page in closed]
-    newest = max(map(rows.rank, keys))
-    appended = {key for key in others if rows.rank(key) > newest}
-    rows.keys |= appended
-    assert [rows.on(page) for page in closed] == before
-    assert appended <= set(rows.on(last))
-
-
-@given(KEYS.filter(bool), LIMITS)
-def test_what_fits_is_not_split(keys: set[int], limit: int) -> None:
-    rows = Rows(keys)
-    page_map = cut(rows, limit)
-    assert [page for page, _ in rendered(rows, page_map, limit)] == list(page_map.pages)
 
 
 @given(KEYS.filter(bool), st.data())
@@ -295,31 +256,19 @@ def test_a_page_whose_rows_are_deleted_meanwhile_is_divided_somehow(
     assert all(len(written.keys) <= limit for _, written in done)
 
 
-def test_pages_are_rendered_one_by_one_as_they_are_requested() -> None:
-    asked: list[int] = []
-
-    def render(page: Page) -> Written:
-        asked.append(page.number)
-        return Written([], None)
-
-    pages = render_all(cut(Rows(range(10)), 2).pages, lambda page: partial(render, page))
-    assert asked == []
-    next(pages)
-    assert asked == [1]
-
-
-def test_the_requested_number_of_pages_is_submitted_before_waiting() -> None:
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_the_requested_number_of_pages_is_submitted_before_waiting(ahead: int) -> None:
     begun: list[int] = []
 
     def begin(page: Page) -> Callable[[], Written]:
         begun.append(page.number)
         return lambda: Written([], None)
 
-    pages = render_all(cut(Rows(range(10)), 2).pages, begin, 3)
-    next(pages)
-    assert begun == [1, 2, 3]
-    next(pages)
-    assert begun == [1, 2, 3, 4]
+    pages = render_all(cut(Rows(range(10)), 2).pages, begin, ahead)
+    assert begun == []
+    for number in (1, 2):
+        assert next(pages)[0].number == number
+        assert begun == [*range(1, number + ahead)]
     assert [page.number for page, _ in pages] == [3, 4, 5]
 
 

@@ -474,11 +474,3 @@ def test_a_url_that_no_line_can_hold_is_refused_by_name(url: str) -> None:
 def test_any_absolute_url_on_any_host_is_a_line(url: str) -> None:
     assert sitemap_line(url) == f"Sitemap: {url}"
     assert parsed(update(OWNER, [url])).site_maps() == [unquote(url)]
-
-
-def test_crawlers_find_the_url_and_obey_the_rules_as_before() -> None:
-    parser = parsed(update(OWNER, [URL]))
-    assert parser.site_maps() == [URL]
-    assert not parser.can_fetch("any", "https://www.example.com/private/x")
-    assert parser.can_fetch("any", "https://www.example.com/public")
-    assert not parser.can_fetch("bad", "https://www.example.com/public")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -18,7 +19,7 @@ from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, St
 from django_sitemaps09.audit.report import AuditReport, save_report
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules import robots as robots_rules
-from django_sitemaps09.audit.rules.pages import PageRules
+from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, site_locale
@@ -64,12 +65,12 @@ def audit(
         stack.enter_context(site_locale())
         target = choose_target(url, directory, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
-        scratch = Scratch(None if fetch == "all" else fetch, target.robots.base if url is None else None)
+        sample_size = sys.maxsize if fetch == "all" else fetch
+        scratch = Scratch(sample_size, target.robots.base if url is None else None)
         stack.callback(scratch.close)
         crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
         crawl.run(roots(target, robots))
-        pages = PageRules(target.pages, findings, rate if url is not None else 0)
-        fetched = sum(1 for _ in map(pages.check, scratch.pages()))
+        fetched = check_pages(scratch.pages(), target.pages, findings, rate if url is not None else 0)
     report = AuditReport(
         started=started,
         seconds=time.perf_counter() - clock,

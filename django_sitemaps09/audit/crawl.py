@@ -14,18 +14,17 @@ from django_sitemaps09.audit.documents import DocumentKind, DocumentPart, ReadEn
 from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_size, peek
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.links import LINK, LinkRules
-from django_sitemaps09.audit.rules.media import MediaRules
+from django_sitemaps09.audit.rules.media import check_media
 from django_sitemaps09.audit.rules.robots import RobotsRules, origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, normalized, url_problem
-from django_sitemaps09.audit.rules.values import LastmodRange, Moment, ValueRules, parse_lastmod
+from django_sitemaps09.audit.rules.values import LastmodRange, Moment, check_values, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base
 
-#: Maximum number of documents that an audit reads.
 MAX_DOCUMENTS = 100_000
-#: Maximum depth of nested indexes.
+# The depth of nested indexes.
 MAX_LEVELS = 5
 # Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
 _GARBAGE = 10_000_000
@@ -46,7 +45,6 @@ class Document:
 
     listed: ListedDocument
     place: str
-    number: int
     report: ReportRule
     kind: DocumentKind = "urlset"
     entries: int = 0
@@ -55,7 +53,7 @@ class Document:
 
 
 class Crawl:
-    """Reads the documents of one audit. `urls` counts the URLs that were read.
+    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them.
 
     `base` is the base of this project's URLs; `None` if the URLs are those of another project.
     """
@@ -75,19 +73,11 @@ class Crawl:
         on_document: Callable[[str], object],
     ) -> None:
         self._reader, self._robots, self._findings, self._scratch = reader, robots, findings, scratch
-        self._on_document = on_document
+        self._now, self._on_document = now, on_document
         self._url_rules = UrlRules(findings, base, robots, reader)
-        self._value_rules = ValueRules(now)
         self._link_rules = LinkRules(findings, scratch)
-        self._media_rules = MediaRules(now)
         self._seen: set[str] = set()
-        self._labels: list[str] = []
-        self.urls = 0
-
-    @property
-    def documents(self) -> int:
-        """Return the number of documents that were requested."""
-        return len(self._labels)
+        self.documents = self.urls = 0
 
     def run(self, roots: Iterable[ListedDocument]) -> None:
         """Read these documents, and those that they list."""
@@ -114,20 +104,20 @@ class Crawl:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
         self._on_document(place)
-        document = Document(listed, place, self.documents, self._findings.at(place))
-        self._labels.append(place)
+        document = Document(listed, place, self._findings.at(place))
+        self.documents += 1
         for agent in self._robots.blocking_agents(listed.url):
             document.report("robots-blocks-document", f"forbidden for {agent}")
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:
-                for batch in self._batches(document, response):
-                    document.kind = batch.kind
-                    if batch.kind == "sitemapindex":
-                        children += self._children(document, batch.entries)
+                for kind, entries in self._batches(document, response):
+                    document.kind = kind
+                    if kind == "sitemapindex":
+                        children += self._children(document, entries)
                     else:
-                        self._check_urls(document, batch.entries)
-                    document.entries += len(batch.entries)
+                        self._check_urls(document, entries)
+                    document.entries += len(entries)
             _check_whole(document)
         except DocumentError as error:
             listed_in = f"listed in {listed.place}" if listed.place else ""
@@ -139,7 +129,7 @@ class Crawl:
 
     def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
         url, report = document.listed.url, document.report
-        if response.redirects:
+        if response.url != url:
             report("document-redirect", f"to {response.url}")
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
@@ -163,35 +153,31 @@ class Crawl:
     def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report
         self._url_rules.check(place, document.listed.url, entries, document.entries)
-        self._value_rules.check(report, entries, document.span)
+        check_values(report, entries, document.span, self._now)
         self._check_duplicates(document, entries)
         for entry in entries:
             if entry.extensions:
                 if LINK in entry.extensions:
                     self._link_rules.check(place, entry, entry.extensions[LINK])
-                document.news += self._media_rules.check(report, entry)
+                document.news += check_media(report, entry, self._now)
         self._scratch.add_pages(place, entries)
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
-        urls = normalized([entry.url for entry in entries])
-        unique = {*urls} - {""} if "" in urls else {*urls}
-        seen = self._scratch.add_urls(unique, document.number)
-        if not seen and len(unique) == len(urls):
-            return
+        urls = [normalized(entry.url) for entry in entries]
+        seen = self._scratch.add_urls({*urls} - {""}, document.place)
         for url, entry in zip(urls, entries, strict=True):
-            number = seen.get(url)
-            if number == document.number:
+            place = seen.get(url)
+            if place == document.place:
                 text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
                 document.report("url-duplicate", text, entry.line)
-            elif number is not None:
-                text = f"{entry.url} is also in {self._labels[number]}"
-                document.report("url-duplicate-across", text, entry.line)
+            elif place is not None:
+                document.report("url-duplicate-across", f"{entry.url} is also in {place}", entry.line)
             if url:
-                seen[url] = document.number
+                seen[url] = document.place
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report
-        self._value_rules.check(report, entries, LastmodRange())
+        check_values(report, entries, LastmodRange(), self._now)
         scope, index_origin = directory(listed.url), origin(listed.url)
         parents = (*listed.parents, listed.url)
         for entry in entries:

@@ -73,13 +73,8 @@ class ReadEntry(NamedTuple):
         return self.location.strip()
 
 
-class DocumentPart(NamedTuple):
-    """Consecutive entries of a document. Their elements are valid until the next batch is read."""
-
-    kind: DocumentKind
-    entries: Sequence[ReadEntry]
-
-
+# The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
+DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
 # A function that calls another one, with these arguments, in the thread that parses a document.
 _Call = Callable[..., Any]
 
@@ -119,20 +114,19 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
     number, count, rest = 0, 0, b""
-    chunk: bytes | None = next(chunks).removeprefix(codecs.BOM_UTF8)
-    while chunk is not None and count <= MAX_URLS:
-        following = next(chunks, None)
-        lines = (rest + chunk).split(b"\n")
-        if following is not None:
-            rest = lines.pop()[:_MAX_VALUE]
+    first = next(chunks).removeprefix(codecs.BOM_UTF8)
+    # The last line may have no line ending.
+    for chunk in chain([first], chunks, [b"\n"]):
+        *lines, rest = (rest[:_MAX_VALUE] + chunk).split(b"\n")
         entries = []
         for line in lines:
             number += 1
             if line.strip():
                 entries.append(ReadEntry(number, _line_text(line, number, report)))
-        yield DocumentPart("text", entries)
+        yield "text", entries
         count += len(entries)
-        chunk = following
+        if count > MAX_URLS:
+            return
 
 
 def _line_text(line: bytes, number: int, report: ReportRule) -> str:
@@ -156,11 +150,10 @@ def _xml(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
 
 
 def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
-    root, head = _root(chunks, report, call)
-    yield DocumentPart(root.kind, [])
-    tag = f"{root.tag.removesuffix(root.kind)}{_ENTRY_TAGS[root.kind]}"
-    events = ("start", "end", "start-ns")
-    parser = call(partial(etree.XMLPullParser, events, tag=(root.tag, tag), **_SAFE))
+    kind, start, head = _root(chunks, report, call)
+    yield kind, []
+    events, tags = ("start", "end", "start-ns"), (f"{start}{kind}", f"{start}{_ENTRY_TAGS[kind]}")
+    parser = call(partial(etree.XMLPullParser, events, tag=tags, **_SAFE))
     parent: Any = None
     tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
     for chunk in chain([head], chunks):
@@ -178,7 +171,7 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
             children.pop()
         if len(children) > len(entries):
             _report_unknown(children, {*entries}, report)
-        yield DocumentPart(root.kind, [_entry(element, root, report) for element in entries])
+        yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())
@@ -194,7 +187,7 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
     try:
         element = call(parser.close)
     except etree.XMLSyntaxError as error:
-        is_whole = tail.rstrip().endswith(f"{root.kind}>".encode())
+        is_whole = tail.rstrip().endswith(f"{kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
     _report_unknown(element, set(), report)
 
@@ -232,16 +225,8 @@ _SAFE = {
 }
 
 
-class _Root(NamedTuple):
-    """The root element of a document."""
-
-    kind: DocumentKind
-    tag: str
-    namespace: str | None
-
-
-def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[_Root, bytes]:
-    """Find and check the root element. Return it with the bytes that were read."""
+def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[DocumentKind, str, bytes]:
+    """Check the root element. Return its name, its namespace in braces, and the bytes that were read."""
     element, head = _first_element(chunks, call)
     information = element.getroottree().docinfo
     name = etree.QName(element)
@@ -255,11 +240,14 @@ def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[_Ro
         report("xml-namespace", name.namespace or "there is no namespace")
     if element.prefix:
         report("xml-prefix", element.prefix)
-    encoding = _encoding(head)
+    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    encoding = declared[1].decode() if declared else "UTF-8"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "UTF-16"
     if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
     kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return _Root(kind, element.tag, name.namespace), head
+    return kind, element.tag.removesuffix(kind), head
 
 
 def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
@@ -282,13 +270,6 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
         if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
-
-
-def _encoding(head: bytes) -> str:
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "UTF-16"
-    match = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
-    return match[1].decode() if match else "UTF-8"
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:
@@ -320,11 +301,11 @@ def _report_unknown(children: Iterable[Any], expected: set[Any], report: ReportR
             report("element-unknown", child.tag, child.sourceline)
 
 
-def _entry(element: Any, root: _Root, report: ReportRule) -> ReadEntry:
+def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
     find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
-    names, problems = find(tags, root.kind, root.namespace)
+    names, problems = find(tags, kind, start)
     for rule, detail in problems:
         report(rule, detail, element.sourceline)
     extensions: defaultdict[str, list[Any]] = defaultdict(list)
@@ -335,7 +316,7 @@ def _entry(element: Any, root: _Root, report: ReportRule) -> ReadEntry:
             values[name] = (child.text or "")[:_MAX_VALUE]
     location = values.get("loc") or ""
     if not location.strip():
-        report("index-loc" if root.kind == "sitemapindex" else "url-missing", "", element.sourceline)
+        report("index-loc" if kind == "sitemapindex" else "url-missing", "", element.sourceline)
     return ReadEntry(
         element.sourceline,
         location,
@@ -348,10 +329,9 @@ def _entry(element: Any, root: _Root, report: ReportRule) -> ReadEntry:
 
 @lru_cache(4_096)
 def _names(
-    tags: tuple[str, ...], kind: DocumentKind, namespace: str | None
+    tags: tuple[str, ...], kind: DocumentKind, start: str
 ) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
     """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
-    start = f"{{{namespace}}}" if namespace else ""
     order = _ORDER[kind]
     problems: list[tuple[str, str]] = []
     names: list[str | None] = []

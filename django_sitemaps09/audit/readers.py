@@ -53,13 +53,12 @@ class ReportRule(Protocol):
 
 
 class Response(NamedTuple):
-    """A response to a request. Header names are lower case. `redirects` has the URLs that led to `url`."""
+    """A response to a request. Header names are lower case. `url` is the last one after redirects."""
 
     url: str
     status: int
     headers: Mapping[str, str]
     chunks: Iterator[bytes]
-    redirects: tuple[str, ...] = ()
 
     @property
     def is_encoded(self) -> bool:
@@ -112,25 +111,21 @@ def limit_size(chunks: Iterable[bytes], most: int) -> Iterator[bytes]:
         yield chunk
 
 
-def read_start(chunks: Iterable[bytes], most: int) -> tuple[bytes, bool]:
-    """Return the first `most` bytes, and whether there are more."""
-    pieces, left = [], most
-    for chunk in chunks:
-        pieces.append(chunk[:left])
-        left -= len(chunk)
-        if left < 0:
-            break
-    return b"".join(pieces), left < 0
-
-
 def peek(chunks: Iterator[bytes], size: int) -> tuple[bytes, Iterator[bytes]]:
     """Return the first `size` or more bytes (fewer at the end), and an iterator over all chunks."""
-    head = b""
+    head = bytearray()
     for chunk in chunks:
         head += chunk
         if len(head) >= size:
             break
-    return head, chain([head] if head else [], chunks)
+    content = bytes(head)
+    return content, chain([content] if content else [], chunks)
+
+
+def read_start(chunks: Iterator[bytes], most: int) -> tuple[bytes, bool]:
+    """Return the first `most` bytes, and whether there are more."""
+    content, _ = peek(chunks, most + 1)
+    return content[:most], len(content) > most
 
 
 class Reader:
@@ -200,9 +195,12 @@ class ClientReader(Reader):
             answer: Any = self._client.get(path, secure=is_secure, HTTP_HOST=self._base.domain)
         except Exception as error:  # the project's code can raise anything, even with this client
             raise DocumentError("document-unreachable", reason_of(error)) from error
-        if answer.status_code == 400 and not self._is_allowed():
+        host = split_domain_port(self._base.domain)[0]
+        # If `ALLOWED_HOSTS` is empty, `DEBUG` admits this machine.
+        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
+        if answer.status_code == 400 and not validate_host(host, settings.ALLOWED_HOSTS or local):
             raise AuditError(
-                f"The project rejects requests for {start}. Add {self._host!r} to ALLOWED_HOSTS, or "
+                f"The project rejects requests for {start}. Add {host!r} to ALLOWED_HOSTS, or "
                 "pass the base URL of an allowed host."
             )
         headers = {name.lower(): value for name, value in answer.items()}
@@ -212,15 +210,6 @@ class ClientReader(Reader):
             return
         with closing(answer):
             yield Response(url, answer.status_code, headers, iter(answer.streaming_content))
-
-    @property
-    def _host(self) -> str:
-        return split_domain_port(self._base.domain)[0]
-
-    def _is_allowed(self) -> bool:
-        """Return whether `ALLOWED_HOSTS` admits the host. If empty, `DEBUG` admits this machine."""
-        local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
-        return validate_host(self._host, settings.ALLOWED_HOSTS or local)
 
 
 class HttpReader(Reader):
@@ -238,20 +227,17 @@ class HttpReader(Reader):
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
         """Request a URL, and follow redirects to http or https, but not from https to http."""
-        visited: list[str] = []
         with self._connections.deadline(DOCUMENT_SECONDS):
-            while True:
+            for _ in range(MAX_REDIRECTS + 1):
                 answer = self._request(url)
                 with closing(answer):
                     target = answer.headers.get("Location")
                     if not redirects or answer.status not in _REDIRECTS or not target:
                         headers = {name.lower(): value for name, value in answer.headers.items()}
-                        yield Response(url, answer.status, headers, self._chunks(answer), tuple(visited))
+                        yield Response(url, answer.status, headers, self._chunks(answer))
                         return
-                visited.append(url)
-                if len(visited) > MAX_REDIRECTS:
-                    raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
                 url = _target(url, target)
+            raise DocumentError("document-unreachable", f"more than {MAX_REDIRECTS} redirects")
 
     def _request(self, url: str) -> Any:
         if urlsplit(url).scheme not in _SCHEMES:

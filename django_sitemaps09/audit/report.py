@@ -92,15 +92,9 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
         )
         for finding in values["findings"]
     )
-    return AuditReport(
-        started=started,
-        seconds=float(values["seconds"]),
-        target=str(values["target"]),
-        urls=int(values["urls"]),
-        documents=int(values["documents"]),
-        pages=int(values["pages"]),
-        findings=findings,
-    )
+    seconds, target = float(values["seconds"]), str(values["target"])
+    urls, documents, pages = (int(values[name]) for name in ("urls", "documents", "pages"))
+    return AuditReport(started, seconds, target, urls, documents, pages, findings)
 
 
 def parse_baseline(content: bytes, label: str) -> dict[str, int]:

@@ -40,18 +40,17 @@ class SampledPage(NamedTuple):
 class Scratch:
     """The temporary database. Close it to remove its file.
 
-    `sample_size` is the number of pages to choose; `None` chooses all. If `base` is set, only URLs on it
-    are chosen.
+    `sample_size` is the number of pages to choose. If `base` is set, only URLs on it are chosen.
     """
 
-    def __init__(self, sample_size: int | None = 0, base: Base | None = None) -> None:
+    def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.
         self._connection = sqlite3.connect("", isolation_level=None)
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
         self._connection.executescript(_SCHEMA)
         self._connection.execute("BEGIN")
-        # The document of each batch of URLs.
-        self._documents: list[int] = []
+        # The place of each batch of URLs.
+        self._places: list[str] = []
         self._sample_size, self._count = sample_size, 0
         self._start = "http" if base is None else f"{base}/"
         self._random = random.Random(0)  # noqa: S311 a sample needs no secret
@@ -59,15 +58,15 @@ class Scratch:
     def close(self) -> None:
         self._connection.close()
 
-    def add_urls(self, urls: Collection[str], document: int) -> dict[str, int]:
+    def add_urls(self, urls: Collection[str], place: str) -> dict[str, str]:
         """Remember the URLs of a batch. Return the known ones, with the document that has them first.
 
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
         digests = {_digest(url): url for url in urls}
-        batch, before = len(self._documents), self._connection.total_changes
-        self._documents.append(document)
+        batch, before = len(self._places), self._connection.total_changes
+        self._places.append(place)
         # In the order of the index, rows are inserted faster.
         rows = [(digest, batch) for digest in sorted(digests)]
         self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows)
@@ -77,22 +76,18 @@ class Scratch:
         for digest, url in digests.items():
             [[first]] = self._connection.execute("SELECT batch FROM urls WHERE digest = ?", [digest])
             if first != batch:
-                known[url] = self._documents[first]
+                known[url] = self._places[first]
         return known
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
-        self._connection.execute(
-            "INSERT OR IGNORE INTO groups VALUES (?)", [_digest(" ".join(sorted(urls)))]
-        )
+        digest = _digest(" ".join(sorted(urls)))
+        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [digest])
 
     def has_group(self, urls: Collection[str]) -> bool:
         """Return whether a group of alternates was passed to `add_group()`."""
         digest = _digest(" ".join(sorted(urls)))
-        return (
-            self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]).fetchone()
-            is not None
-        )
+        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
 
     def add_links(
         self, source: str, targets: Sequence[str], returning: Collection[str], place: str
@@ -121,10 +116,10 @@ class Scratch:
             if entry.url.startswith(self._start):
                 position = self._count
                 self._count += 1
-                if self._sample_size is not None and position >= self._sample_size:
+                if position >= self._sample_size:
                     # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
                     position = self._random.randrange(self._count)
-                if self._sample_size is None or position < self._sample_size:
+                if position < self._sample_size:
                     rows.append((position, entry.url, entry.lastmod, f"{place}:{entry.line}"))
         self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
 

@@ -10,7 +10,6 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from django.conf import settings
-from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage
 
 from django_sitemaps09 import protocol, sources
@@ -264,10 +263,8 @@ def _check_x_default(subject: Subject, languages: object) -> Iterator[CheckMessa
         return
     is_default = languages is None and subject.raw("languages") is None
     codes = [code for code, _ in settings.LANGUAGES] if is_default else languages
-    is_original = all(
-        any(subject.inherits(cls, name) for cls in (contrib.Sitemap, Sitemap))
-        for name in ("get_languages_for_item", "_languages")
-    )
+    hooks = ("get_languages_for_item", "_languages")
+    is_original = all(is_contribs(subject.declaration, name) for name in hooks)
     if is_original and isinstance(codes, COLLECTIONS) and settings.LANGUAGE_CODE not in codes:
         yield message(
             "W046",

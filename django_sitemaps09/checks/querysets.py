@@ -7,23 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
-from django.db.models import (
-    CharField,
-    DateField,
-    DecimalField,
-    FloatField,
-    ForeignKey,
-    IntegerField,
-    ManyToManyField,
-    Model,
-    QuerySet,
-    TextField,
-)
+from django.db import models
+from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 
 from django_sitemaps09 import protocol
@@ -42,24 +32,15 @@ from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSite
 from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
 from django_sitemaps09.sources.keys import KeyColumns
 
-_NO_SITES = "django.contrib.sites is not installed"
-
-
-class _Kind(NamedTuple):
-    code: str
-    fields: tuple[type, ...]
-    description: str
-    hint: str
-
-
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
 _NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"
 _WORDS = "Use a column with changefreq values, build them with Case()"
-#: The types of columns that are valid for each optional element.
-_KINDS = {
-    "lastmod": _Kind("W036", (DateField,), "a date or a datetime", _DATES),
-    "priority": _Kind("W037", (IntegerField, FloatField, DecimalField), "a number", _NUMBERS),
-    "changefreq": _Kind("W038", (CharField, TextField), "text", _WORDS),
+_NUMBER_FIELDS = (models.IntegerField, models.FloatField, models.DecimalField)
+#: The types of columns that are valid for each optional element: check code, fields, description and hint.
+_KINDS: dict[str, tuple[str, tuple[type, ...], str, str]] = {
+    "lastmod": ("W036", (DateField,), "a date or a datetime", _DATES),
+    "priority": ("W037", _NUMBER_FIELDS, "a number", _NUMBERS),
+    "changefreq": ("W038", (models.CharField, models.TextField), "text", _WORDS),
 }
 
 
@@ -71,8 +52,8 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     # Without overridden methods, `queryset` or `model` determines the rows.
     uses_queryset = subject.inherits(ModelSitemap, "items", "get_queryset")
     rows = _rows(subject) if uses_queryset else None
-    model: type[Model] | None = None if rows is None else rows.model
-    if rows is not None and model is not None:
+    model: Any = getattr(rows, "model", None)
+    if rows is not None:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
             yield from _check_key(subject, rows)
@@ -200,17 +181,16 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
 
 
 def _check_type(subject: Subject, name: str, expression: Any) -> Iterator[CheckMessage]:
-    kind = _KINDS[name]
+    code, fields, description, hint = _KINDS[name]
     try:
         field = expression.output_field
     except FieldError:
         # Only the database can determine the type.
         return
     # A project's own field class can convert any column.
-    if type(field).__module__.startswith("django.") and not isinstance(field, kind.fields):
-        problem = f"must be {kind.description}, not an expression of type {type(field).__name__}"
-        hint = f"{kind.hint}, or define a method that takes the item."
-        yield message(kind.code, f"{subject}.{name} {problem}.", hint)
+    if type(field).__module__.startswith("django.") and not isinstance(field, fields):
+        text = f"{subject}.{name} must be {description}, not an expression of type {type(field).__name__}."
+        yield message(code, text, f"{hint}, or define a method that takes the item.")
 
 
 def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
@@ -242,7 +222,8 @@ def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[C
         return
     hint = "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it."
     problem = _site_field_problem(name, model)
-    if problem == _NO_SITES:
+    if isinstance(name, str) and not apps.is_installed("django.contrib.sites"):
+        problem = "django.contrib.sites is not installed"
         hint = "Add 'django.contrib.sites' to INSTALLED_APPS, or remove site_field."
     elif problem is None and not subject.inherits(ModelSitemap, "items"):
         problem = "the sitemap overrides items(), which could list rows of other sites"
@@ -252,9 +233,8 @@ def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[C
 
 
 def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:
-    if isinstance(name, str) and not apps.is_installed("django.contrib.sites"):
-        return _NO_SITES
-    problem = _field_problem(name, model, (ForeignKey, ManyToManyField), "a relation to another model")
+    relations = (models.ForeignKey, models.ManyToManyField)
+    problem = _field_problem(name, model, relations, "a relation to another model")
     if problem is not None or model is None:
         return problem
     related = model._meta.get_field(name).related_model

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, cast
 
@@ -80,17 +80,6 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
     return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if readers <= _BUILT_IN else {}
 
 
-#: Checks for all sitemap classes, including classes that do not subclass ours.
-_ALL: tuple[Callable[[Subject], Iterable[CheckMessage]], ...] = (
-    check_constants,
-    check_languages,
-    check_locations,
-    check_rows,
-)
-#: Checks for attributes that only our classes have.
-_OURS: tuple[Callable[[Subject], Iterable[CheckMessage]], ...] = (check_hooks, check_documents)
-
-
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     """Check each sitemap class and instance once, even if several sections use it.
 
@@ -102,7 +91,10 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     for subject in subjects.values():
         # Other sections are factories.
         if issubclass(subject.cls, contrib.Sitemap):
-            for check in (*_ALL, *_OURS) if issubclass(subject.cls, Sitemap) else _ALL:
+            for check in (check_constants, check_languages, check_locations, check_rows):
                 messages += check(subject)
+        # Only our classes have the other attributes.
+        if issubclass(subject.cls, Sitemap):
+            messages += [*check_hooks(subject), *check_documents(subject)]
     # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

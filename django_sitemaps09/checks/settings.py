@@ -110,7 +110,6 @@ def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that exports can submit their changes if they must."""
     # Invalid values are reported already.
     if options.get("SUBMIT") is not True or any(_check_values()):
         return
@@ -124,9 +123,8 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 def check_caches(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the caches of a deployed site (`check --deploy`)."""
-    if not any(passed.names_urls for passed in urlconf.passed_sitemaps()):
-        return []
-    return list(_check_caches())
+    is_native = any(passed.names_urls for passed in urlconf.passed_sitemaps())
+    return list(_check_caches()) if is_native else []
 
 
 def _check_caches() -> Iterator[CheckMessage]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.core.checks import CheckMessage
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -30,14 +29,13 @@ _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 def check_locations(subject: Subject) -> Iterator[CheckMessage]:
     """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
     location = subject.data("location")
-    if isinstance(location, Mapping):
-        yield from _check_languages(subject, location)
+    yield from _check_languages(subject, location)
     for value in location.values() if isinstance(location, Mapping) else [location]:
         yield from _check_location(subject, value)
     yield from _check_viewnames(subject)
 
 
-def _check_languages(subject: Subject, location: Mapping[Any, Any]) -> Iterator[CheckMessage]:
+def _check_languages(subject: Subject, location: object) -> Iterator[CheckMessage]:
     i18n, languages = subject.raw("i18n"), subject.data("languages")
     if subject.has_own_init or is_code(i18n):
         # The project's code determines whether there are languages.
@@ -77,13 +75,13 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
 def _route_problem(route: Route) -> str | None:
     """Return why `reverse()` fails for every item; `None` if it can succeed."""
     root = _root()
-    if root is None or candidates(root, route.viewname, len(route.args), tuple(route.kwargs), "/"):
+    if root is None or candidates(root, route.pattern, len(route.args), tuple(route.kwargs), "/"):
         return None
-    if not isinstance(route.viewname, str):
+    if not isinstance(route.pattern, str):
         # reverse() also accepts a view.
-        is_known = bool(reverse_candidates(root, route.viewname))
+        is_known = bool(reverse_candidates(root, route.pattern))
         return None if is_known else "its first argument is not the name of a URL pattern"
-    *namespaces, view = route.viewname.split(":")
+    *namespaces, view = route.pattern.split(":")
     try:
         resolver, prefix, _ = find_namespace(root, namespaces)
     except UnknownNamespaceError as error:
@@ -124,10 +122,8 @@ class Template(NamedTuple):
 
 def _root() -> URLResolver | None:
     """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
-    if not getattr(settings, "ROOT_URLCONF", None):
-        return None
-    resolver: URLResolver = get_resolver()
     try:
+        resolver: URLResolver = get_resolver()
         # Load the URLconf now. Django's own checks report errors in it.
         reverse_names(resolver)
     except Exception:  # noqa: BLE001 the modules of a project can raise anything

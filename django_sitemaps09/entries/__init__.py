@@ -19,19 +19,10 @@ from django_sitemaps09.entries.fields import (
     NOT_XML,
     check_text,
     excerpt,
-    field_rules,
     reason_of,
     short_repr,
 )
-from django_sitemaps09.entries.media import (
-    NAMESPACES,
-    Extension,
-    Image,
-    News,
-    Platform,
-    Restriction,
-    Video,
-)
+from django_sitemaps09.entries.media import NAMESPACES, Extension, Image, News, Platform, Restriction, Video
 
 __all__ = [
     "MAX_MESSAGE",
@@ -55,7 +46,6 @@ __all__ = [
     "Video",
     "check_text",
     "excerpt",
-    "field_rules",
     "reason_of",
     "short_repr",
 ]

@@ -67,19 +67,9 @@ class TemplateColumn(NamedTuple):
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def fits(self, most: int) -> bool:
-        """Return `True` only if each text fits in `most` characters.
-
-        `False` does not mean that a text is longer.
-        """
-        room = (most - len("".join(self.literals))) // (2 * len(self.columns))
-        # A longer value would fill one of these steps completely. Searching each step for a line ending is
-        # faster than measuring each value.
-        lines = map("\n".join, self.columns)
-        return room > 0 and all(
-            "\n" in column[start : start + room]
-            for column in lines
-            for start in range(0, len(column) - room, room)
-        )
+        """Return `True` only if the longest values of all columns together fit in `most` characters."""
+        longest = [max(map(len, column), default=0) for column in self.columns]
+        return len("".join(self.literals)) + sum(longest) <= most
 
 
 #: One string for all items of a batch, or a sequence with one string for each item.

@@ -7,15 +7,15 @@ the field for the message, such as `Video.title`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -106,37 +106,21 @@ def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
     return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"
 
 
-class FieldRule(NamedTuple):
-    """A field of a value object, its check, whether `None` is kept unchecked, and whether it is a URL."""
-
-    name: str
-    check: Check
-    is_optional: bool
-    is_location: bool
-
-
 def rule(check: Check, **arguments: Any) -> Mapping[str, Check]:
     """Return the `metadata` of a dataclass field with this check and its arguments."""
     return {"check": partial(check, **arguments) if arguments else check}
 
 
-@lru_cache(maxsize=64)
-def field_rules(kind: type) -> Sequence[FieldRule]:
-    """Return the rules of a dataclass, in the order of its fields."""
-    return [
-        FieldRule(field.name, check, field.default is None, check in (location, optional_location))
-        for field in fields(kind)
-        if (check := field.metadata.get("check"))
-    ]
-
-
 def check_fields(value: object, kind: type) -> None:
-    """Replace the fields of a frozen value object of the class `kind` with the results of their checks."""
-    owner = type(value).__name__
-    for name, check, is_optional, _ in field_rules(kind):
+    """Replace the fields of a frozen value object of the class `kind` with the results of their checks.
+
+    `None` is kept where it is the default.
+    """
+    for field in fields(kind):
+        name, check = field.name, field.metadata.get("check")
         field_value = getattr(value, name)
-        if field_value is not None or not is_optional:
-            object.__setattr__(value, name, check(f"{owner}.{name}", field_value))
+        if check and (field_value is not None or field.default is not None):
+            object.__setattr__(value, name, check(f"{type(value).__name__}.{name}", field_value))
 
 
 def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
-from django_sitemaps09.export.interrupts import uninterrupted
+from django_sitemaps09.export.interrupts import Carrier, raising_carried, uninterrupted
 from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions, Listeners
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
@@ -149,11 +149,11 @@ def export_all(
         )
     now = datetime.now(timezone.utc)
     results: list[HostResult] = []
-    with _unwrap_errors(), ExitStack() as stack:
+    with raising_carried(), ExitStack() as stack:
         hosts = [stack.enter_context(open_host(host, options, now)) for host in host_options]
         check_removals(hosts, options.remove)
         with engine as active_engine:
-            outcomes = _outcomes(_run(hosts, options, now, active_engine, listeners), hosts)
+            outcomes = _outcomes(hosts, options, now, active_engine, listeners)
         try:
             for host, host_outcomes in zip(hosts, outcomes, strict=True):
                 with uninterrupted():
@@ -173,42 +173,36 @@ def export_all(
     return reports
 
 
-def _run(
+def _outcomes(
     hosts: Sequence[HostExport],
     options: ExportOptions,
     started: datetime,
     engine: engines.Engine | None,
     listeners: Listeners,
-) -> Run:
+) -> list[dict[str, SectionOutcome]]:
+    """Render all sections, and return the section outcomes for each host, by section name.
+
+    A shareable section is exported once for all hosts, any other section once for each host.
+    """
     targets = tuple(host.host_target for host in hosts)
-    return Run(
+    run = Run(
         Renderer(targets, hosts[0].host_options.gzip, get_script_prefix(), get_urlconf()),
         [host.files for host in hosts],
         options,
         started,
         engine,
-        Listeners(*(_wrap_callback(listener) for listener in listeners)),
+        Listeners(*(_carrying_errors(listener) for listener in listeners)),
     )
-
-
-def _outcomes(run: Run, hosts: Sequence[HostExport]) -> list[dict[str, SectionOutcome]]:
-    """Return the section outcomes for each host, by section name.
-
-    A shareable section is exported once for all hosts, any other section once for each host.
-    """
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
-    records = {name: [host.record(name) for host in hosts] for name in sections}
-    shared = {name: len(hosts) == 1 or sources.is_shareable(section) for name, section in sections.items()}
-    run.listeners.plan({name: _count_pages(records[name], shared=shared[name]) for name in sections})
+    shared = {
+        name for name, section in sections.items() if len(hosts) == 1 or sources.is_shareable(section)
+    }
+    run.listeners.plan({name: _count_pages(run.records(name), shared=name in shared) for name in sections})
+    single_runs = [run.for_host(index) for index in range(len(hosts))]
     for name, section in sections.items():
-        if shared[name]:
-            results = export_section(run, name, section, records[name])
-        else:
-            results = [
-                export_section(run.for_host(index), name, section, [record])[0]
-                for index, record in enumerate(records[name])
-            ]
+        runs = [run] if name in shared else single_runs
+        results = [outcome for part in runs for outcome in export_section(part, name, section)]
         for host_outcomes, outcome in zip(outcomes, results, strict=True):
             host_outcomes[name] = outcome
             run.listeners.section(outcome.report)
@@ -224,33 +218,13 @@ def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | Non
     return (max(counts) if shared else sum(counts)) if all(counts) else None
 
 
-class _CallbackError(BaseException):
-    """Wrapper that carries an exception past handlers that would report it as a section's failure."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def _wrap_callback(callback: Callable[..., object]) -> Callable[..., None]:
-    """Return a callback whose exceptions are wrapped so that only `_unwrap_errors()` catches them."""
+def _carrying_errors(callback: Callable[..., object]) -> Callable[..., None]:
+    """Return a callback whose exceptions end the export, and not only the section that is rendered."""
 
     def call(*arguments: Any) -> None:
         try:
             callback(*arguments)
-        except Exception as error:  # noqa: BLE001 a callback can raise anything
-            raise _CallbackError(error) from None
+        except Exception as error:
+            raise Carrier from error
 
     return call
-
-
-@contextmanager
-def _unwrap_errors() -> Iterator[None]:
-    """Raise the original exception of a callback that `_wrap_callback()` wrapped."""
-    original: Exception | None = None
-    try:
-        yield
-    except _CallbackError as wrapper:
-        original = wrapper.error
-    if original is not None:
-        raise original

@@ -32,7 +32,6 @@ from django_sitemaps09.export.report import Report, SectionReport, peaks, record
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.state.history import RecordedRun
 from django_sitemaps09.state.journal import RUN, read_journal
-from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.state.previous import PreviousState, check_pages, load
 from django_sitemaps09.stores import STATE, owner
 from django_sitemaps09.stores.local import LocalStore
@@ -60,7 +59,7 @@ class HostExport:
     @property
     def changes(self) -> Spool | None:
         """The complete changed URLs if the caller requested them, otherwise `None`."""
-        return self.spool if self.spool is not None and self.spool.limit is None else None
+        return self.spool if self.spool is not None and self.spool.is_complete else None
 
     @property
     def host_target(self) -> HostTarget:
@@ -74,11 +73,11 @@ class HostExport:
         foreign_names = frozenset(names).difference(
             manifest.indexes, manifest.stylesheets, manifest.removed, manifest.pages()
         )
-        return HostFiles(self.publish_target.store, names, foreign_names)
+        return HostFiles(self.publish_target.store, manifest.sections, names, foreign_names)
 
-    def record(self, section: str) -> SectionRecord:
-        """Return the published record of a section, or an empty one."""
-        return self.previous.manifest.sections.get(section, SectionRecord())
+    @property
+    def published_sections(self) -> set[str]:
+        return {name for name, record in self.previous.manifest.sections.items() if record.pages}
 
     def end(
         self, outcomes: Mapping[str, SectionOutcome], options: ExportOptions, started: datetime
@@ -157,7 +156,7 @@ class HostExport:
                     is_repair=self.host_options.is_repair,
                 )
                 publication = replace(publication, manifest=manifest)
-                publication.publish(self.publish_target, self.stage or "", robots.publish)
+                publication.publish(self.publish_target, robots.publish)
         except (ExportError, OSError) as error:
             # If nothing was ever published, the target may be unusable.
             if old_manifest.sections:
@@ -176,7 +175,8 @@ class HostExport:
         if self.spool is None:
             return True
         is_optional = self.queue is not None and not options.changes
-        with self.queue.lenient(_UNQUEUED) if self.queue and is_optional else nullcontext():
+        consequence = "not all changed URLs were found, so not all were queued for submission"
+        with self.queue.lenient(consequence) if self.queue and is_optional else nullcontext():
             sections = self.previous.manifest.sections
             self.spool.fill(self.publish_target.store, sections, outcomes, options.remove)
             return True
@@ -202,11 +202,10 @@ class HostExport:
 
     def _undeclared(self, remove: Collection[str]) -> list[str]:
         """Return messages about published sections that are not declared, except sections to `remove`."""
-        published = {name for name, record in self.previous.manifest.sections.items() if record.pages}
         return [
             f"Section {name!r} is published but no longer declared; its files are kept. To remove it from "
             f"the index, use --remove {name}"
-            for name in sorted(published.difference(self.host_options.all_sections, remove))
+            for name in sorted(self.published_sections.difference(self.host_options.all_sections, remove))
         ]
 
 
@@ -240,8 +239,8 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
             activate_prepared(publish_target, previous)
         # A dry run stages no files that could be compared.
         is_queued = host_options.submit and conf.indexnow_key is not None and not previous.is_first
-        limit = None if options.changes else conf.indexnow_max_urls
-        spool = Spool(limit) if (options.changes or is_queued) and stage is not None else None
+        is_compared = (options.changes or is_queued) and stage is not None
+        spool = Spool(conf.indexnow_max_urls, is_complete=options.changes) if is_compared else None
         queue = SubmissionQueue(publish_target, previous, spool) if host_options.submit else None
         try:
             yield HostExport(host_options, publish_target, previous, recovered, stage, spool, queue)
@@ -303,15 +302,12 @@ class HostResult(NamedTuple):
             return replace(report, warnings=[*report.warnings, *notify(event, on_published)])
 
 
-_UNQUEUED = "not all changed URLs were found, so not all were queued for submission"
-
-
 def check_removals(hosts: Sequence[HostExport], remove: Collection[str]) -> None:
     """Raise `ExportError` if a section to `remove` is still declared, or is not published on any host."""
     for name in remove:
         if name in hosts[0].host_options.all_sections:
             raise ExportError(f"The section {name!r} cannot be removed, because it is still declared.")
-        if not any(host.record(name).pages for host in hosts):
+        if not any(name in host.published_sections for host in hosts):
             raise ExportError(f"The section {name!r} cannot be removed, because it is not published.")
 
 

@@ -97,16 +97,30 @@ def uninterrupted() -> Iterator[None]:
         raise Interrupted(handler.pending, "the publication in progress was completed first")
 
 
-class _TimeLimit(KeyboardInterrupt):
-    """Exception for a time limit. Its cause is the exception that the limit's handler raised."""
+class Carrier(KeyboardInterrupt):
+    """Exception that carries its cause past handlers that would only skip an item or a section.
+
+    Its base class makes database drivers cancel queries.
+    """
+
+
+@contextmanager
+def raising_carried() -> Iterator[None]:
+    """Raise the cause of a `Carrier` where the block ends."""
+    original: BaseException | None = None
+    try:
+        yield
+    except Carrier as carrier:
+        original = carrier.__cause__
+    if original is not None:
+        raise original
 
 
 @contextmanager
 def time_limited() -> Iterator[None]:
     """End the block with the exception that the handler of a time limit raises.
 
-    Inside the block, a `_TimeLimit` replaces that exception. Otherwise, the item or the section that is
-    being rendered would be skipped, and the block would continue. Outside of the main thread, do nothing.
+    Outside of the main thread, do nothing.
     """
     is_main = threading.current_thread() is threading.main_thread()
     handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}
@@ -115,15 +129,14 @@ def time_limited() -> Iterator[None]:
         try:
             handlers[number](number, frame)
         except Exception as error:
-            raise _TimeLimit from error
+            raise Carrier from error
 
     replaced = [number for number, handler in handlers.items() if callable(handler)]
     try:
         for number in replaced:
             signal.signal(number, handle)
-        yield
-    except _TimeLimit as error:
-        raise error.__cause__ or error from None
+        with raising_carried():
+            yield
     finally:
         for number in replaced:
             signal.signal(number, handlers[number])

@@ -49,26 +49,31 @@ class ExportOptions(NamedTuple):
 class Listeners(NamedTuple):
     """Callbacks for the expected numbers of pages, each rendered page, and each finished section."""
 
-    plan: Callable[[Mapping[str, int | None]], object]
-    page: Callable[[str, PageFile], object]
-    section: Callable[[SectionReport], object]
+    plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None
+    page: Callable[[str, PageFile], object] = lambda section, file: None
+    section: Callable[[SectionReport], object] = lambda section: None
 
 
-class HostsOptions(TypedDict, total=False):
-    """Keyword arguments that `export_hosts()` shares with `export()`."""
+class SharedOptions(TypedDict, total=False):
+    """Keyword arguments that exports and verifications share."""
 
     output: Path | str | None
     robots: Path | str | None
     gzip: bool | None
+    force: Collection[str]
+    engine: str | None
+    workers: int | None
+    sitemaps: Mapping[str, Section] | None
+
+
+class HostsOptions(SharedOptions, total=False):
+    """Keyword arguments that `export_hosts()` shares with `export()`."""
+
     strict: bool
     dry_run: bool
     changed_only: bool
     rebalance: bool
-    force: Collection[str]
     remove: Collection[str]
-    engine: str | None
-    workers: int | None
-    sitemaps: Mapping[str, Section] | None
     changes: bool
     submit: bool | None
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
@@ -14,11 +14,10 @@ from django.utils.asyncio import async_unsafe
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
-from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners
-from django_sitemaps09.export.publishing.published_files import CheckedFile, FilesCheck
+from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners, SharedOptions
+from django_sitemaps09.export.publishing.published_files import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.sections import Section
 
 if TYPE_CHECKING:
@@ -73,19 +72,6 @@ class Verification:
         return {**asdict(self), "damaged": damaged, "failures": self.failures, "repair": repair}
 
 
-class VerifyOptions(TypedDict, total=False):
-    """Keyword arguments that `verify_hosts()` shares with `verify()`."""
-
-    output: Path | str | None
-    robots: Path | str | None
-    gzip: bool | None
-    force: Collection[str]
-    engine: str | None
-    workers: int | None
-    sitemaps: Mapping[str, Section] | None
-    repair: bool
-
-
 @async_unsafe
 def verify(
     names: Sequence[str] = (),
@@ -121,7 +107,11 @@ def verify(
 
 @async_unsafe
 def verify_hosts(
-    base_urls: Sequence[str], names: Sequence[str] = (), **options: Unpack[VerifyOptions]
+    base_urls: Sequence[str],
+    names: Sequence[str] = (),
+    *,
+    repair: bool = False,
+    **options: Unpack[SharedOptions],
 ) -> dict[str, Verification]:
     """Verify the files of several hosts, and return a result for each of the `base_urls`.
 
@@ -129,10 +119,7 @@ def verify_hosts(
     """
     if not base_urls or isinstance(base_urls, str):
         raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
-    repair = options.pop("repair", False)
-    export_options: Any = options
-    options_of_all = ExportOptions(names, **export_options)
-    verifications = _verify_all(base_urls, options_of_all, repair=repair, several=True)
+    verifications = _verify_all(base_urls, ExportOptions(names, **options), repair=repair, several=True)
     return dict(zip(base_urls, verifications, strict=True))
 
 
@@ -141,65 +128,51 @@ def _verify_all(
 ) -> list[Verification]:
     started = time.perf_counter()
     hosts = [HostOptions.resolve(options, url, several=several) for url in base_urls]
-    checks = [_files_check(host, options.workers) for host in hosts]
-    files = [check.check() for check in checks]
-    damaged = [{file.name: file for file in checked if file.problem is not None} for checked in files]
+    if options.workers is not None and options.workers < 1:
+        raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
+    checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
+    results = [check.check() for check in checks]
     reports: Sequence[Report | None] = [None] * len(hosts)
-    if repair and any(damaged):
-        sections = {file.section for host_damaged in damaged for file in host_damaged.values()}
+    if repair and any(result.damaged for result in results):
+        sections = {file.section for result in results for file in result.damaged.values()}
         # A run that was killed may have published pages that the manifest does not list yet.
-        sections |= {section for check in checks for section in check.unfinished_sections}
+        sections.update(*(result.journal.sections for result in results if result.journal))
         repair_options = options._replace(
             names=[name for name in hosts[0].all_sections if name in sections],
-            damaged={host.folder: set(names) for host, names in zip(hosts, damaged, strict=True)},
+            damaged={host.folder: set(result.damaged) for host, result in zip(hosts, results, strict=True)},
         )
-        reports = export_all(base_urls, repair_options, None, _SILENT, several=several)
+        reports = export_all(base_urls, repair_options, None, Listeners(), several=several)
     return [
-        _verification(host, check, checked, report, started)
-        for host, check, checked, report in zip(hosts, checks, files, reports, strict=True)
+        _verification(check, result, report, started)
+        for check, result, report in zip(checks, results, reports, strict=True)
     ]
 
 
-_SILENT = Listeners(lambda pages: None, lambda section, file: None, lambda section: None)
-
-
-def _files_check(host_options: HostOptions, workers: int | None) -> FilesCheck:
-    if workers is not None and workers < 1:
-        raise ImproperlyConfigured(f"A verification needs at least one worker, not {workers}.")
-    _, store, state = ExportFolder.in_target(host_options.folder, host_options.output)
-    return FilesCheck(store, state, host_options, workers or available_cores())
-
-
 def _verification(
-    host_options: HostOptions,
-    check: FilesCheck,
-    files: Sequence[CheckedFile],
-    report: Report | None,
-    started: float,
+    check: FilesCheck, result: CheckedFiles, report: Report | None, started: float
 ) -> Verification:
     """Return the result for a host. After a repair, all files are read again."""
-    still_damaged = {file.name: file for file in files if file.problem is not None}
+    files = result.files
     if report is not None:
-        names = {file.name for file in files}
-        still_damaged = {file.name: file for file in check.check() if file.problem is not None}
-        files = [*files, *(file for name, file in still_damaged.items() if name not in names)]
+        result = check.check()
+        files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
     return Verification(
         target=check.store.label,
-        index_url=f"{host_options.url}{INDEX}",
+        index_url=f"{check.host_options.url}{INDEX}",
         files=len(files),
-        urls=sum(file.urls for file in files),
-        bytes=sum(file.bytes for file in files),
+        urls=sum(file.urls for file in files.values()),
+        bytes=sum(file.bytes for file in files.values()),
         damaged=[
             DamagedFile(
                 file.name,
                 file.section,
-                _with_advice(file.problem, file.section, host_options),
-                file.name not in still_damaged,
+                _with_advice(file.problem, file.section, check.host_options),
+                file.name not in result.damaged,
             )
-            for file in files
+            for file in files.values()
             if file.problem is not None
         ],
-        is_unfinished=check.is_unfinished,
+        is_unfinished=result.journal is not None,
         seconds=time.perf_counter() - started,
         repair=report,
     )

@@ -20,23 +20,7 @@ from django_sitemaps09.hooks.expressions import (
     is_missing,
     location_in,
 )
-from django_sitemaps09.orm.internals import (
-    columns_in,
-    copy_fetched,
-    gives_instances,
-    is_fetched,
-    to_many_joins,
-)
-from django_sitemaps09.orm.traits import (
-    UNREADABLE,
-    can_reorder,
-    has_window_function,
-    key_names,
-    needs_order,
-    order_repeats_rows,
-    pin_database,
-    repeats_rows,
-)
+from django_sitemaps09.orm import internals, traits
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
@@ -64,7 +48,7 @@ def add_columns(
     subqueries = {
         part: _related_aggregate(rows, name, part) for name, part in parts if part not in joined_parts
     }
-    columns = {name: _replaced(value, subqueries) for name, value in expressions.items()}
+    columns = {name: _with_subqueries(value, subqueries) for name, value in expressions.items()}
     annotated_rows: QuerySet[Any] = rows.annotate(**columns) if is_selected else rows.alias(**columns)
     return annotated_rows
 
@@ -82,33 +66,35 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
     # joined, and loses its rows if a join has the same name.
     is_grouped = query.group_by is not None
-    can_group = is_grouped or query.distinct or gives_instances(rows)
-    if not aggregates or has_window_function(query) or query.extra_tables or not can_group:
+    can_group = is_grouped or query.distinct or internals.gives_instances(rows)
+    if not aggregates or traits.has_window_function(query) or query.extra_tables or not can_group:
         return []
-    if not is_grouped and to_many_joins(query, _tables(query.annotation_select.values())):
+    if not is_grouped and internals.to_many_joins(query, _tables(query.annotation_select.values())):
         return []
     # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
     # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
-    if gives_instances(rows):
-        is_divided = is_grouped and repeats_rows(query)
+    if internals.gives_instances(rows):
+        is_divided = is_grouped and traits.repeats_rows(query)
     else:
-        is_divided = not is_grouped and order_repeats_rows(rows)
+        is_divided = not is_grouped and traits.order_repeats_rows(rows)
     if query.distinct and is_divided:
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
-    if query.distinct_fields or (query.is_sliced and gives_instances(rows)):
+    if query.distinct_fields or (query.is_sliced and internals.gives_instances(rows)):
         # Django cannot group distinct(fields). Beside a slice, aggregates cover all related rows, however
         # they are read.
         return []
-    joins = [to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names]
-    own_joins = to_many_joins(query)
+    joins = [
+        internals.to_many_joins(joined_query, _tables([joined_query.annotations[name]])) for name in names
+    ]
+    own_joins = internals.to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
     can_join = not is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
     return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
 
 
 def _tables(expressions: Iterable[Any]) -> set[str]:
-    return {column.alias for column in columns_in(expressions)}
+    return {column.alias for column in internals.columns_in(expressions)}
 
 
 def _aggregates(expression: Any) -> Iterator[Any]:
@@ -131,14 +117,13 @@ def _parts(expression: Any) -> list[Any]:
     return parts
 
 
-def _replaced(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
-    """Return an expression with subqueries in place of aggregates."""
+def _with_subqueries(expression: Any, subqueries: Mapping[Any, Subquery]) -> Any:
     aggregates = list(_aggregates(expression))
     if not any(part in subqueries for part in aggregates):
         return expression
     if aggregates == [expression]:
         return subqueries[expression]
-    parts = [_replaced(part, subqueries) for part in _parts(expression)]
+    parts = [_with_subqueries(part, subqueries) for part in _parts(expression)]
     if isinstance(expression, Q):
         children = [
             (child[0], part) if isinstance(child, tuple) else part
@@ -155,7 +140,7 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
     keys = [field.attname for field in rows.model._meta.pk_fields]
     row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
     try:
-        if rows.query.group_by is not None and not gives_instances(rows):
+        if rows.query.group_by is not None and not internals.gives_instances(rows):
             raise FieldError("The groups of values() have no primary key.")
         # Without an order, GROUP BY has only the key.
         return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
@@ -180,7 +165,7 @@ def annotate(sitemap: object, items: Any) -> Any:
             f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
             "queryset. Return one, or define the hooks as methods that take the item."
         )
-    items = copy_fetched(items) if is_fetched(items) else pin_database(items)
+    items = internals.copy_fetched(items) if internals.is_fetched(items) else traits.pin_database(items)
     rows = annotatable_rows(items, expressions)
     if items.query.combinator:
         try:
@@ -192,14 +177,14 @@ def annotate(sitemap: object, items: Any) -> Any:
             ) from error
     if rows is not items:
         return items
-    if is_fetched(items):
+    if internals.is_fetched(items):
         _add_to_fetched(sitemap, items, expressions)
         return items
     rows = add_columns(items, expressions)
     is_grouped_here = items.query.group_by is None and rows.query.group_by is not None
-    if is_grouped_here and can_reorder(items) and order_repeats_rows(items):
+    if is_grouped_here and traits.can_reorder(items) and traits.order_repeats_rows(items):
         # Django would also group by the columns of the order.
-        rows = rows.order_by(*key_names(items.model))
+        rows = rows.order_by(*traits.key_names(items.model))
     return rows
 
 
@@ -216,7 +201,8 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
         return all_rows
     is_limited = items.query.is_sliced or items.query.distinct_fields
     has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
-    if not gives_instances(items) or not (is_limited or (is_fetched(items) and not has_aggregate)):
+    can_load_pages = is_limited or (internals.is_fetched(items) and not has_aggregate)
+    if not (can_load_pages and internals.gives_instances(items)):
         return items
     try:
         annotations = add_columns(all_rows, expressions).query.annotations
@@ -232,23 +218,23 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
     or a dict by all its values.
     """
     rows, query = items.all(), items.query
-    if can_reorder(rows) and not needs_order(rows):
+    if traits.can_reorder(rows) and not traits.needs_order(rows):
         # Django would also group by the columns of the order.
         rows = rows.order_by()
     own_names = [*query.values_select, *query.annotation_select]
     keys = ["pk"] if "pk" in own_names else [field.attname for field in items.model._meta.pk_fields]
-    has_keys = gives_instances(items) or {*keys} <= {*own_names}
+    has_keys = internals.gives_instances(items) or {*keys} <= {*own_names}
     # GROUP BY contains selected annotations, so an aggregate could change without them.
     names = [*keys, *(name for name in own_names if name not in keys)] if has_keys else own_names
     rows = add_columns(rows, expressions)
     try:
-        if gives_instances(items):
+        if internals.gives_instances(items):
             # MariaDB does not find columns of a HAVING condition that are not selected.
             rows = rows.select_related(None).prefetch_related(None)
             records = [tuple(getattr(row, name) for name in (*names, *expressions)) for row in rows]
         else:
             records = list(rows.values_list(*names, *expressions))
-    except UNREADABLE:
+    except traits.UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return
     for width in (len(keys), len(names)) if has_keys else (len(names),):
@@ -270,10 +256,9 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
 
 def declared_value(value: Any, name: str, item: Any) -> Any:
     """Return the value of a field for an item, if the field is declared as expressions."""
-    if isinstance(value, LocationTemplate):
-        parts = enumerate(value.expressions)
-        return value.url([column(part, alias(name, i), item) for i, part in parts])
-    return column(value, alias(name), item)
+    parts = enumerate(hook_expressions(name, value))
+    values = [column(part, alias(name, i), item) for i, part in parts]
+    return value.url(values) if isinstance(value, LocationTemplate) else values[0]
 
 
 def localized_location(location: Mapping[str, Any], code: str | None, item: Any) -> str | None:
@@ -326,10 +311,8 @@ def load_columns(
     deleted = set()
     for (model, using), instances in rows_by_model.items():
         # An order of the model over a multi-valued relation would repeat what an aggregate covers.
-        rows: QuerySet[Any] = (
-            QuerySet(model, using=using).order_by().filter(pk__in=[item.pk for item in instances])
-        )
-        rows = add_columns(rows, expressions)
+        keys = [item.pk for item in instances]
+        rows = add_columns(QuerySet(model, using=using).order_by().filter(pk__in=keys), expressions)
         values = {pk: columns for pk, *columns in rows.values_list("pk", *names)}
         for item in instances:
             if item.pk in values:

@@ -18,8 +18,6 @@ Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
 FormatName: TypeAlias = Literal["xml", "text"]
 FORMATS: tuple[str, ...] = get_args(FormatName)
-
-
 #: Alias of the declared expression `item_language`.
 ITEM_LANGUAGE = "_sitemaps09_item_language"
 
@@ -41,8 +39,7 @@ class LastmodExpression(Expression):
         [self.expression] = exprs
 
     def get_group_by_cols(self) -> list[Any]:
-        columns: list[Any] = self.expression.get_group_by_cols()
-        return columns
+        return self.expression.get_group_by_cols()  # type: ignore[no-any-return]
 
     def get_db_converters(self, connection: Any) -> list[Any]:
         # From Django 6.1 on, converters use the expression that is passed to them.
@@ -107,10 +104,8 @@ def declared_expressions(sitemap: object) -> dict[str, Any]:
     """Return all expressions in a sitemap's hooks by reserved alias. A location can have several."""
     annotations: dict[str, Any] = {}
     for name in FIELDS:
-        for position, expression in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
-            annotations[alias(name, position)] = (
-                LastmodExpression(expression) if name == "lastmod" else expression
-            )
+        for position, part in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
+            annotations[alias(name, position)] = LastmodExpression(part) if name == "lastmod" else part
     language = getattr(sitemap, "item_language", None)
     if getattr(sitemap, "i18n", False) and is_expression(language):
         annotations[ITEM_LANGUAGE] = language
@@ -161,7 +156,7 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value of a dict `location` means that an item has no location in a language."""
+    """Return whether a value means that an item has no such element, or no location in a language."""
     return value is None or value == ""
 
 

@@ -7,7 +7,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta, timezone
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal, TypeAlias, get_args
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import ImproperlyConfigured
@@ -17,6 +18,8 @@ from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
     Alternate,
+    Batch,
+    Column,
     Extension,
     Image,
     Localization,
@@ -41,6 +44,8 @@ Hook = Literal["alternates", "images", "videos", "news"]
 HOOKS: tuple[Hook, ...] = get_args(Hook)
 #: Hooks except `alternates`, since `django.contrib.sitemaps` has a switch with this name.
 EXTENDING: tuple[Hook, ...] = HOOKS[1:]
+#: The results of each hook and each extension, in columns with one result for each item.
+ResultColumns: TypeAlias = "dict[str | Extension, list[Any]]"
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
@@ -68,12 +73,12 @@ def repeated_name(extensions: Sequence[Extension]) -> str | None:
     return next((name for name in names if names.count(name) > 1), None)
 
 
-def results_in(column: Callable[[str], Sequence[Any]]) -> dict[str | Extension, list[Any]]:
+def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:
     """Return the results that hooks of this package added to entries of `get_urls()`, except for links.
 
     `column` returns the values of all entries for a key.
     """
-    results: dict[str | Extension, list[Any]] = {}
+    results: ResultColumns = {}
     for name in EXTENDING:
         hook_values = [value if isinstance(value, (HookResults, News)) else None for value in column(name)]
         if any(value is not None for value in hook_values):
@@ -84,23 +89,27 @@ def results_in(column: Callable[[str], Sequence[Any]]) -> dict[str | Extension, 
     return results
 
 
-def columns(
-    results: Mapping[str | Extension, Sequence[Any]],
-    localizations: Sequence[Localization],
-    hosts: AllowedHosts,
+def create_batch(
     items: Items,
-) -> dict[str, Any]:
-    """Return the results of hooks as columns of a batch. Invalid values are skipped and reported."""
-    batch_columns: dict[str, Any] = {}
+    localizations: Sequence[Localization],
+    texts: Mapping[str, Column],
+    results: ResultColumns,
+    hosts: AllowedHosts,
+) -> Batch:
+    """Return items as a batch, from their locations, columns of text, and the results of hooks.
+
+    Invalid values in the results are skipped and reported.
+    """
+    columns: dict[str, Any] = {}
     if "alternates" in results:
-        batch_columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
+        columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
     if "images" in results:
-        batch_columns["images"] = _convert_lists(
+        columns["images"] = _convert_lists(
             "images", results["images"], lambda _, value: _resolve_image(value, hosts), items
         )
     if "videos" in results:
         pages = [localization.texts() for localization in localizations if localization.is_listed]
-        batch_columns["videos"] = _convert_lists(
+        columns["videos"] = _convert_lists(
             "videos",
             results["videos"],
             lambda i, value: _resolve_video(
@@ -109,16 +118,27 @@ def columns(
             items,
         )
     if "news" in results:
-        batch_columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
-    xml_columns = [
-        _foreign_xml(extension, values, items)
-        for extension, values in results.items()
-        if isinstance(extension, Extension)
-    ]
-    if xml_columns:
-        batch_columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
-        batch_columns["extensions"] = [name for name in results if isinstance(name, Extension)]
-    return batch_columns
+        columns["news"] = items.each(_recent_news, results["news"], "news", failed=None)
+    if extensions := [name for name in results if isinstance(name, Extension)]:
+        xml_columns = [
+            items.each(partial(_foreign_xml, name), results[name], name.prefix, failed="")
+            for name in extensions
+        ]
+        columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
+        columns["extensions"] = extensions
+    return Batch(
+        items.keys,
+        localizations,
+        texts["lastmod"],
+        texts["changefreq"],
+        texts["priority"],
+        errors=items.errors,
+        **columns,
+    )
+
+
+def _foreign_xml(extension: Extension, text: str | None) -> str:
+    return writer.extension_text(extension, text or "")
 
 
 def _convert_lists(
@@ -133,7 +153,7 @@ def _convert_lists(
             reason = f"there are {len(values):,}; only the first {protocol.MAX_IMAGES:,} are written"
             items.skip(i, name, reason)
             values = values[: protocol.MAX_IMAGES]
-        results.append(items.each_of(i, lambda value: convert(i, value), values, name))  # noqa: B023
+        results.append(items.each_of(i, partial(convert, i), values, name))
     return results
 
 
@@ -193,18 +213,11 @@ def _make_aware(value: date | None) -> date | None:
     return value
 
 
-def _foreign_xml(extension: Extension, values: Sequence[Any], items: Items) -> list[str]:
-    return items.each(
-        lambda text: writer.extension_text(extension, text or ""), values, extension.prefix, failed=""
-    )
-
-
 def hreflang(code: str) -> str:
     """Return the hreflang of a language; an empty string if it has none."""
-    try:
+    with suppress(ValueError):
         return protocol.hreflang(code)
-    except ValueError:
-        return ""
+    return ""
 
 
 def spelling(code: Any, languages: Sequence[str]) -> Any:
@@ -272,9 +285,8 @@ def alternates(
         ]
         own_links = [(localization.language, url) for localization, url in urls if localization.language]
         pages = () if own_links else {url for localization, url in urls if localization.is_listed}
-        protocol.check_links(
-            [(link.language, hosts.absolute_urls(link.location)[place]) for link in links], own_links, pages
-        )
+        checked = [(link.language, hosts.absolute_urls(link.location)[place]) for link in links]
+        protocol.check_links(checked, own_links, pages)
 
     def resolve_links(position: int) -> list[Alternate]:
         links = [alternate(link, hosts) for link in link_lists[position] or ()]
@@ -287,8 +299,7 @@ def alternates(
         return links
 
     positions = [FAILED if item_links is FAILED else i for i, item_links in enumerate(link_lists)]
-    results = items.each(resolve_links, positions, "alternates")
-    return [[] if links is FAILED else links for links in results]
+    return items.each(resolve_links, positions, "alternates", failed=[])
 
 
 def alternate(link: Any, hosts: AllowedHosts) -> Alternate:

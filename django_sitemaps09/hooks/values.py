@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, check_text, excerpt, reason_of, short_repr
-from django_sitemaps09.hooks.expressions import declared_expressions
+from django_sitemaps09.hooks.expressions import declared_expressions, is_missing
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
 
@@ -221,11 +221,6 @@ def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Seque
     return items.each(hosts.location, values, "location", failed=None)
 
 
-def texts(name: str, values: Sequence[Any], items: Items) -> list[str | None]:
-    """Return the values of an optional element as a column of strings, with `None` for missing values."""
-    return items.each(CONVERTERS[name], values, name, failed=None)
-
-
 def entry_value(value: Any) -> Any:
     """Return a value of an entry dict as the template of `django.contrib.sitemaps` uses it.
 
@@ -246,7 +241,7 @@ def lastmod_text(value: object) -> str | None:
 
     A naive datetime is interpreted in `TIME_ZONE`.
     """
-    if value is None or value == "":
+    if is_missing(value):
         return None
     if not isinstance(value, date):
         raise ValueError(f"{short_repr(value)} is neither a date nor a datetime")
@@ -257,8 +252,7 @@ def lastmod_text(value: object) -> str | None:
 
 
 def _optional(convert: Callable[[object], str]) -> Callable[[object], str | None]:
-    """Return a converter that returns `None` for a missing value."""
-    return lambda value: None if value is None or value == "" else convert(value)
+    return lambda value: None if is_missing(value) else convert(value)
 
 
 priority_text = _optional(protocol.priority_text)

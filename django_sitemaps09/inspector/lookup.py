@@ -246,8 +246,7 @@ class _Lookup:
             reasons.append("No URL pattern matches the path.")
         elif not filtered:
             view = excerpt(self.resolved.match.view_name)
-            is_searched = any(lookup.needs_search for lookup in lookups.values())
-            rest = "." if is_searched else ", which no section has as its location."
+            rest = "." if unfiltered else ", which no section has as its location."
             reasons.append(f"The path belongs to the view {view!r}{rest}")
         reasons += [lookups[name].reason(name) for name in filtered]
         if found.files:

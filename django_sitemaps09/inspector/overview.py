@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from django_sitemaps09 import sections
 from django_sitemaps09.audit import AuditReport, last_report
-from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import ItemError, excerpt
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.state.manifest import PageRecord
 from django_sitemaps09.status import ExportState, SectionStatus, section_status
@@ -46,16 +46,14 @@ class SkippedElement(NamedTuple):
 class Overview:
     """State of the sitemaps of one host. No query for it depends on the number of rows.
 
-    `freshness` has the number of exported pages by age, for each section. `removed` is the number of files
-    that no index lists any more. `audit` is the last audit, `None` if there was none.
+    `freshness` has the number of exported pages by age, for each section. `audit` is the last audit, `None`
+    if there was none.
     """
 
     base: Base
-    limits: Limits
     export: ExportState
     sections: Sequence[SectionStatus]
     freshness: Mapping[str, Counter[str]]
-    removed: int
     runs: Sequence[RecordedRun]
     skipped: Sequence[SkippedElement]
     audit: AuditReport | None
@@ -66,13 +64,15 @@ def overview(base: Base) -> Overview:
     export = ExportState.from_base(base)
     declarations = sections.native_mapping()
     today = datetime.now(timezone.utc).date()
-    names = dict.fromkeys((*declarations, *(export.root.files if export.root is not None else ())))
+    names = dict.fromkeys((*declarations, *(export.root.files if export.root else ())))
     with site_locale():
         statuses = [section_status(name, declarations, base, export, counts_rows=False) for name in names]
-    runs = _runs(export)
+    runs: Sequence[RecordedRun] = []
+    # The export already has the error of the storage.
+    with suppress(Exception):
+        runs = [] if export.folder is None else read_history(export.folder.state)
     return Overview(
         base=base,
-        limits=conf.limits,
         export=export,
         sections=statuses,
         freshness={
@@ -80,18 +80,10 @@ def overview(base: Base) -> Overview:
             for section in statuses
             if section.record is not None
         },
-        removed=0 if export.root is None else len(export.root.removed),
         runs=runs,
         skipped=_skipped(runs, names),
         audit=last_report(base_url=str(base)),
     )
-
-
-def _runs(export: ExportState) -> list[RecordedRun]:
-    try:
-        return [] if export.folder is None else read_history(export.folder.state)
-    except Exception:  # noqa: BLE001 the export already has the error of the storage
-        return []
 
 
 def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:

@@ -33,8 +33,6 @@ from django_sitemaps09.views.live import maps
 from django_sitemaps09.writer import FORMATS, elements
 
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
-# Exceptions of a filter by a value of the path that is invalid for its column.
-_NO_ROWS = (FieldError, OverflowError, TypeError, ValidationError, ValueError)
 
 
 class LiveRow(NamedTuple):
@@ -59,21 +57,20 @@ class LiveRow(NamedTuple):
         """Return the name of the exported page whose keys include that of the item, or `None`."""
         if record is None or self.source is None or record.key_identity != self.source.key_identity:
             return None
-        index = self._page_index(record.pages)
-        return None if index is None else record.file_names(self.section)[index]
+        return self._name_at_key(record.pages, record.file_names(self.section))
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no page map is cached."""
-        live_map = None if self.source is None else maps.SectionMap(self.source).cached()
-        index = None if live_map is None else self._page_index(live_map.pages)
-        if live_map is None or index is None:
-            return None
-        return page_name(self.section, live_map.pages[index].number, "xml")
+        live_map = self.source and maps.SectionMap(self.source).cached()
+        pages = live_map.pages if live_map else ()
+        return self._name_at_key(pages, [page_name(self.section, page.number, "xml") for page in pages])
 
-    def _page_index(self, pages: Sequence[Page] | Sequence[PageRecord]) -> int | None:
+    def _name_at_key(
+        self, pages: Sequence[Page] | Sequence[PageRecord], names: Sequence[str]
+    ) -> str | None:
         if self.source is None or not pages:
             return None
-        return sources.page_index(self.source, self.row.key, [page.until for page in pages])
+        return names[sources.page_index(self.source, self.row.key, [page.until for page in pages])]
 
 
 class SectionLookup(NamedTuple):
@@ -161,7 +158,8 @@ def _live_rows(
     """Yield the rows that have the URL, or its values. `is_exact` is false if the values are a guess."""
     try:
         found_rows = sources.find_rows(source, conditions)
-    except _NO_ROWS:
+    except (FieldError, OverflowError, TypeError, ValidationError, ValueError):
+        # A value of the path is invalid for its column.
         return
     except DataError:
         # Text in PostgreSQL cannot contain the NUL character.

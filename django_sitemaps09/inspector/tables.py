@@ -10,17 +10,12 @@ from typing import NamedTuple
 from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.audit import AuditReport
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.inspector.lookup import Answer
-from django_sitemaps09.inspector.overview import (
-    LABELS,
-    Overview,
-    SkippedElement,
-)
-from django_sitemaps09.inspector.published_entries import Entry
+from django_sitemaps09.inspector.overview import LABELS, Overview, SkippedElement
 from django_sitemaps09.state.history import RecordedRun, SectionChange
-from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.status import SectionStatus
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
@@ -45,8 +40,8 @@ class Cell(NamedTuple):
     is_error: bool = False
 
 
-class Column(NamedTuple):
-    """Column of a table."""
+class Header(NamedTuple):
+    """Header of a column."""
 
     label: str
     is_number: bool = False
@@ -56,16 +51,16 @@ class Table(NamedTuple):
     """Table with a caption. The first cell of each row is the header of the row."""
 
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[Header]
     rows: Sequence[Sequence[Cell]]
 
     @property
-    def labelled_rows(self) -> list[list[tuple[Column, Cell]]]:
+    def labelled_rows(self) -> list[list[tuple[Header, Cell]]]:
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def _numbers(*labels: str) -> list[Column]:
-    return [Column(label, is_number=True) for label in labels]
+def _numbers(*labels: str) -> list[Header]:
+    return [Header(label, is_number=True) for label in labels]
 
 
 def _number(value: int | None) -> Cell:
@@ -95,15 +90,15 @@ def _lastmod(text: str | None) -> Cell:
 def sections_table(overview: Overview) -> Table:
     """Return a table with a row for each section: its fullest page compared with the limits."""
     columns = [
-        Column("Section"),
+        Header("Section"),
         *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
-        *(Column("Newest lastmod"), Column("Last change")),
+        *(Header("Newest lastmod"), Header("Last change")),
         *_numbers("Live pages"),
     ]
     rows = [
         [
             _section(section),
-            *_exported(section.record, section.limit or overview.limits.urls, overview.limits.bytes),
+            *_exported(section),
             _number(None if section.live is None else len(section.live.pages)),
         ]
         for section in overview.sections
@@ -112,23 +107,21 @@ def sections_table(overview: Overview) -> Table:
 
 
 def _section(section: SectionStatus) -> Cell:
-    lines = [section.sitemap or "Not declared any more: the export keeps its files"]
-    if section.error is not None:
-        lines = [section.error]
-    return Cell(section.section, lines, is_error=section.error is not None or not section.is_declared)
+    line = section.error or section.sitemap or "Not declared any more: the export keeps its files"
+    return Cell(section.section, [line], is_error=section.error is not None or not section.is_declared)
 
 
-def _exported(record: SectionRecord | None, most_urls: int, most_bytes: int) -> list[Cell]:
-    if record is None:
+def _exported(section: SectionStatus) -> list[Cell]:
+    if section.record is None:
         return [Cell(_NONE)] * 7
-    pages = record.pages
+    pages = section.record.pages
     fullest_urls = max((page.urls for page in pages), default=0)
     fullest_bytes = max((page.bytes for page in pages), default=0)
     return [
-        _number(record.urls),
+        _number(section.record.urls),
         _number(len(pages)),
-        _meter(f"{fullest_urls:,}", fullest_urls, most_urls),
-        _meter(filesizeformat(fullest_bytes), fullest_bytes, most_bytes),
+        _meter(f"{fullest_urls:,}", fullest_urls, section.limit or conf.limits.urls),
+        _meter(filesizeformat(fullest_bytes), fullest_bytes, conf.limits.bytes),
         Cell(filesizeformat(sum(page.size for page in pages))),
         _lastmod(max((page.newest for page in pages if page.newest), default=None)),
         _lastmod(max((page.changed for page in pages if page.changed), default=None)),
@@ -137,7 +130,7 @@ def _exported(record: SectionRecord | None, most_urls: int, most_bytes: int) -> 
 
 def freshness_table(overview: Overview) -> Table:
     """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
-    columns = [Column("Section"), *_numbers(*LABELS)]
+    columns = [Header("Section"), *_numbers(*LABELS)]
     rows = [
         [Cell(section), *(_number(pages[label]) for label in LABELS)]
         for section, pages in overview.freshness.items()
@@ -147,7 +140,7 @@ def freshness_table(overview: Overview) -> Table:
 
 def runs_table(runs: Sequence[RecordedRun]) -> Table:
     """Return a table of the last exports that changed anything or had new problems."""
-    columns = [Column("Started"), Column("Duration", is_number=True), Column("Result"), Column("Changes")]
+    columns = [Header("Started"), Header("Duration", is_number=True), Header("Result"), Header("Changes")]
     rows = [
         [
             _time(run.started),
@@ -185,7 +178,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = list(map(Column, ("Item", "Section", "Field", "Reason", "Skipped since")))
+    columns = list(map(Header, ("Item", "Section", "Field", "Reason", "Skipped since")))
     rows = [
         [
             Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),
@@ -201,7 +194,7 @@ def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
 
 def audit_table(audit: AuditReport) -> Table:
     """Return a table of the findings of an audit."""
-    columns = [Column("Rule"), Column("Severity"), Column("Count", is_number=True), Column("Examples")]
+    columns = [Header("Rule"), Header("Severity"), Header("Count", is_number=True), Header("Examples")]
     rows = [
         [
             Cell(finding.rule),
@@ -214,22 +207,21 @@ def audit_table(audit: AuditReport) -> Table:
     return Table("Findings by rule", columns, rows)
 
 
-def entry_table(answer: Answer) -> Table:
-    """Return a table of the elements of an entry, as exported and as they are now."""
+def entry_table(answer: Answer) -> Table | None:
+    """Return a table of the elements of an entry, as exported and as they are now; `None` without one."""
     entries = [("Exported", answer.published), ("Now", answer.live)]
     shown_entries = [(label, entry) for label, entry in entries if entry is not None]
-    columns = [Column("Element"), *(Column(label) for label, _ in shown_entries)]
+    if not shown_entries:
+        return None
+    columns = [Header("Element"), *(Header(label) for label, _ in shown_entries)]
     rows = [
         [Cell(name), *(Cell(entry.value(name) or _NONE) for _, entry in shown_entries)]
         for name in ("lastmod", "changefreq", "priority")
     ]
-    if any(entry.links for _, entry in shown_entries):
-        rows.append([Cell("alternates"), *(Cell(lines=_links(entry)) for _, entry in shown_entries)])
+    links = [[f"{language}: {url}" for language, url in entry.links] for _, entry in shown_entries]
+    if any(links):
+        rows.append([Cell("alternates"), *(Cell(lines=lines or [_NONE]) for lines in links)])
     return Table("Elements of the entry", columns, rows)
-
-
-def _links(entry: Entry) -> list[str]:
-    return [f"{language}: {url}" for language, url in entry.links] or [_NONE]
 
 
 class Bar(NamedTuple):
@@ -264,7 +256,6 @@ def plot(counts: Mapping[str, int]) -> Plot:
         count, y = counts.get(label, 0), row * _ROW
         # The bar of a single page is visible, too.
         width = max(2, round(most * count / highest)) if count else 0
-        x = _LABEL_WIDTH + width
         bars.append(
             Bar(
                 label,
@@ -275,7 +266,7 @@ def plot(counts: Mapping[str, int]) -> Plot:
                 y=y + (_ROW - _BAR) // 2,
                 width=width,
                 height=_BAR,
-                number_x=x + 6,
+                number_x=_LABEL_WIDTH + width + 6,
             )
         )
     total = sum(counts.values())

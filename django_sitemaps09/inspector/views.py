@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from importlib.resources import files
 from typing import Any, TypeAlias
@@ -34,7 +35,8 @@ def for_staff(view: View) -> View:
     """Decorate a view: only staff with a permission may use it, and no cache may store its responses.
 
     Anonymous users are redirected to the login page of Django's admin, or else to `LOGIN_URL`. Users
-    without the permission get the status 403. The URLconf can pass another `permission`.
+    without the permission get the status 403. The URLconf can pass another `permission`. If a declaration
+    or a setting is invalid, the response is a page with the message.
     """
 
     @wraps(view)
@@ -54,7 +56,12 @@ def for_staff(view: View) -> View:
         is_staff = getattr(user, "is_active", False) and getattr(user, "is_staff", False)
         if not (is_staff and hasattr(user, "has_perm") and user.has_perm(permission)):
             raise PermissionDenied
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except ImproperlyConfigured as error:
+            response = _page(request, "error", {"title": "Sitemaps", "error": str(error)})
+            response.status_code = 500
+            return response
 
     # `LoginRequiredMiddleware` would redirect to `LOGIN_URL`, even if the project has the admin.
     return login_not_required(require_safe(cache_control(private=True, no_store=True)(respond)))
@@ -62,32 +69,12 @@ def for_staff(view: View) -> View:
 
 def _has_admin() -> bool:
     """Return whether the project has Django's admin, and includes its URLs."""
-    if not apps.is_installed("django.contrib.admin"):
-        return False
-    try:
-        reverse("admin:index")
-    except NoReverseMatch:
-        return False
-    return True
-
-
-def _with_errors(view: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Decorate a view: if a declaration or a setting is invalid, show a page with the message."""
-
-    @wraps(view)
-    def respond(request: HttpRequest) -> HttpResponse:
-        try:
-            return view(request)
-        except ImproperlyConfigured as error:
-            response = _page(request, "error", {"title": "Sitemaps", "error": str(error)})
-            response.status_code = 500
-            return response
-
-    return respond
+    with suppress(NoReverseMatch):
+        return apps.is_installed("django.contrib.admin") and bool(reverse("admin:index"))
+    return False
 
 
 @for_staff
-@_with_errors
 def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
     state = overview(current_base(request))
@@ -107,19 +94,13 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 @for_staff
-@_with_errors
 def url(request: HttpRequest) -> HttpResponse:
     """Return the page that answers whether the URL in the parameter `url` is in the sitemap."""
     text = request.GET.get("url", "")[:_MAX_QUERY]
     base = current_base(request)
     answer = look_up(text, base) if text.strip() else None
-    has_entry = answer is not None and bool(answer.published or answer.live)
-    context = {
-        "title": "Find a URL",
-        "query": text,
-        "answer": answer,
-        "entry": tables.entry_table(answer) if answer is not None and has_entry else None,
-    }
+    entry = answer and tables.entry_table(answer)
+    context = {"title": "Find a URL", "query": text, "answer": answer, "entry": entry}
     return _page(request, "url", context)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,23 +23,17 @@ _STOCK = tuple(Path(str(package.__file__)).parent for package in (contrib, djang
 
 def ignored_templates() -> list[str]:
     """Return a warning if the views use templates other than the stock templates."""
-    files = dict.fromkeys(file for name in _names() if (file := _own_file(name)))
+    templates = urlconf.templates()
+    names = [template.name for template in templates if _is_exported(template.sitemaps)]
+    # Without templates, no URL leads to these views. The URLs may be gone, or a view of another package may
+    # call them.
+    files = dict.fromkeys(file for name in (names if templates else _DEFAULTS) if (file := _own_file(name)))
     if not files:
         return []
     return [
         "Exports and native views do not use templates. They ignore what these templates add to "
         f"entries: {', '.join(files)}. Use hooks instead, such as images() or extensions."
     ]
-
-
-def _names() -> Iterator[Any]:
-    templates = urlconf.templates()
-    if not templates:
-        # No URL leads to these views. The URLs may be gone, or a view of another package may call them.
-        yield from _DEFAULTS
-    for template in templates:
-        if _is_exported(template.sitemaps):
-            yield template.name
 
 
 def _is_exported(sitemaps: Any) -> bool:

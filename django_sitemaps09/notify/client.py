@@ -9,13 +9,11 @@ from contextlib import contextmanager, suppress
 from threading import Timer
 from typing import Any
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, Timeout
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
     InvalidHeader,
-    MaxRetryError,
     NameResolutionError,
     NewConnectionError,
     ProtocolError,
@@ -27,8 +25,6 @@ from urllib3.util import Retry
 
 import django_sitemaps09
 from django_sitemaps09.notify.engines import AFTER_TOO_MANY, MAX_PAUSE, TOO_MANY, EngineResponse
-
-_RETRIES = 3
 
 _HEADERS = {"User-Agent": f"django-sitemaps09/{django_sitemaps09.__version__}"}
 _JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -54,16 +50,11 @@ class Connections:
         self._end = 0.0
         self._socket: socket.socket | None = None
         self._pool = PoolManager(retries=False)
-        kinds = {
-            "http": (HTTPConnectionPool, HTTPConnection),
-            "https": (HTTPSConnectionPool, HTTPSConnection),
-        }
-        self._pool.pool_classes_by_scheme = {
-            scheme: type(
-                "Pool", (pool,), {"ConnectionCls": type("Watched", (_Watched, kind), {"watch": self})}
-            )
-            for scheme, (pool, kind) in kinds.items()
-        }
+        pools: dict[str, Any] = {**self._pool.pool_classes_by_scheme}
+        for scheme, pool in pools.items():
+            kind = type("Watched", (_Watched, pool.ConnectionCls), {"watch": self})
+            pools[scheme] = type("Pool", (pool,), {"ConnectionCls": kind})
+        self._pool.pool_classes_by_scheme = pools
 
     @property
     def remaining(self) -> float:
@@ -93,13 +84,7 @@ class Connections:
         `wait` is how long to wait for the connection and for more data. The body has not been read.
         """
         response = self._pool.request(
-            method,
-            url,
-            timeout=wait,
-            redirect=False,
-            preload_content=False,
-            decode_content=False,
-            **options,
+            method, url, timeout=wait, redirect=False, preload_content=False, **options
         )
         if not self.remaining:
             # Headers end where the socket was shut down.
@@ -173,33 +158,27 @@ class Client:
     def __init__(self, timeout: float, seconds: float, backoff: float = 1.0) -> None:
         self._timeout = max(timeout, 0.1)
         self._end = time.monotonic() + seconds
-        self._retry = Retry(total=_RETRIES, backoff_factor=backoff)
+        self._backoff = backoff
         self._connections = Connections()
-
-    @property
-    def remaining(self) -> float:
-        """Seconds until the deadline; 0 after it."""
-        return max(self._end - time.monotonic(), 0.0)
 
     def close(self) -> None:
         self._connections.close()
 
     def request(self, url: str, body: bytes | None = None) -> EngineResponse:
         """Request a URL, or send it a JSON document. Retry after temporary failures."""
-        retry, response = self._retry, EngineResponse(None, problem="the deadline has passed")
-        while seconds := min(self._timeout, self.remaining):
+        response = EngineResponse(None, problem="the deadline has passed")
+        for backoff in (0.0, 2 * self._backoff, 4 * self._backoff, None):
+            seconds = min(self._timeout, self._end - time.monotonic())
+            if seconds <= 0:
+                break
             response = self._request_once(url, body, seconds)
-            if not response.is_temporary:
-                return response
-            try:
-                retry = retry.increment()
-            except MaxRetryError:
-                return response
+            if backoff is None or not response.is_temporary:
+                break
             pause = response.retry_after
             if pause is None:
-                pause = AFTER_TOO_MANY if response.status == TOO_MANY else retry.get_backoff_time()
-            if pause >= self.remaining:
-                return response
+                pause = AFTER_TOO_MANY if response.status == TOO_MANY else backoff
+            if pause >= self._end - time.monotonic():
+                break
             time.sleep(pause)
         return response
 
@@ -222,7 +201,7 @@ class Client:
 
     def _retry_after(self, response: BaseHTTPResponse) -> float | None:
         try:
-            seconds = self._retry.get_retry_after(response)
+            seconds = Retry().get_retry_after(response)
         except (InvalidHeader, ValueError, OverflowError):
             return None
         return None if seconds is None else min(seconds, MAX_PAUSE)

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 
 #: `indexnow`: URLs that were added, changed or removed. `ping`: the URL of a sitemap that has changed.
 MessageKind = Literal["indexnow", "ping"]
-#: Maximum number of URLs in a message.
-MAX_URLS: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
+# Maximum number of URLs in a message.
+_URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
 # Maximum number of URLs in memory. If there are many hosts, some messages are not full.
 _MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
@@ -229,8 +229,8 @@ def _parse(document: Mapping[str, Any]) -> Message:
     kind, host, urls, endpoints = (document[name] for name in ("kind", "host", "urls", "endpoints"))
     if kind not in get_args(MessageKind):
         raise ValueError(f"{kind!r:.100} is not a kind of message")
-    if not isinstance(urls, list) or not 1 <= len(urls) <= MAX_URLS[kind]:
-        raise ValueError(f"it must have 1 to {MAX_URLS[kind]:,} URLs")
+    if not isinstance(urls, list) or not 1 <= len(urls) <= _URLS_OF_MESSAGE[kind]:
+        raise ValueError(f"it must have 1 to {_URLS_OF_MESSAGE[kind]:,} URLs")
     if any(host_of(url) != host for url in urls):
         raise ValueError("it has a URL that is not on its host")
     # Others may be able to write the file. Its texts become requests, and lines on a terminal.
@@ -251,5 +251,5 @@ def _merged(table: sqlite3.Connection) -> Iterator[Message]:
     rows = table.execute("SELECT kind, host, endpoints, url FROM entry ORDER BY kind, host, endpoints")
     for (kind, host, endpoints), group in groupby(rows, key=lambda row: row[:3]):
         urls = (row[3] for row in group)
-        while batch := tuple(islice(urls, MAX_URLS[kind])):
+        while batch := tuple(islice(urls, _URLS_OF_MESSAGE[kind])):
             yield Message(kind, host, batch, tuple(endpoints.split()) or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -87,9 +87,8 @@ def submit_hosts(
 
 
 def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
-    client, blocked = new_client(), Blocked()
-    try:
-        path = None if output is None else Path(output)
+    path, blocked = None if output is None else Path(output), Blocked()
+    with closing(new_client()) as client:
         folders = [_folder(base, path) for base in bases]
         if folders and not any(map(_has_export, folders)):
             raise ExportError(
@@ -100,8 +99,6 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
             preview(store, state) if dry_run else send(store, state, client, blocked)
             for _, store, state in folders
         ]
-    finally:
-        client.close()
 
 
 def _folder(base: Base | None, output: Path | None) -> ExportFolder:
@@ -122,8 +119,7 @@ def _has_export(folder: ExportFolder) -> bool:
 
 def preview(target: Store, state: Store) -> Submission:
     """Return what a submission would send, without sending it."""
-    run = _Run(target, state)
-    run.look()
+    run = _Run(target, state, time.perf_counter())
     for _, message, endpoints in run.messages():
         for endpoint in endpoints:
             report = run.report(message, endpoint)
@@ -138,17 +134,15 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
 
     All targets of a run share `blocked`, so that an endpoint that is down does not use up their time.
     """
-    run = _Run(target, state)
-    ledger = run.ledger
+    started, ledger = time.perf_counter(), Ledger(state)
     if ledger.is_empty():
-        run.look()
-        return run.result()
+        return _Run(target, state, started).result()
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
-        if (root := run.root) is not None and root.run:
+        if (root := _read_root(state)) is not None and root.run:
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
-        run.look()
+        run = _Run(target, state, started)
         # Ignore a pause that ends after the longest possible one: it was written while the clock was wrong.
         latest = time.time() + engines.MAX_PAUSE
         pauses = {key: until for key, until in ledger.pauses().items() if until <= latest}
@@ -164,46 +158,38 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
                 if remaining != endpoints or not remaining:
                     ledger.settle(name, message, map(_id, remaining))
         finally:
-            if delivery.pauses != pauses:
-                _write_pauses(ledger, delivery.pauses)
+            try:
+                if delivery.pauses != pauses:
+                    ledger.write_pauses(delivery.pauses)
+            except (ExportError, OSError):
+                # This must not hide what was accepted.
+                logger.exception("The time of a submission could not be recorded")
     return run.result(dropped)
 
 
-def _write_pauses(ledger: Ledger, pauses: Mapping[str, float]) -> None:
-    """Record the pauses. A failure must not hide what was accepted."""
-    try:
-        ledger.write_pauses(pauses)
-    except (ExportError, OSError):
-        logger.exception("The time of a submission could not be recorded")
+def _read_root(state: Store) -> manifest.Manifest | None:
+    with suppress(ManifestError):
+        return manifest.read_root(state)
+    return None
 
 
 class _Run:
     """The pending messages of one target, and the reports on them."""
 
-    def __init__(self, target: Store, state: Store) -> None:
-        self._started, self._target, self._state = time.perf_counter(), target, state
-        self._damaged: list[str] = []
-        self._has_unqueued = False
+    def __init__(self, target: Store, state: Store, started: float) -> None:
+        self._target, self._started = target, started
+        self._ledger = Ledger(state)
         self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
-        self.ledger = Ledger(state)
-
-    @property
-    def root(self) -> manifest.Manifest | None:
-        with suppress(ManifestError):
-            return manifest.read_root(self._state)
-        return None
-
-    def look(self) -> None:
-        """Read what the report says of the state. Later, a failure would hide what was accepted."""
-        root = self.root
-        self._damaged = self.ledger.damaged()
+        # After messages are sent, a failure to read the state would hide what was accepted.
+        root = _read_root(state)
         self._has_unqueued = root is not None and bool(root.unqueued)
+        self._damaged = self._ledger.damaged()
 
     def messages(self) -> Iterator[tuple[str, Message, list[str]]]:
         """Yield each message with its name, and the configured endpoints that still need it."""
-        for name in self.ledger.names():
+        for name in self._ledger.names():
             try:
-                message = self.ledger.read(name)
+                message = self._ledger.read(name)
             except DamagedError:
                 self._damaged.append(f"{FOLDER}/{name}")
                 continue
@@ -214,10 +200,9 @@ class _Run:
 
     def report(self, message: Message, endpoint: str) -> EndpointReport:
         """Return the report for the host of a message at an endpoint."""
-        return self._reports.setdefault(
-            (message.kind, endpoint, message.host),
-            EndpointReport(message.kind, protocol.endpoint_label(endpoint), message.host),
-        )
+        # The query of an endpoint can contain a secret.
+        report = EndpointReport(message.kind, endpoint.partition("?")[0], message.host)
+        return self._reports.setdefault((message.kind, endpoint, message.host), report)
 
     def result(self, dropped: int = 0, *, dry_run: bool = False) -> Submission:
         return Submission(
@@ -248,8 +233,7 @@ class _Delivery:
             report.resumes = until
             return False
         outcome = self.blocked.get((endpoint, message.host)) or self.blocked.get((endpoint, None))
-        if outcome is None:
-            outcome = self._send(message, endpoint, report)
+        outcome = outcome or self._send(message, endpoint, report)
         report.count(outcome, len(message.urls))
         return outcome.verdict != "pending"
 

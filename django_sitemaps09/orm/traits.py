@@ -59,11 +59,15 @@ AT_A_TIME = 1_000
 @contextmanager
 def stream_items(items: Any, size: int) -> Iterator[Iterator[Any]]:
     """Yield an iterator of items. If it needs a query, read `size` rows at a time and do not cache them."""
-    if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
+    if not _can_stream(items):
         yield iter(items)
         return
     with closing(iterate(items, size, on_server=False)) as rows:
         yield rows
+
+
+def _can_stream(items: Any) -> bool:
+    return isinstance(items, QuerySet) and not is_fetched(items) and fetches_plainly(items)
 
 
 def chunks(items: Any, size: int) -> Generator[list[Any]]:
@@ -80,7 +84,7 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
     memory. Without such ranges, rows are read through a server-side cursor, which some databases do not
     have.
     """
-    if not isinstance(items, QuerySet) or is_fetched(items) or not fetches_plainly(items):
+    if not _can_stream(items):
         yield from chunks(items, size)
         return
     items = pin_database(items)
@@ -122,8 +126,9 @@ def count_rows(items: QuerySet[Any]) -> int:
     query = items.query
     if query.combinator and query.is_sliced:
         return len(items)
-    if not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields):
-        return items[:maxsize].count() if order_repeats_rows(items) else items.count()
+    drops_order = not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields)
+    if drops_order and order_repeats_rows(items):
+        return items[:maxsize].count()
     return items.count()
 
 
@@ -149,8 +154,7 @@ def _order_joins(items: QuerySet[Any]) -> set[str]:
         ordered_query, columns = order_columns(items)
     except (EmptyResultSet, FullResultSet):
         return set()
-    many_aliases = to_many_aliases(ordered_query)
-    return {column.alias for column in columns if column.alias in many_aliases} if many_aliases else set()
+    return {column.alias for column in columns} & to_many_aliases(ordered_query)
 
 
 def _is_ordered_by_own_columns(items: QuerySet[Any]) -> bool:

@@ -123,9 +123,8 @@ def are_plain(locations: Sequence[str], start: str, most: int) -> bool:
         return False
     content = "\n".join(locations)
     separators = len(locations) - 1
-    if content.count("\n") != separators or content.count(f"\n{start}") != separators:
-        return False
-    if not content.isascii():
+    is_aligned = content.count("\n") == content.count(f"\n{start}") == separators
+    if not is_aligned or not content.isascii():
         return False
     # Brackets are allowed only around the host.
     table = _PLAIN + b"[]" if "[" in start else _PLAIN
@@ -211,22 +210,13 @@ def _idna(name: str) -> str:
         raise ValueError("its name is too long")
     else:
         # NFKC first, because it converts several characters to dots, and dots separate labels.
-        host = _ascii(unicodedata.normalize("NFKC", name))
+        normalized = unicodedata.normalize("NFKC", name)
+        _check_lengths(normalized)
+        host = ".".join(label.encode("idna").decode().lower() for label in _DOTS.split(normalized))
     _check_lengths(host)
     if not _NAME.fullmatch(host):
         raise ValueError(f"{short_repr(host)} is not a valid host name")
     return host
-
-
-def _ascii(name: str) -> str:
-    """Encode each label of a host name. Raise `ValueError` as soon as the name is too long."""
-    _check_lengths(name)
-    labels: list[str] = []
-    for label in _DOTS.split(name):
-        labels.append(label.encode("idna").decode("ascii").lower())
-        if sum(map(len, labels)) > _MAX_NAME:
-            raise ValueError("its name is too long")
-    return ".".join(labels)
 
 
 def _check_lengths(name: str) -> None:
@@ -259,11 +249,6 @@ def check_endpoints(value: object) -> tuple[str, ...]:
                 "fragment; http is allowed only for this machine, such as http://127.0.0.1:8000/"
             )
     return tuple(value)
-
-
-def endpoint_label(url: str) -> str:
-    """Return an endpoint for messages: without its query, which can contain a secret."""
-    return url.partition("?")[0]
 
 
 def _is_endpoint(url: str) -> bool:

@@ -63,11 +63,6 @@ class Route(LocationTemplate):
             )
         self.pattern, self.args, self.kwargs = viewname, args, kwargs
 
-    @property
-    def viewname(self) -> str:
-        """The name of the URL pattern."""
-        return self.pattern
-
     def url(self, values: Iterable[object]) -> str:
         """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""
         return self.compiled().url(values)
@@ -75,7 +70,7 @@ class Route(LocationTemplate):
     def compiled(self) -> CompiledRoute:
         """Return the route compiled for the active URLconf, language and script prefix."""
         resolver = get_resolver(get_urlconf())
-        shape = (self.viewname, len(self.args), tuple(self.kwargs))
+        shape = (self.pattern, len(self.args), tuple(self.kwargs))
         prefix = get_script_prefix()
         cache = _compiled_routes.setdefault(resolver, {})
         key = (*shape, get_language(), prefix)
@@ -104,8 +99,8 @@ class CompiledRoute(NamedTuple):
         except Exception:  # noqa: BLE001, S110 reverse() raises the same error
             pass
         if route.args:
-            return reverse(route.viewname, args=arguments)
-        return reverse(route.viewname, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
+            return reverse(route.pattern, args=arguments)
+        return reverse(route.pattern, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
         """Return the path of each row. There is one column for each expression.
@@ -117,20 +112,18 @@ class CompiledRoute(NamedTuple):
         if parts is None or not columns or not columns[0]:
             return None
         remaining = iter(columns)
-        values = [next(remaining) if is_expression(value) else None for value in self.route.values]
-        constants = dict(zip(self.candidates[0].names, self.route.values, strict=True))
-        arguments = dict(zip(self.candidates[0].names, values, strict=True))
+        arguments = dict(zip(self.candidates[0].names, self.route.values, strict=True))
+        named_columns = {name: next(remaining) for name, value in arguments.items() if is_expression(value)}
         literals, texts = [parts.literals[0]], []
         for name, convert, literal in zip(parts.names, parts.texts, parts.literals[1:], strict=True):
-            column = arguments[name]
-            text = convert([constants[name]] if column is None else column)
+            text = convert(named_columns.get(name, [arguments[name]]))
             if text is None:
                 return None
-            if column is None:
-                literals[-1] += text[0] + literal
-            else:
+            if name in named_columns:
                 literals.append(literal)
                 texts.append(text)
+            else:
+                literals[-1] += text[0] + literal
         return TemplateColumn(literals, texts)
 
 
@@ -254,18 +247,15 @@ def _uuids(column: Sequence[Any]) -> SafeColumn | None:
     return SafeColumn(map(str, column)) if {*map(type, column)} == {UUID} else None
 
 
+def _strings(column: Sequence[Any]) -> Sequence[str] | None:
+    texts = _paths(column)
+    return None if texts is None or "/" in "".join(texts) else texts
+
+
 def _paths(column: Sequence[Any]) -> Sequence[str] | None:
     lines = join_lines(column)
-    return None if lines is None else _quote_lines(column, lines)
-
-
-def _strings(column: Sequence[Any]) -> Sequence[str] | None:
-    lines = join_lines(column)
-    return None if lines is None or "/" in lines else _quote_lines(column, lines)
-
-
-def _quote_lines(column: Sequence[str], lines: str) -> Sequence[str] | None:
-    """Quote a column as `reverse()` does. Return `None` if a value cannot be encoded."""
+    if lines is None:
+        return None
     try:
         if lines.encode().translate(None, _UNQUOTED + b"\n"):
             column = protocol.quote_matches(_UNSAFE, lines).split("\n")

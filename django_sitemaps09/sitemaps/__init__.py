@@ -7,12 +7,7 @@ is a method, no model instances are created.
 
 from __future__ import annotations
 
-from django_sitemaps09.sitemaps.base import (
-    CONTRIB_INTERNALS,
-    Sitemap,
-    is_contribs,
-    is_original,
-)
+from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 from django_sitemaps09.sitemaps.compat import collect_skips, is_path
 from django_sitemaps09.sitemaps.models import (
     GenericSitemap,

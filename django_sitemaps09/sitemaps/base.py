@@ -18,12 +18,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
-from django_sitemaps09.hooks.annotations import (
-    annotate,
-    declared_value,
-    load_columns,
-    localized_location,
-)
+from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.hooks.expressions import Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
@@ -92,10 +87,7 @@ if TYPE_CHECKING:
         def get_protocol(self, protocol: str | None = None) -> str: ...
         def get_domain(self, site: Site | RequestSite | None = None) -> str: ...
         def get_urls(
-            self,
-            page: int | str = 1,
-            site: Site | RequestSite | None = None,
-            protocol: str | None = None,
+            self, page: int | str = 1, site: Site | RequestSite | None = None, protocol: str | None = None
         ) -> list[dict[str, Any]]: ...
         def get_latest_lastmod(self) -> date | None: ...
         def _languages(self) -> Sequence[str]: ...

@@ -53,7 +53,7 @@ class TranslatedItems(Sequence[Any]):
 
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
         self._sitemap = sitemap
-        self._codes = codes if can_reorder(items) else None
+        self._codes = codes if codes and can_reorder(items) else None
         self._items: Any = items if hasattr(items, "query") else list(items)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
@@ -66,7 +66,6 @@ class TranslatedItems(Sequence[Any]):
                     yield item, code
 
     def _item_languages(self, item: Any) -> Sequence[str]:
-        """Return the languages in which an item has entries."""
         return in_item_language(self._sitemap, item, self._sitemap.get_languages_for_item(item))
 
     def _language_problem(self, item: Any) -> str | None:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from django_sitemaps09.orm.traits import UNREADABLE
-from django_sitemaps09.sources.base import Source, page_limits, page_map, rows_on_page
+from django_sitemaps09.sources.base import Source, page_limits, rows_on_page
 from django_sitemaps09.sources.compile import (
     entry_limit,
     is_compiled,
     is_shareable,
-    live_pages,
     page_size,
     ranged_source,
     source,
 )
 from django_sitemaps09.sources.declaration_digests import digest
 from django_sitemaps09.sources.get_urls import HostSite, UrlsSource, site_for
-from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide, live_number
+from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS, divide
 from django_sitemaps09.sources.queryset import QuerySource, has_key_ranges
-from django_sitemaps09.sources.retry import PageRows, cannot_snapshot, read_page, retry_once
+from django_sitemaps09.sources.retry import cannot_snapshot, read_page, retry_once
 from django_sitemaps09.sources.single_rows import FoundRow, find_rows, page_index, row_batch
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "UNREADABLE",
     "FoundRow",
     "HostSite",
-    "PageRows",
     "QuerySource",
     "Source",
     "UrlsSource",
@@ -37,11 +35,8 @@ __all__ = [
     "has_key_ranges",
     "is_compiled",
     "is_shareable",
-    "live_number",
-    "live_pages",
     "page_index",
     "page_limits",
-    "page_map",
     "page_size",
     "ranged_source",
     "read_page",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 from django_sitemaps09 import pages, writer
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.expressions import FormatName, format_name
-from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page, PageMap
+from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources.declaration import Declaration
@@ -43,11 +43,6 @@ class Source(Keyed, Protocol):
     def entries_per_page(self) -> int:
         """Maximum number of entries on a page: the `limit`, or more if a single item has more entries."""
         return self.limit
-
-    @property
-    def has_languages_per_item(self) -> bool:
-        """Return whether items can have different languages, and so different numbers of entries."""
-        return False
 
     @property
     def bases(self) -> tuple[Base, ...]:
@@ -100,15 +95,18 @@ class Source(Keyed, Protocol):
 
     def sample(self) -> Batch | None:
         """Return up to a few hundred of the first entries; `None` for an opaque sitemap."""
+        return None
 
     def batches(self, page: Page) -> Generator[Batch]:
         """Yield the entries of a page in batches of hundreds or thousands."""
 
     def key_text(self, key: Hashable) -> Key:
-        """Return a key from a batch as text."""
+        """Return a key from a batch as text. By default, a key is a position."""
+        return tuple(map(str, key if isinstance(key, tuple) else (key,)))
 
     def newest(self, page: Page) -> str | None:
         """Return the newest lastmod of a page, or `None` if it is unknown or a row has no lastmod."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -133,10 +131,6 @@ class CompiledSource(Source):
         return max(self.limit, self.declaration.entries_per_item)
 
     @property
-    def has_languages_per_item(self) -> bool:
-        return self.declaration.has_languages_per_item
-
-    @property
     def namespaces(self) -> Mapping[str, str]:
         return self.declaration.namespaces
 
@@ -150,11 +144,6 @@ def page_limits(source: Source, limits: Limits) -> Limits:
     return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
 
 
-def page_map(source: Source, limits: Limits) -> PageMap:
-    """Return the pages of a source, counted from the first row."""
-    return pages.cut(source, rows_on_page(source, limits))
-
-
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
     """Return about how many rows fit on a page within both limits, with room for additional rows.
 
@@ -163,7 +152,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     """
     batch = source.sample()
     most = source.rows_per_page
-    if batch is not None and source.has_languages_per_item:
+    if batch and isinstance(source, CompiledSource) and source.declaration.has_languages_per_item:
         # Most items have only a few of the site's languages, so count the entries of the first items.
         rows = source.limit * len(batch.keys) // max(1, sum(batch.counts()))
         most = max(most, _in_tenths(rows, source.limit))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -16,15 +16,20 @@ from django_sitemaps09.entries import (
     short_repr,
 )
 from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.expressions import format_name
-from django_sitemaps09.hooks.extensions import HOOKS, Hook, own_extensions
+from django_sitemaps09.hooks.expressions import format_name, is_missing
+from django_sitemaps09.hooks.extensions import HOOKS, Hook, ResultColumns, own_extensions
 from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import MAX_LOCATION
 from django_sitemaps09.routing.location_templates import CompiledTemplate
 from django_sitemaps09.sitemaps import Sitemap
 from django_sitemaps09.sources.profiling import step
 
-_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
+_PREFIXES = {
+    "alternates": "xhtml",
+    "images": "image",
+    "videos": "video",
+    "news": "news",
+}
 
 
 class Rows(NamedTuple):
@@ -124,25 +129,27 @@ def project_extensions(sitemap: object) -> list[Extension]:
 
 def content_namespaces(sitemap: object, *, is_linked: bool) -> dict[str, str]:
     """Return the namespaces of all content that the entries of a sitemap can have, by prefix."""
-    prefixes = [_PREFIXES[name] for name in content_hooks(sitemap)] + ["xhtml"] * is_linked
-    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
-    return uris | {extension.prefix: extension.namespace for extension in project_extensions(sitemap)}
+    return _namespaces(content_hooks(sitemap), project_extensions(sitemap), is_linked=is_linked)
 
 
 def used_namespaces(batch: Batch) -> dict[str, str]:
     """Return the namespaces of the content that a batch has, by prefix."""
-    columns = {name: getattr(batch, name) for name in HOOKS}
-    prefixes = [_PREFIXES[name] for name, column in columns.items() if column is not None and any(column)]
-    prefixes += ["xhtml"] * any(localization.language for localization in batch.localizations)
-    foreign = {
-        extension.prefix: extension.namespace for extension in batch.extensions if any(batch.foreign or ())
-    }
-    return {prefix: NAMESPACES[prefix] for prefix in prefixes} | foreign
+    names = [name for name in HOOKS if any(getattr(batch, name) or ())]
+    is_linked = any(localization.language for localization in batch.localizations)
+    return _namespaces(names, batch.extensions if any(batch.foreign or ()) else (), is_linked=is_linked)
 
 
-def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[str | Extension, list[Any]]:
+def _namespaces(
+    hooks: Iterable[Hook], extensions: Sequence[Extension], *, is_linked: bool
+) -> dict[str, str]:
+    prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
+    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return uris | {extension.prefix: extension.namespace for extension in extensions}
+
+
+def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> ResultColumns:
     """Return the results of hooks and extensions for each item."""
-    columns: dict[str | Extension, list[Any]] = {}
+    columns: ResultColumns = {}
     for name, hook in content_hooks(sitemap).items():
         with step(name):
             # Generators are consumed here, so that an error in a generator is reported for its item.
@@ -157,4 +164,4 @@ def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> dict[
 def _as_list(value: Any) -> list[Any]:
     if value and isinstance(value, (str, bytes)):
         raise TypeError(f"{short_repr(value)} is a string, not a list")
-    return [] if value is None or value == "" else list(value)
+    return [] if is_missing(value) else list(value)

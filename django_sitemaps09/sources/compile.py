@@ -7,28 +7,20 @@ sitemap, such as a class written for that package, is opaque: its entries come f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from numbers import Number
 from typing import Any
 
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09 import pages, protocol
+from django_sitemaps09 import protocol
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.hooks.annotations import add_columns, covers_joins
 from django_sitemaps09.hooks.expressions import format_name
+from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
-from django_sitemaps09.orm.traits import (
-    HIDES_COLUMNS,
-    LACKS_GROUP,
-    can_reorder,
-    has_window_function,
-    hides_columns,
-    lacks_group,
-    needs_order,
-    repeats_rows,
-)
-from django_sitemaps09.pages import Page, PageMap
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind, has_host_hook, instance
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
@@ -37,9 +29,8 @@ from django_sitemaps09.sources.columns import content_hooks
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.live_bounds import divide
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource, RangedRows, has_key_ranges
+from django_sitemaps09.sources.queryset import QuerySource
 
 
 def is_compiled(sitemap: object) -> bool:
@@ -64,14 +55,11 @@ def source(
     bases = (bases,) if isinstance(bases, Base) else bases
     sitemap: Any = bind(section, bases[0].domain)
     if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], _max_entries(sitemap, limits))
+        return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
-    items = sitemap.items()
-    rows = ranged_rows(items, declaration)
-    if rows is None:
-        return PositionSource.from_items(items, declaration, limit, using)
-    # A router can select another replica for each query, so the database is fixed here.
-    return QuerySource.from_rows(name, rows.using(using), declaration, limit)
+    items = traits.pin_database(sitemap.items(), using)
+    query_source = _query_source(name, items, declaration, limit)
+    return query_source or PositionSource.from_items(items, declaration, limit)
 
 
 def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QuerySource | None:
@@ -80,8 +68,7 @@ def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QueryS
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
     declaration, limit = _declared(name, sitemap, (base,), limits)
-    rows = ranged_rows(sitemap.items(), declaration)
-    return None if rows is None else QuerySource.from_rows(name, rows.using(None), declaration, limit)
+    return _query_source(name, traits.pin_database(sitemap.items()), declaration, limit)
 
 
 def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) -> tuple[Declaration, int]:
@@ -92,14 +79,12 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
             f"not {sitemap.protocol!r}."
         )
     format_name(sitemap)
-    declaration = Declaration.from_sitemap(
-        sitemap, tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
-    )
-    return declaration, _limit(name, sitemap, limits)
+    own_bases = tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
+    return Declaration.from_sitemap(sitemap, own_bases), entry_limit(name, sitemap, limits)
 
 
-def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
-    """Return the items as rows that can be read by ranges of keys, or `None` if that is not possible.
+def _query_source(name: str, items: Any, declaration: Declaration, limit: int) -> QuerySource | None:
+    """Return the source of items that can be read by ranges of keys, or `None` if that is not possible.
 
     A multi-valued join or a filter on a window can give other results within a range. In this case, the
     rows of the model with a key in the queryset are read. Raise `ImproperlyConfigured` for a broken filter.
@@ -108,28 +93,30 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     is_news = isinstance(declaration.sitemap, NewsSitemap)
     if is_news or not isinstance(items, QuerySet) or is_fetched(items):
         return None
-    problem = LACKS_GROUP if lacks_group(items.query) else HIDES_COLUMNS if hides_columns(items) else None
-    if problem:
+    lacks_group = traits.lacks_group(items.query)
+    if lacks_group or traits.hides_columns(items):
+        problem = traits.LACKS_GROUP if lacks_group else traits.HIDES_COLUMNS
         raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}: {' '.join(problem)}")
-    if not can_reorder(items) or _declares_window_function(items, declaration.expressions):
+    if not traits.can_reorder(items) or _declares_window_function(items, declaration.expressions):
         return None
     if not isinstance(declaration.sitemap, ModelSitemap):
         try:
             KeyColumns.from_field(items.model, "pk", items.db)
         except ImproperlyConfigured:
             return None
-    keeps_order = needs_order(items)
+    source_of = partial(QuerySource.from_rows, name, declaration, limit)
+    keeps_order = traits.needs_order(items)
     rows: QuerySet[Any] = items.all() if keeps_order else remove_order(items)
     query = rows.query
     if not keeps_order:
         # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
         # by its columns if the rows are distinct.
         query.distinct = False
-        if not (has_window_function(query) or repeats_rows(query)):
-            return RangedRows(rows)
+        if not (traits.has_window_function(query) or traits.repeats_rows(query)):
+            return source_of(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
         if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
-            return RangedRows(grouped_rows)
+            return source_of(grouped_rows)
     if (query.annotation_select or query.extra_select) and declaration.needs_items:
         return None
     if covers_joins(rows, declaration.expressions):
@@ -141,7 +128,7 @@ def ranged_rows(items: Any, declaration: Declaration) -> RangedRows | None:
     except FieldError:
         # An expression uses an annotation of the original queryset.
         return None
-    return RangedRows(outer_rows, rows)
+    return source_of(outer_rows, rows)
 
 
 def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
@@ -162,7 +149,7 @@ def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> Quer
     except FieldError:
         return None
     query = grouped_rows.query
-    is_unique = query.group_by and not has_window_function(query) and not repeats_rows(query)
+    is_unique = query.group_by and not traits.has_window_function(query) and not traits.repeats_rows(query)
     return grouped_rows if is_unique else None
 
 
@@ -172,21 +159,8 @@ def is_shareable(section: Section) -> bool:
         sitemap = instance(section)
     except Exception:  # noqa: BLE001 a user's factory can raise anything; the export reports it later
         return False
-    depends_on_host = has_host_hook(sitemap) or (
-        isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
-    )
-    return is_compiled(sitemap) and not depends_on_host
-
-
-def live_pages(source: Source, rows: int) -> PageMap:
-    """Return the live pages of a source, each with at most `rows` rows.
-
-    Bounds and numbers depend only on the keys near the bounds. So a change to rows affects only the pages
-    next to it. Without key ranges, pages are counted from the first row.
-    """
-    if not has_key_ranges(source):
-        return pages.cut(source, rows)
-    return PageMap(() if source.is_empty() else tuple(divide(source, Page(1, None, None), rows)))
+    lists_one_site = isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
+    return is_compiled(sitemap) and not (lists_one_site or has_host_hook(sitemap))
 
 
 def page_size(limit: Any) -> int:
@@ -194,33 +168,24 @@ def page_size(limit: Any) -> int:
 
     Raise `ValueError` if it is less than 1, or not a whole number.
     """
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         size = int(limit)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError("must be a whole number of at least 1") from error
-    # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
-    is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
-    if isinstance(limit, bool) or size < 1 or is_rounded:
-        raise ValueError("must be a whole number of at least 1")
-    return size
+        # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
+        is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
+        if size >= 1 and not is_rounded and not isinstance(limit, bool):
+            return size
+    raise ValueError("must be a whole number of at least 1")
 
 
 def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
     """Return the maximum number of entries on a page of a sitemap that `bind()` returned."""
-    return _limit(name, sitemap, limits) if is_compiled(sitemap) else _max_entries(sitemap, limits)
-
-
-def _limit(name: str, sitemap: Any, limits: Limits) -> int:
+    most = min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls
+    if not is_compiled(sitemap):
+        return most
     try:
-        size = page_size(sitemap.limit)
+        return min(page_size(sitemap.limit), most)
     except ValueError as error:
         raise ImproperlyConfigured(
             f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
             f"least 1, not {short_repr(sitemap.limit)}."
         ) from error
-    return min(size, _max_entries(sitemap, limits))
-
-
-def _max_entries(sitemap: Any, limits: Limits) -> int:
-    """Return the maximum number of entries in a file. It is lower for news."""
-    return min(limits.urls, protocol.MAX_NEWS) if "news" in content_hooks(sitemap) else limits.urls

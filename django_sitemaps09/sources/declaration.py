@@ -13,7 +13,7 @@ from django.utils import translation
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn
-from django_sitemaps09.hooks import values
+from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.expressions import (
     FIELDS,
     ITEM_LANGUAGE,
@@ -25,14 +25,7 @@ from django_sitemaps09.hooks.expressions import (
     location_in,
     location_problem,
 )
-from django_sitemaps09.hooks.extensions import columns as extension_columns
-from django_sitemaps09.hooks.extensions import (
-    hreflang,
-    language_problem,
-    spelling,
-    x_default,
-    x_default_by_method,
-)
+from django_sitemaps09.hooks.extensions import hreflang, spelling
 from django_sitemaps09.hooks.values import AllowedHosts, Items
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
@@ -116,16 +109,7 @@ class Declaration:
             results = content_results(self.sitemap, rows.items or (), rows.keyed_items)
             if self.is_linked:
                 localizations += self._x_default(rows, localizations)
-            columns |= extension_columns(results, localizations, self.hosts, rows.keyed_items)
-        return Batch(
-            keys=rows.keys,
-            localizations=localizations,
-            lastmods=columns.pop("lastmod"),
-            changefreqs=columns.pop("changefreq"),
-            priorities=columns.pop("priority"),
-            errors=rows.errors,
-            **columns,
-        )
+            return extensions.create_batch(rows.keyed_items, localizations, columns, results, self.hosts)
 
     def _localizations(self, rows: Rows) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
@@ -157,13 +141,12 @@ class Declaration:
     def _report_languages(self, rows: Rows, localizations: Sequence[Localization]) -> None:
         """Report the items that have no entry because their language is not one of the sitemap's."""
         codes = rows.columns.get(ITEM_LANGUAGE, ())
-        unknown = {
-            code: reason for code in {*codes} if (reason := language_problem(code, self.languages or ()))
-        }
-        texts = [part.texts() for part in localizations if unknown and part.is_listed]
-        for i, code in enumerate(codes):
-            if code in unknown and not any(column[i] for column in texts):
-                rows.keyed_items.skip(i, "item_language", unknown[code])
+        problems = {code: extensions.language_problem(code, self.languages or ()) for code in {*codes}}
+        if any(problems.values()):
+            texts = [part.texts() for part in localizations if part.is_listed]
+            for i, code in enumerate(codes):
+                if (problem := problems[code]) and not any(column[i] for column in texts):
+                    rows.keyed_items.skip(i, "item_language", problem)
 
     def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
         """Return localizations in one language for items at these positions. Skip items without a location.
@@ -189,7 +172,6 @@ class Declaration:
         ]
 
     def _localization(self, code: str, positions: Sequence[int], rows: Rows) -> Localization:
-        """Return the locations in one language for the items at these positions."""
         language = self._hreflang(code, rows.keyed_items) if self.is_linked else ""
         with translation.override(code):
             localization = Localization(language, self._locations(rows.part(positions), code))
@@ -216,7 +198,6 @@ class Declaration:
         return {hreflang(code): code for code in reversed(self.languages or ())}
 
     def _spell(self, code: object) -> str:
-        """Return an item's language code in the spelling of the sitemap's languages."""
         text = protocol.language_text(code)
         if text in (self.languages or ()):
             return text
@@ -230,7 +211,7 @@ class Declaration:
             return []
         code = self._codes.get(language, conf.language)
         defaults = [
-            x_default(localization, code)
+            extensions.x_default(localization, code)
             for localization in localizations
             if language and localization.language == language
         ]
@@ -243,7 +224,7 @@ class Declaration:
             # With `item_language`, each item has a location in one of the two.
             texts = zip(*(localization.texts() for localization in defaults), strict=True)
             default = defaults[0]._replace(locations=[first or second for first, second in texts])
-        return [x_default_by_method(default, results, self.hosts, rows.keyed_items)]
+        return [extensions.x_default_by_method(default, results, self.hosts, rows.keyed_items)]
 
     def _locations(self, rows: Rows, code: str | None) -> Sequence[str | None] | TemplateColumn:
         hook, names = location_in(self.sitemap.location, code)
@@ -259,7 +240,8 @@ class Declaration:
         hook = getattr(self.sitemap, name, None)
         if not callable(hook) and not is_expression(hook):
             return self._constant(name, rows.keyed_items)
-        return values.texts(name, self._values(name, rows), rows.keyed_items)
+        hook_values = self._values(name, rows)
+        return rows.keyed_items.each(values.CONVERTERS[name], hook_values, name, failed=None)
 
     def _constant(self, name: str, items: Items) -> str | None:
         """Return a constant as a string, or `None` if the hook is not a constant.

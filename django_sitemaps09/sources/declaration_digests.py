@@ -125,9 +125,8 @@ def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:
 
 
 def _candidate_facts(candidate: Any) -> object:
-    converters = [
-        (name, _class_source(type(converter))) for name, converter in sorted(candidate.converters.items())
-    ]
+    named_converters = sorted(candidate.converters.items())
+    converters = [(name, _class_source(type(converter))) for name, converter in named_converters]
     names = list(candidate.names)
     return candidate.template, names, _stable_value(candidate.defaults), converters, candidate.regex.pattern
 

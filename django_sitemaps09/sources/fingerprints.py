@@ -52,9 +52,8 @@ class RowHash(Func):
         hashes, parameters = [], []
         for place, source in enumerate(self.get_source_expressions(), 1):
             sql, arguments = compiler.compile(source)
-            hashes.append(
-                f"COALESCE({_postgresql_hash(source, connection).format(sql=sql, place=place)}, 0)"
-            )
+            template = _postgresql_hash(source, connection)
+            hashes.append(f"COALESCE({template.format(sql=sql, place=place)}, 0)")
             parameters += arguments
         return f"HASHINT8EXTENDED(0, {' # '.join(hashes)})", parameters
 
@@ -63,9 +62,8 @@ class RowHash(Func):
         parts = [compiler.compile(source) for source in self.get_source_expressions()]
         columns = ", ".join(f"QUOTE(CAST({sql} AS BINARY))" for sql, _ in parts)
         text = f"LEFT(SHA1(CONCAT_WS(',', {columns})), 16)"
-        return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", [
-            value for _, arguments in parts for value in arguments
-        ]
+        parameters = [value for _, arguments in parts for value in arguments]
+        return f"CAST(CONV({text}, 16, 10) AS UNSIGNED)", parameters
 
     def as_sql(self, compiler: Any, connection: Any, *_: Any, **__: Any) -> Any:
         raise NotSupportedError(f"Row hashes are not implemented for {connection.display_name}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Hashable, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib.sites.requests import RequestSite
@@ -85,9 +85,8 @@ class UrlsSource(Source):
     def namespaces(self) -> Mapping[str, str]:
         # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
         is_own = not all(is_contribs(self.sitemap, name) for name in ("get_urls", "_urls"))
-        return content_namespaces(
-            self.sitemap, is_linked=bool(getattr(self.sitemap, "i18n", True) or is_own)
-        )
+        is_linked = bool(getattr(self.sitemap, "i18n", True) or is_own)
+        return content_namespaces(self.sitemap, is_linked=is_linked)
 
     @property
     def declaration_digest(self) -> str:
@@ -109,16 +108,9 @@ class UrlsSource(Source):
             )
         return not urls
 
-    def sample(self) -> None:
-        return None
-
     def key_after(self, after: Key | None, count: int) -> Key | None:
         page = 1 if after is None else int(after[0])
         return (str(page + 1), "0") if page < self.paginator.num_pages else None
-
-    def key_text(self, key: Hashable) -> Key:
-        page, position = cast("tuple[int, int]", key)
-        return str(page), str(position)
 
     def batches(self, page: Page) -> Generator[Batch]:
         first, offset = (1, 0) if page.after is None else map(int, page.after)
@@ -132,9 +124,8 @@ class UrlsSource(Source):
             note_ignored_keys(ignored_keys(page_urls.urls))
             start = offset if number == first else 0
             end = stop if number == last else None
-            batch = checked_batch(
-                self.sitemap, page_urls.urls[start:end], number, start, self._base, self.site
-            )
+            urls = page_urls.urls[start:end]
+            batch = checked_batch(self.sitemap, urls, number, start, self._base, self.site)
             skipped = [ItemError(excerpt(item), name, reason) for item, name, reason in page_urls.skipped]
             yield replace(batch, errors=[*batch.errors, *skipped])
             if last is None and number >= self.paginator.num_pages:
@@ -157,9 +148,6 @@ class UrlsSource(Source):
         self._has_begun = True
         return page_urls
 
-    def newest(self, page: Page) -> str | None:
-        return None
-
 
 class HostSite(RequestSite):
     """`RequestSite` for a host without a request."""
@@ -176,9 +164,8 @@ def site_for(sitemap: object, base: Base) -> Any:
     and name. At most one query runs if Django has cached the row for `SITE_ID`.
     """
     # The methods of `django.contrib.sitemaps` use only the domain.
-    is_used = not all(
-        is_contribs(sitemap, name) for name in ("get_urls", "_urls", "get_domain", "get_protocol")
-    )
+    names = ("get_urls", "_urls", "get_domain", "get_protocol")
+    is_used = not all(is_contribs(sitemap, name) for name in names)
     site = _find_row(base.domain) if is_used and apps.is_installed("django.contrib.sites") else None
     if site is None:
         return HostSite(base.domain)
@@ -189,11 +176,10 @@ def site_for(sitemap: object, base: Base) -> Any:
 
 
 def _find_row(domain: str) -> Any:
-    try:
+    current = None
+    # SITE_ID may not be set, or may have no row.
+    with suppress(ImproperlyConfigured, ObjectDoesNotExist):
         current = apps.get_model("sites", "Site").objects.get_current()
-    except (ImproperlyConfigured, ObjectDoesNotExist):
-        # SITE_ID is not set, or it has no row.
-        current = None
     if current is not None and current.domain == domain:
         return current
     host, _ = split_domain_port(domain)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import date
@@ -13,19 +13,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
-from django.db import DataError, connections
-from django.db.models import (
-    BinaryField,
-    CompositePrimaryKey,
-    DecimalField,
-    FloatField,
-    GeneratedField,
-    IntegerField,
-    JSONField,
-    Model,
-    QuerySet,
-    UniqueConstraint,
-)
+from django.db import DataError, connections, models
 
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.pages import Key
@@ -39,35 +27,47 @@ _PAIRS = 300
 _ORDERED_ALIKE = {int, Decimal, date}
 
 
-class KeyColumns(NamedTuple):
-    """Names of a key's columns in Django, and the fields that convert their values to text."""
+@dataclass(frozen=True)
+class KeyColumns:
+    """Key of a model's rows: ranges and texts of its values, and their order in the database `using`.
 
+    `name` is the name of the key in Django. `columns` are its fields on the model.
+    """
+
+    using: str
     name: str
-    names: tuple[str, ...]
-    fields: tuple[Any, ...]
+    columns: tuple[Any, ...]
 
     @classmethod
-    def from_field(cls, model: type[Model], name: str, using: str) -> KeyColumns:
+    def from_field(cls, model: type[models.Model], name: str, using: str) -> KeyColumns:
         """Return the key for the field `name`. Raise `ImproperlyConfigured` if it cannot be a key."""
         try:
             field: Any = model._meta.pk if name == "pk" else model._meta.get_field(name)
         except FieldDoesNotExist as error:
             raise ImproperlyConfigured(f"{model._meta.label} has no field {name!r}.") from error
-        is_column = field.concrete or not field.is_relation
-        parts = model._meta.pk_fields if isinstance(field, CompositePrimaryKey) else [field]
-        fields = tuple(map(_concrete_field, parts)) if is_column else ()
-        vendor = connections[using].vendor
-        problem = _key_problem(model, field, fields, vendor) if is_column else "it is not a column"
-        if problem:
-            raise ImproperlyConfigured(
-                f"{model._meta.label}.{name} cannot be used as `key`: {problem}. Set `key` to a field that "
-                "is unique, not null, and never changes for an existing row."
-            )
-        if len(fields) > 1:
-            return cls("pk", tuple(part.attname for part in parts), fields)
-        # If given the name of a relation, Django would order rows like the related model.
-        column = "pk" if field.primary_key else field.attname
-        return cls(column, (column,), fields)
+        problem: str | None = "it is not a column"
+        if field.concrete or not field.is_relation:
+            columns = model._meta.pk_fields if isinstance(field, models.CompositePrimaryKey) else [field]
+            # If given the name of a relation, Django would order rows like the related model.
+            key = cls(using, "pk" if field.primary_key else field.attname, tuple(columns))
+            problem = _key_problem(model, field, key)
+            if problem is None:
+                return key
+        raise ImproperlyConfigured(
+            f"{model._meta.label}.{name} cannot be used as `key`: {problem}. Set `key` to a field that "
+            "is unique, not null, and never changes for an existing row."
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns in Django."""
+        is_single = len(self.columns) == 1
+        return (self.name,) if is_single else tuple(column.attname for column in self.columns)
+
+    @cached_property
+    def fields(self) -> tuple[Any, ...]:
+        """Fields that convert the values of the columns to text. For a relation, this is its target."""
+        return tuple(map(_concrete_field, self.columns))
 
     @property
     def is_ordered_plainly(self) -> bool:
@@ -78,10 +78,12 @@ class KeyColumns(NamedTuple):
     def is_integer(self) -> bool:
         """Return whether the key is a single integer, so that other keys can be computed from it."""
         return (
-            len(self.fields) == 1 and isinstance(self.fields[0], IntegerField) and self.is_ordered_plainly
+            len(self.fields) == 1
+            and isinstance(self.fields[0], models.IntegerField)
+            and self.is_ordered_plainly
         )
 
-    def filter_range(self, rows: QuerySet[Any], after: Any, until: Any) -> QuerySet[Any]:
+    def filter_range(self, rows: models.QuerySet[Any], after: Any, until: Any) -> models.QuerySet[Any]:
         """Return the rows with a key greater than `after`, up to `until`, in the order of the database."""
         for lookup, key in (("gt", after), ("lte", until)):
             if key is None:
@@ -117,90 +119,29 @@ class KeyColumns(NamedTuple):
         parts = tuple(field.to_python(part) for field, part in zip(self.fields, key, strict=True))
         return parts if len(self.names) > 1 else parts[0]
 
-
-def _concrete_field(field: Any) -> Any:
-    """Return the field whose values a relation stores; for other fields, the field itself."""
-    while field.remote_field is not None:
-        field = field.target_field
-    if isinstance(field, GeneratedField):
-        # A generated field does not convert text to values, but its output field does.
-        text_field: Any = copy(field.output_field)
-        text_field.set_attributes_from_name(field.name)
-        return text_field
-    return field
-
-
-def _key_problem(model: type[Model], key_field: Any, fields: Sequence[Any], vendor: str) -> str | None:
-    """Return the reason why a field cannot be a key in a vendor's database, or `None`."""
-    for field in fields:
-        if isinstance(field, (FloatField, BinaryField, JSONField)):
-            return f"a {type(field).__name__} has no exact text form"
-        if (
-            isinstance(field, DecimalField)
-            and vendor == "sqlite"
-            and (field.max_digits or _SQLITE_DIGITS + 1) > _SQLITE_DIGITS
-        ):
-            return f"SQLite compares decimals to at most {_SQLITE_DIGITS} significant digits"
-    if key_field.primary_key:
-        return None
-    if key_field.null:
-        return "it can be null"
-    has_constraint = any(
-        isinstance(constraint, UniqueConstraint)
-        and tuple(constraint.fields) == (key_field.name,)
-        and constraint.condition is None
-        for constraint in model._meta.constraints
-    )
-    return None if key_field.unique or has_constraint else "it is not unique"
-
-
-class Collation(NamedTuple):
-    """Name of a text column's collation, and a placeholder that compares with this collation."""
-
-    name: str
-    literal: str
-
-
-@dataclass(frozen=True)
-class KeyIdentity:
-    """Key columns as their database stores and compares them."""
-
-    key: KeyColumns
-    model: type[Model]
-    using: str
-
-    def texts(self) -> tuple[str, ...]:
+    def identity(self) -> tuple[str, ...]:
         """Return the database vendor, then the table, name, type and collation of each column."""
         connection = connections[self.using]
         parts = [connection.vendor]
-        for field, collation in zip(self.columns(), self.collations(), strict=True):
+        for field, collation in zip(self.columns, self._collations(), strict=True):
             table, kind = field.model._meta.db_table, field.db_type(connection) or ""
             parts += [table, field.column, kind, collation.name if collation else ""]
         return tuple(parts)
 
-    def columns(self) -> list[Any]:
-        """Return the key's fields on the model.
-
-        For a relation, unlike `KeyColumns.fields`, this is the relation itself.
-        """
-        options: Any = self.model._meta
-        return [options.pk if name == "pk" else options.get_field(name) for name in self.key.names]
-
-    def collations(self) -> list[Collation | None]:
-        """Return the collation of each column; `None` for a type without collation."""
+    def _collations(self) -> list[Collation | None]:
         connection = connections[self.using]
         lookup: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
-        return [lookup(connection, field) for field in self.columns()]
+        return [lookup(connection, field) for field in self.columns]
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         """Return whether bounds are ascending in the database. A query compares several hundred bounds."""
         try:
-            keys: list[Any] = [self.key.parse(bound) for bound in bounds]
+            keys: list[Any] = [self.parse(bound) for bound in bounds]
         except (ValidationError, ValueError):
             return False
-        rows = keys if len(self.key.names) > 1 else [(key,) for key in keys]
+        rows = keys if len(self.names) > 1 else [(key,) for key in keys]
         is_python_order = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
-        if is_python_order and self.key.is_ordered_plainly:
+        if is_python_order and self.is_ordered_plainly:
             return all(lower < upper for lower, upper in pairwise(rows))
         starts = range(0, len(rows) - 1, _PAIRS)
         return all(self._is_ascending(rows[start : start + _PAIRS + 1]) for start in starts)
@@ -208,7 +149,7 @@ class KeyIdentity:
     def _is_ascending(self, rows: Sequence[Sequence[Any]]) -> bool:
         connection = connections[self.using]
         values = [
-            [f.get_db_prep_value(part, connection) for f, part in zip(self.key.fields, row, strict=True)]
+            [f.get_db_prep_value(part, connection) for f, part in zip(self.fields, row, strict=True)]
             for row in rows
         ]
         parameters = [part for pair in pairwise(values) for row in pair for part in row]
@@ -223,19 +164,58 @@ class KeyIdentity:
 
     @cached_property
     def _literal(self) -> str:
-        return f"({', '.join(self._literals())})"
-
-    def _literals(self) -> Iterator[str]:
-        """Yield a placeholder with the type and collation of each column, since a plain `%s` can differ."""
-        connection = connections[self.using]
-        for field, collation in zip(self.key.fields, self.collations(), strict=True):
+        """Placeholders with the type and collation of each column, since a plain `%s` can differ."""
+        connection, literals = connections[self.using], []
+        for field, collation in zip(self.fields, self._collations(), strict=True):
             if collation is not None:
-                yield collation.literal
+                literals.append(collation.literal)
             elif connection.vendor == "sqlite":
                 # SQLite columns have no strict types, and CAST(... AS datetime) would keep only the year.
-                yield "%s"
+                literals.append("%s")
             else:
-                yield f"CAST(%s AS {field.cast_db_type(connection)})"
+                literals.append(f"CAST(%s AS {field.cast_db_type(connection)})")
+        return f"({', '.join(literals)})"
+
+
+def _concrete_field(field: Any) -> Any:
+    while field.remote_field is not None:
+        field = field.target_field
+    if isinstance(field, models.GeneratedField):
+        # A generated field does not convert text to values, but its output field does.
+        text_field: Any = copy(field.output_field)
+        text_field.set_attributes_from_name(field.name)
+        return text_field
+    return field
+
+
+def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> str | None:
+    for field in key.fields:
+        if isinstance(field, (models.FloatField, models.BinaryField, models.JSONField)):
+            return f"a {type(field).__name__} has no exact text form"
+        if (
+            isinstance(field, models.DecimalField)
+            and connections[key.using].vendor == "sqlite"
+            and (field.max_digits or _SQLITE_DIGITS + 1) > _SQLITE_DIGITS
+        ):
+            return f"SQLite compares decimals to at most {_SQLITE_DIGITS} significant digits"
+    if key_field.primary_key:
+        return None
+    if key_field.null:
+        return "it can be null"
+    has_constraint = any(
+        isinstance(constraint, models.UniqueConstraint)
+        and tuple(constraint.fields) == (key_field.name,)
+        and constraint.condition is None
+        for constraint in model._meta.constraints
+    )
+    return None if key_field.unique or has_constraint else "it is not unique"
+
+
+class Collation(NamedTuple):
+    """Name of a text column's collation, and a placeholder that compares with this collation."""
+
+    name: str
+    literal: str
 
 
 def _postgresql(connection: Any, field: Any) -> Collation | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 from zlib import crc32
 
 from django.utils.crypto import salted_hmac
 
 from django_sitemaps09.pages import Key, Page, split
-from django_sitemaps09.sources.keys import KeyIdentity
+from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import Members
 
 #: Minimum number of rows on a page, as a percentage of the maximum.
@@ -32,18 +32,8 @@ _MASK = (1 << 64) - 1
 LIVE_NUMBERS = range(100_000_000, 1_000_000_000)
 
 
-class BoundedRows(Protocol):
-    """Rows whose keys determine where pages end."""
-
-    def count(self, after: Key | None, until: Key | None, most: int) -> int:
-        """Return the number of rows in a range, or `most` if there are more."""
-
-    def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
-        """Return a key after at least `least` and at most `most` rows; `None` if no rows follow those."""
-
-
 def divide(
-    rows: BoundedRows,
+    members: Members,
     page: Page,
     most: int,
     taken_numbers: Set[int] = frozenset(),
@@ -56,7 +46,7 @@ def divide(
     number. After the part with `number`, yield the rest undivided.
     """
     taken_numbers = {*taken_numbers, page.number}
-    while (end := _first_bound(rows, page, most)) is not None:
+    while (end := _first_bound(members, page, most)) is not None:
         first, page = split(page, end, live_number(end, taken_numbers))
         taken_numbers.add(page.number)
         yield first
@@ -65,17 +55,18 @@ def divide(
     yield page
 
 
-def _first_bound(rows: BoundedRows, page: Page, most: int) -> Key | None:
+def _first_bound(members: Members, page: Page, most: int) -> Key | None:
     """Return the key at which the first part of a page ends; `None` if the page needs no division."""
     least, greatest = -(-most * LEAST // 100), most
     if page.until is not None:
-        count = rows.count(page.after, page.until, 2 * most + 1)
+        after, until = members.key.parse(page.after), members.key.parse(page.until)
+        count = members.count_up_to(after, until, 2 * most + 1)
         if count <= most:
             return None
         if count <= 2 * most:
             # What follows is the last part, which must not be shorter or longer than the others.
             least, greatest = max(least, count - most), min(most, count - least)
-    return rows.bound(page.after, page.until, least, greatest)
+    return bound(members, page.after, page.until, least, greatest)
 
 
 def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
@@ -90,11 +81,9 @@ def live_number(after: Key, taken_numbers: Set[int] = frozenset()) -> int:
     return number
 
 
-def bound(
-    members: Members, identity: KeyIdentity, after: Key | None, until: Key | None, least: int, most: int
-) -> Key | None:
-    """Return the key at which a page after `after` ends; `None` if it has all rows up to `until`."""
-    key = identity.key
+def bound(members: Members, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
+    """Return a key after at least `least` and at most `most` rows; `None` if no rows follow those."""
+    key = members.key
     first, last = key.parse(after), key.parse(until)
     low = members.keys(first, last, least - 1, 1)
     if not low:
@@ -105,8 +94,7 @@ def bound(
             high = next(iter(members.keys(low[0], last, most - least, 1)), None)
         if high is None:
             return None
-        end = _landmark_key(low[0], high, identity)
-        if end is not None:
+        if (end := _landmark_key(low[0], high, key)) is not None:
             return end
     # The database may order other types differently from Python, so the bound must be an existing key.
     window = low + members.keys(low[0], last, 0, most - least + 1)
@@ -125,7 +113,7 @@ def _dense_end(members: Members, first: Any, last: Any, low: Any, least: int, mo
     return low + window if members.keys(low + _FAR * window, last, 0, 1) else None
 
 
-def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
+def _landmark_key(low: Any, high: Any, key: KeyColumns) -> Key | None:
     """Return the key with the highest rank from `low` up to, but not including, `high`.
 
     The key may not exist in the table. Return `None` if the database orders keys differently from Python:
@@ -135,8 +123,8 @@ def _landmark_key(low: Any, high: Any, identity: KeyIdentity) -> Key | None:
         return None
     integer = landmark(int(low), int(high) - 1)
     middle = integer if isinstance(low, int) else UUID(int=integer)
-    texts = [identity.key.text(key) for key in dict.fromkeys((low, middle, high))]
-    return identity.key.text(middle) if identity.in_order(texts) else None
+    texts = list(map(key.text, dict.fromkeys((low, middle, high))))
+    return key.text(middle) if key.in_order(texts) else None
 
 
 def landmark(low: int, high: int) -> int:

@@ -6,11 +6,11 @@ before it returns the first one. So each query has a short range of keys with bo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connections
-from django.db.models import BooleanField, Expression, F, QuerySet
+from django.db.models import BooleanField, F, Func, QuerySet
 
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.orm.internals import add_condition, compile_query
@@ -79,10 +79,9 @@ class Members(NamedTuple):
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None
     ) -> QuerySet[Any]:
         """Filter `rows` of the model by a range of keys: greater than `after`, up to `until`."""
-        range_rows = self.key.filter_range(rows, after, until)
-        if self.original is None:
+        range_rows, original = self.key.filter_range(rows, after, until), self.original
+        if original is None:
             return range_rows
-        original = self.original
         # PostgreSQL may hash a range in the subquery. Without a range, it plans for the first rows only.
         is_long_range = connections[original.db].vendor == "postgresql" and not self.key.is_integer
         if not (self.looks_beyond or is_long_range):
@@ -173,61 +172,49 @@ class Members(NamedTuple):
         return QuerySet(self.rows.model, using=self.rows.db)
 
 
-class _KeyCondition(Expression):
-    """Condition on the columns of a key."""
-
-    conditional = True
-    output_field = BooleanField()
-
-    def __init__(self, columns: Iterable[Any]) -> None:
-        super().__init__()
-        self.columns = list(columns)
-
-    def get_source_expressions(self) -> list[Any]:
-        return self.columns
-
-    def set_source_expressions(self, exprs: Sequence[Any]) -> None:
-        self.columns = list(exprs)
-
-    def columns_sql(self, compiler: Any) -> str:
-        return f"({', '.join(compiler.compile(column)[0] for column in self.columns)})"
+def _columns_sql(condition: Func, compiler: Any) -> str:
+    return f"({', '.join(compiler.compile(column)[0] for column in condition.get_source_expressions())})"
 
 
-class KeyInRows(_KeyCondition):
+class KeyInRows(Func):
     """Condition that a primary key is in a subquery of rows. The subquery runs unchanged.
 
     For `pk__in`, Django renames the tables of the subquery, and omits tables of a combined query. Django
     also cannot compare a composite key with the columns of a filter on a window.
     """
 
+    output_field = BooleanField()
+
     def __init__(self, rows: QuerySet[Any]) -> None:
         columns = [F(field.attname) for field in rows.model._meta.pk_fields]
-        super().__init__(columns)
-        names = {alias("key", place): column for place, column in enumerate(columns)}
+        super().__init__(*columns)
+        self.names = {alias("key", place): column for place, column in enumerate(columns)}
         # GROUP BY contains selected annotations, so an aggregate could change without them.
         extra_columns = [*rows.query.annotation_select] if rows.query.group_by else []
-        self.rows = rows.annotate(**names).values_list(*names, *extra_columns)
+        self.rows = rows.annotate(**self.names).values_list(*self.names, *extra_columns)
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
-        sql, parameters = compile_query(self.rows, connection)[:2]
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> Any:
+        sql, parameters, _ = compile_query(self.rows, connection)
         if self.rows.query.group_by:
-            names = [connection.ops.quote_name(alias("key", place)) for place in range(len(self.columns))]
-            sql = f"SELECT {', '.join(names)} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608
-        return f"{self.columns_sql(compiler)} IN ({sql})", tuple(parameters)
+            names = ", ".join(map(connection.ops.quote_name, self.names))
+            sql = f"SELECT {names} FROM ({sql}) {connection.ops.quote_name('keys')}"  # noqa: S608
+        return f"{_columns_sql(self, compiler)} IN ({sql})", tuple(parameters)
 
 
-class KeyInList(_KeyCondition):
+class KeyInList(Func):
     """Condition that a key is in a list.
 
     For composite keys on SQLite, Django writes an OR of all keys, and SQLite accepts at most 1,000 of them.
     """
 
+    output_field = BooleanField()
+
     def __init__(self, key: KeyColumns, keys: Sequence[Any]) -> None:
-        super().__init__(map(F, key.names))
+        super().__init__(*key.names)
         self.fields = key.fields
         self.keys = keys if len(key.names) > 1 else [(value,) for value in keys]
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> Any:
         parameters = tuple(
             field.get_db_prep_value(value, connection)
             for values in self.keys
@@ -238,4 +225,4 @@ class KeyInList(_KeyCondition):
         rows = ", ".join([row] * len(self.keys))
         if width > 1 and connection.vendor == "sqlite":
             rows = f"VALUES {rows}"
-        return f"{self.columns_sql(compiler)} IN ({rows})", parameters
+        return f"{_columns_sql(self, compiler)} IN ({rows})", parameters

@@ -5,7 +5,7 @@ If rows are added or removed during an export, a row can be on two pages or on n
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,16 +15,8 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.hooks.annotations import annotate, load_columns
+from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import is_fetched
-from django_sitemaps09.orm.traits import (
-    UNREADABLE,
-    can_reorder,
-    count_rows,
-    in_total_order,
-    order_repeats_rows,
-    pin_database,
-    stream_items,
-)
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources import slices
@@ -44,20 +36,18 @@ class PositionSource(CompiledSource):
     count: int
 
     @classmethod
-    def from_items(
-        cls, items: Any, declaration: Declaration, limit: int, using: str | None = None
-    ) -> PositionSource:
+    def from_items(cls, items: Any, declaration: Declaration, limit: int) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
-        items = annotate(declaration.sitemap, pin_database(items, using))
+        items = annotate(declaration.sitemap, items)
         query = items.query if isinstance(items, QuerySet) else None
         # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
         if query is None or (query.combinator and query.is_sliced):
             items = list(items)
             return cls(declaration, limit, items, len(items))
         if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
-            has_free_order = can_reorder(items) and not order_repeats_rows(items)
-            items = in_total_order(items.order_by() if has_free_order else items)
-        return cls(declaration, limit, items, count_rows(items))
+            has_free_order = traits.can_reorder(items) and not traits.order_repeats_rows(items)
+            items = traits.in_total_order(items.order_by() if has_free_order else items)
+        return cls(declaration, limit, items, traits.count_rows(items))
 
     @property
     def declaration_digest(self) -> str:
@@ -73,9 +63,6 @@ class PositionSource(CompiledSource):
         until = _position(after) + count
         return (str(until),) if until < self.count else None
 
-    def key_text(self, key: Hashable) -> Key:
-        return (str(key),)
-
     def batches(self, page: Page) -> Generator[Batch]:
         start = _position(page.after)
         stop = self.count if page.until is None else _position(page.until)
@@ -86,17 +73,20 @@ class PositionSource(CompiledSource):
         while start < stop:
             # If the garbage collector closes a server-side cursor of PostgreSQL during another query, that
             # query waits for itself. So stream_items() uses a client-side cursor.
-            with stream_items(self.items[start:stop], self._slice_size) as items:
+            with traits.stream_items(self.items[start:stop], self._slice_size) as items:
                 try:
-                    while slice_items := self._read_slice(items, start):
-                        slice_rows, count = slice_items
+                    while True:
+                        with step("positions") as cost:
+                            slice_items = list(islice(items, self._slice_size))
+                            slice_rows = self._rows(slice_items, start)
+                            cost.items = len(slice_items)
+                        if not slice_items:
+                            return
                         yield slice_rows
-                        start += count
-                except UNREADABLE:
+                        start += len(slice_items)
+                except traits.UNREADABLE:
                     if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
                         raise
-                else:
-                    return
             keys = range(start + 1, min(start + self._slice_size, stop) + 1)
             for part in read_each(partial(self._read_part, start), keys):
                 yield self._rows([], start)._replace(errors=[part]) if isinstance(part, ItemError) else part
@@ -110,15 +100,8 @@ class PositionSource(CompiledSource):
     def _slice_size(self) -> int:
         return slices.slice_size(slices.SLICE, self.declaration)
 
-    def _read_slice(self, items: Iterator[Any], start: int) -> tuple[Rows, int] | None:
-        """Return the next rows and the number of items read, including deleted ones; `None` at the end."""
-        with step("positions") as cost:
-            slice_items = list(islice(items, self._slice_size))
-            slice_rows = self._rows(slice_items, start)
-            cost.items = len(slice_items)
-        return (slice_rows, len(slice_items)) if slice_items else None
-
     def _rows(self, items: list[Any], start: int) -> Rows:
+        """Return the rows of items, the first of which follows the position `start`."""
         places, columns = load_columns(self.declaration.expressions, items)
         return Rows([start + 1 + place for place in places], [items[place] for place in places], columns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -41,8 +41,6 @@ def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[S
 
 @dataclass(slots=True)
 class _Prefetcher:
-    """Prefetcher for a connection. Except for the first query, queries run in a thread."""
-
     connection: BaseDatabaseWrapper
     stack: ExitStack
     thread: ThreadPoolExecutor | None = None
@@ -55,10 +53,8 @@ class _Prefetcher:
         except EmptyResultSet:
             return list
         fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
-        is_supported = (
-            type(self.connection).__module__ in _BACKENDS and not self.connection.execute_wrappers
-        )
-        if is_supported and not self.is_first:
+        backend = type(self.connection).__module__
+        if backend in _BACKENDS and not (self.connection.execute_wrappers or self.is_first):
             fetch = self._in_thread(fetch)
         self.is_first = False
         return lambda: convert(fetch())
@@ -84,15 +80,15 @@ class _Prefetcher:
         # Python switches threads only every 5 ms, and a slice takes about as long. wait() releases the GIL.
         # The other thread releases the GIL again while it waits for the server.
         has_begun.wait()
-        return partial(_result, future, self.connection)
 
+        def result() -> Records:
+            try:
+                return future.result()
+            except BaseException:
+                # An interrupt or a time limit must not wait for the server. Drivers only ensure this in the
+                # thread that runs the query.
+                if not future.done():
+                    self.connection.connection.cancel()
+                raise
 
-def _result(rows: Future[Records], connection: Any) -> Records:
-    try:
-        return rows.result()
-    except BaseException:
-        # An interrupt or a time limit must not wait for the server. Drivers only ensure this in the thread
-        # that runs the query.
-        if not rows.done():
-            connection.connection.cancel()
-        raise
+        return result

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -75,19 +75,21 @@ class Costs:
         self.ignored_keys = sorted({*self.ignored_keys, *keys})[:_MOST_KEYS]
 
 
-class _Recording(NamedTuple):
-    costs: Costs
-    databases: tuple[BaseDatabaseWrapper, ...]
-
-
-_recording: ContextVar[_Recording | None] = ContextVar("sitemaps09_costs", default=None)
+# The costs that are being recorded, and the databases whose queries are counted.
+_recording: ContextVar[tuple[Costs, Sequence[BaseDatabaseWrapper]] | None] = ContextVar(
+    "sitemaps09_costs", default=None
+)
 
 
 @contextmanager
 def record_costs() -> Iterator[Costs]:
     """Record the costs of all steps inside the block. They are complete when the block ends."""
-    costs = Costs()
-    token = _recording.set(_Recording(costs, tuple(_databases())))
+    costs, databases = Costs(), []
+    for alias in connections:
+        # Without the driver of a database, no hook can query it.
+        with suppress(ImproperlyConfigured, ImportError):
+            databases.append(connections[alias])
+    token = _recording.set((costs, databases))
     start_time = perf_counter()
     try:
         yield costs
@@ -104,6 +106,7 @@ def step(name: Step) -> Iterator[Cost]:
     if recording is None:
         yield cost
         return
+    costs, databases = recording
     queries: Counter[str] = Counter()
 
     def count_query(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
@@ -112,7 +115,7 @@ def step(name: Step) -> Iterator[Cost]:
         return execute(sql, params, many, context)
 
     with ExitStack() as wrappers:
-        for database in recording.databases:
+        for database in databases:
             wrappers.enter_context(database.execute_wrapper(count_query))
         start_time = perf_counter()
         yield cost
@@ -121,23 +124,13 @@ def step(name: Step) -> Iterator[Cost]:
         cost.queries = sum(queries.values())
         [(sql, cost.repeated)] = queries.most_common(1)
         cost.sql = _line(sql)
-    recording.costs.steps.setdefault(name, Cost()).add(cost)
+    costs.steps.setdefault(name, Cost()).add(cost)
 
 
 def note_ignored_keys(keys: Iterable[str]) -> None:
     """If costs are being recorded, add the keys that are not written."""
     if (recording := _recording.get()) is not None:
-        recording.costs.ignore(keys)
-
-
-def _databases() -> Iterator[BaseDatabaseWrapper]:
-    """Yield the wrappers of all databases, without connecting to them."""
-    for alias in connections:
-        try:
-            yield connections[alias]
-        except (ImproperlyConfigured, ImportError):
-            # The driver of the database is missing, so no hook can query it.
-            continue
+        recording[0].ignore(keys)
 
 
 def _line(sql: str) -> str:

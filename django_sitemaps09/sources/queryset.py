@@ -6,7 +6,7 @@ from collections.abc import Generator, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
 from django.db import connections
@@ -23,7 +23,6 @@ from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
 from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sitemaps import ModelSitemap
-from django_sitemaps09.sources import live_bounds
 from django_sitemaps09.sources.base import CompiledSource, Source
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
@@ -34,25 +33,9 @@ from django_sitemaps09.sources.declaration_digests import (
     query_facts,
 )
 from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
-from django_sitemaps09.sources.keys import KeyColumns, KeyIdentity
+from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
-
-
-class RangedRows(NamedTuple):
-    """Rows that can be read by ranges of keys.
-
-    If `original` is set, only rows with a key from that queryset belong to the section.
-    """
-
-    rows: QuerySet[Any]
-    original: QuerySet[Any] | None = None
-
-    def using(self, database: str | None) -> RangedRows:
-        """Return the same rows from a database, by default the one that a router selects now."""
-        alias = database or self.rows.db
-        original = None if self.original is None else self.original.using(alias)
-        return RangedRows(self.rows.using(alias), original)
 
 
 @dataclass(frozen=True)
@@ -65,10 +48,17 @@ class QuerySource(CompiledSource):
 
     @classmethod
     def from_rows(
-        cls, section: str, ranged_rows: RangedRows, declaration: Declaration, limit: int
+        cls,
+        section: str,
+        declaration: Declaration,
+        limit: int,
+        rows: QuerySet[Any],
+        original: QuerySet[Any] | None = None,
     ) -> QuerySource:
-        """Return the source of rows. Raise `ImproperlyConfigured` for an unsuitable key or expression."""
-        rows = ranged_rows.rows
+        """Return the source of rows. If `original` is set, only rows with a key from it are listed.
+
+        Raise `ImproperlyConfigured` for an unsuitable key or expression.
+        """
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
         key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
@@ -80,7 +70,7 @@ class QuerySource(CompiledSource):
                 "a method that takes the item."
             )
         are_grouped = annotated_rows.query.group_by is not None
-        members = Members(key, rows, ranged_rows.original, are_grouped=are_grouped)
+        members = Members(key, rows, original, are_grouped=are_grouped)
         return cls(declaration, limit, section, annotated_rows, members)
 
     @property
@@ -93,18 +83,8 @@ class QuerySource(CompiledSource):
         except EmptyResultSet:
             sql, parameters = "", ()
         sitemap = type(self.sitemap)
-        identity = (
-            self.section,
-            sitemap.__module__,
-            sitemap.__qualname__,
-            rows.db,
-            self.members.key.names,
-            self.limit,
-            self.rows_per_page,
-            sql,
-            lasting_parameters(parameters),
-        )
-        return digest(identity)
+        facts = (self.section, sitemap.__module__, sitemap.__qualname__, rows.db, self.members.key.names)
+        return digest((*facts, self.limit, self.rows_per_page, sql, lasting_parameters(parameters)))
 
     @cached_property
     def declaration_digest(self) -> str:
@@ -117,14 +97,10 @@ class QuerySource(CompiledSource):
 
     @property
     def key_identity(self) -> tuple[str, ...]:
-        return self._identity.texts()
-
-    @cached_property
-    def _identity(self) -> KeyIdentity:
-        return KeyIdentity(self.members.key, self.members.rows.model, self.members.rows.db)
+        return self.members.key.identity()
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
-        return self._identity.in_order(bounds)
+        return self.members.key.in_order(bounds)
 
     @property
     def can_fingerprint(self) -> bool:
@@ -135,11 +111,9 @@ class QuerySource(CompiledSource):
         )
 
     def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        rows = self._range_rows(after, until)
+        rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
-            return fingerprint(
-                rows, self.members.key.names, [*self.declaration.expressions], alias("lastmod")
-            )
+            return fingerprint(rows, self.members.key.names, columns, alias("lastmod"))
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))
@@ -168,9 +142,6 @@ class QuerySource(CompiledSource):
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
         """Return the number of rows in a range, or `most` if there are more."""
         return self.members.count_up_to(*self._parsed(after, until), most)
-
-    def bound(self, after: Key | None, until: Key | None, least: int, most: int) -> Key | None:
-        return live_bounds.bound(self.members, self._identity, after, until, least, most)
 
     def key_text(self, key: Hashable) -> Key:
         return self.members.key.text(key)

@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import DatabaseError, Error, InterfaceError, OperationalError, connections
+from django import db
+from django.db import DatabaseError, Error, OperationalError, connections
 
 from django_sitemaps09.entries import Batch, reason_of
 from django_sitemaps09.orm.traits import UNREADABLE
@@ -62,17 +63,14 @@ def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
 def _is_database_error(error: Exception) -> bool:
     """Return whether a database failed; Django does not wrap all errors of drivers."""
     open_connections: Any = connections.all(initialized_only=True)
-    drivers = [connection.Database for connection in open_connections]
-    return isinstance(error, (OperationalError, InterfaceError)) or any(
-        isinstance(error, (driver.OperationalError, driver.InterfaceError)) for driver in drivers
-    )
+    modules = [db, *(connection.Database for connection in open_connections)]
+    return any(isinstance(error, (part.OperationalError, part.InterfaceError)) for part in modules)
 
 
 def _close_lost(error: Exception) -> bool:
     """Close lost connections, so that the next query opens new ones; return whether any were lost."""
-    failed_connections = [
-        connection for connection in connections.all(initialized_only=True) if connection.errors_occurred
-    ]
+    open_connections = connections.all(initialized_only=True)
+    failed_connections = [connection for connection in open_connections if connection.errors_occurred]
     for connection in failed_connections:
         if is_in_transaction(connection):
             raise OperationalError(

@@ -15,7 +15,7 @@ from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.orm.internals import add_condition, remove_order
 from django_sitemaps09.orm.traits import group_by_key
 from django_sitemaps09.pages import Key
-from django_sitemaps09.sources.members import KeyInRows
+from django_sitemaps09.sources.members import KeyInRows, Members
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.slices import Slices
 
@@ -39,12 +39,14 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundR
 
     The names of conditions are fields, or aliases of declared expressions.
     """
-    members = source.members
+    members, original = source.members, source.members.original
     keys = _keys(source, source.annotated_rows, conditions)
     if members.looks_beyond:
         return [FoundRow(key, None) for key in keys]
-    if keys or members.original is not None:
-        return [FoundRow(key, _is_member(source, key)) for key in keys]
+    if original is not None:
+        return [FoundRow(key, _is_in(original, key, members)) for key in keys]
+    if keys:
+        return [FoundRow(key, is_listed=True) for key in keys]
     return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
 
 
@@ -59,10 +61,7 @@ def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any
     return list(map(source.members.key.row_key, rows[:MAX_FOUND]))
 
 
-def _is_member(source: QuerySource, key: Hashable) -> bool:
-    members, original = source.members, source.members.original
-    if original is None:
-        return True
+def _is_in(original: QuerySet[Any], key: Hashable, members: Members) -> bool:
     listed_rows = KeyInRows(members.filter_keys(original, [key]))
     return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
 
@@ -89,8 +88,6 @@ def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None])
 def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
     key_columns = source.members.key
     until: Any = key_columns.parse(bound)
-    if until is None:
-        return True
     if key_columns.is_integer:
         return bool(key <= until)
     rows = source.members.filter_keys(source.members.model_rows(), [key])

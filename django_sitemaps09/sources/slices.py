@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import FieldError
@@ -48,6 +48,9 @@ _TEXT = alias("lastmod_text")
 _UTC = {"UTC", "Etc/UTC"}
 
 ResultT = TypeVar("ResultT")
+#: A function that converts dates or times, which a database has converted to text, to the W3C format. It
+#: returns `None` if Python must convert them.
+ConvertTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[str | None] | None]
 
 
 def slice_size(rows: int, declaration: Declaration) -> int:
@@ -55,42 +58,27 @@ def slice_size(rows: int, declaration: Declaration) -> int:
     return max(rows // declaration.entries_per_item, min(rows, _FEWEST))
 
 
-class TimeText(NamedTuple):
-    """Column of dates or times that the database converts to text, if Python would write the same text.
+def text_converter(rows: QuerySet[Any], name: str) -> ConvertTexts | None:
+    """Return how texts of the annotation `name` are converted; `None` if Python must convert each value.
 
-    `zone` is appended to each value.
+    Python must convert times that are not in UTC, since the conversion needs the history of time zones. It
+    must also convert values if the field or the expression has a converter.
     """
-
-    expression: Cast
-    times: bool
-    zone: str
-
-    @classmethod
-    def from_annotation(cls, rows: QuerySet[Any], name: str) -> TimeText | None:
-        """Return the annotation `name` as a text column; `None` if Python must convert each value.
-
-        Python must convert times that are not in UTC, since the conversion needs the history of time zones.
-        It must also convert values if the field or the expression has a converter.
-        """
-        expression: Any = rows.query.annotations.get(name)
-        try:
-            field: Any = getattr(expression, "output_field", None)
-        except FieldError:
-            return None
-        kind = field.get_internal_type() if field is not None else None
-        connection = connections[rows.db]
-        if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
-            return None
-        times = kind == "DateTimeField"
-        if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
-            return None
-        # Only PostgreSQL writes the zone after a time.
-        zone = "+00" if times and connection.vendor == "postgresql" else ""
-        return cls(Cast(F(name), TextField()), times, zone)
-
-    def w3c(self, texts: Sequence[Any]) -> Sequence[str | None] | None:
-        """Return the values in W3C format; `None` if Python must convert them."""
-        return protocol.w3c_texts(texts, times=self.times, zone=self.zone)
+    expression: Any = rows.query.annotations.get(name)
+    try:
+        field: Any = getattr(expression, "output_field", None)
+    except FieldError:
+        return None
+    kind = field.get_internal_type() if field is not None else None
+    connection = connections[rows.db]
+    if kind not in ("DateField", "DateTimeField") or expression.get_db_converters(connection):
+        return None
+    times = kind == "DateTimeField"
+    if times and str(connection.timezone if settings.USE_TZ else conf.zone) not in _UTC:
+        return None
+    # Only PostgreSQL writes the zone after a time.
+    zone = "+00" if times and connection.vendor == "postgresql" else ""
+    return partial(protocol.w3c_texts, times=times, zone=zone)
 
 
 def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
@@ -170,7 +158,7 @@ class Slices:
     def with_keys(self, keys: Sequence[Hashable]) -> Generator[Rows]:
         """Return the slices of rows with these keys, given in the order of the database."""
         rows = self.members.filter_keys(self.rows, keys)
-        members = Members(self.key, rows, None, are_grouped=False)
+        members = self.members._replace(rows=rows, original=None, are_grouped=False)
         # The slice size exceeds the number of keys, so one query reads all of these rows.
         return replace(self, rows=rows, members=members).read(Span(None, None, None), len(keys) + 1)
 
@@ -200,26 +188,25 @@ class Slices:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
             rest: Span | None = first
-            times = TimeText.from_annotation(self.rows, alias("lastmod"))
-            if times is not None:
-                aliases = [
-                    _TEXT if name == alias("lastmod") else name for name in self.declaration.expressions
-                ]
-                texts = self.rows.annotate(**{_TEXT: times.expression})
+            lastmod = alias("lastmod")
+            convert = text_converter(self.rows, lastmod)
+            if convert is not None:
+                aliases = [_TEXT if name == lastmod else name for name in self.declaration.expressions]
+                texts = self.rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
                 texts = texts.values_list(*self.key.names, *aliases)
-                rest = yield from self._column_slices(submit, texts, first, most, times)
+                rest = yield from self._column_slices(submit, texts, first, most, convert)
             if rest is not None:
-                yield from self._column_slices(submit, self._values, rest, most)
+                yield from self._column_slices(submit, self._values, rest, most, None)
 
     def _column_slices(
-        self, submit: Submit, query: QuerySet[Any], first: Span, most: int, times: TimeText | None = None
+        self, submit: Submit, query: QuerySet[Any], first: Span, most: int, convert: ConvertTexts | None
     ) -> Generator[Rows, None, Span | None]:
-        """Yield the slices of a query. Return the span from which on Python must convert `times`."""
+        """Yield the slices of a query. Return the span from which on `convert` cannot convert lastmods."""
         span: Span | None = first
         result = submit(self._query(query, first, most))
         while span is not None:
             try:
-                records, has_texts = result(), times is not None
+                records, has_texts = result(), convert is not None
                 last = self.key.row_key(records[-1]) if records else span.after
                 fetched = _Fetched(records, last, len(records))
             except UNREADABLE:
@@ -228,8 +215,8 @@ class Slices:
             if next_span is not None:
                 result = submit(self._query(query, next_span, most))
             slice_rows = self._column_rows(fetched)
-            if times is not None and has_texts:
-                lastmods = times.w3c(slice_rows.columns[alias("lastmod")])
+            if convert is not None and has_texts:
+                lastmods = convert(slice_rows.columns[alias("lastmod")])
                 if lastmods is None:
                     # Python must convert a value here, and probably also in the next slices.
                     return span

@@ -9,7 +9,7 @@ from operator import methodcaller
 from typing import Any, NamedTuple, cast
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import Alternate, Batch, Column, Extension, Localization, News, excerpt
+from django_sitemaps09.entries import Alternate, Batch, Localization, News, excerpt
 from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
 from django_sitemaps09.hooks.values import AllowedHosts, Items
@@ -107,7 +107,9 @@ def url_batch(
     ]
     results = extensions.results_in(column)
     hosts = hosts or _first_host(locations)
-    return entry_batch(items._replace(raises_errors=False), locations, texts, results, hosts, alternates)
+    items = items._replace(raises_errors=False)
+    batch = extensions.create_batch(items, [Localization("", locations)], texts, results, hosts)
+    return replace(batch, alternates=alternates) if any(alternates) else batch
 
 
 def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
@@ -116,30 +118,6 @@ def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
         with suppress(ValueError):
             return AllowedHosts((protocol.origin(location),), joins_paths=True)
     return AllowedHosts((Base("https", "localhost"),), joins_paths=True)
-
-
-def entry_batch(
-    items: Items,
-    locations: Sequence[str | None],
-    texts: Mapping[str, Column],
-    results: Mapping[str | Extension, Sequence[Any]],
-    hosts: AllowedHosts,
-    alternates: Sequence[Sequence[Alternate]] = (),
-) -> Batch:
-    """Return items with one entry each as a batch, from columns of text and the results of hooks."""
-    localizations = [Localization("", locations)]
-    columns = extensions.columns(results, localizations, hosts, items)
-    if any(alternates):
-        columns["alternates"] = alternates
-    return Batch(
-        keys=items.keys,
-        localizations=localizations,
-        lastmods=texts["lastmod"],
-        changefreqs=texts["changefreq"],
-        priorities=texts["priority"],
-        errors=items.errors,
-        **columns,
-    )
 
 
 # Keys that hooks of this package add. A project can use the same keys for other values.

@@ -21,6 +21,8 @@ HISTORY = "history.json"
 MAX_RUNS = 50
 _FORMAT = 1
 _MAX_BYTES = 20_000_000
+# The `problems` of a section without any.
+_NO_PROBLEMS = (0, (), None)
 # The number of fields of a change that are numbers, after its name.
 _COUNTS = 5
 #: Maximum number of failures of a run, and of skipped items and elements of a section in it.
@@ -50,10 +52,6 @@ class SectionChange(NamedTuple):
     @property
     def problems(self) -> tuple[object, ...]:
         return self.skipped_items, self.errors, self.failure
-
-    @property
-    def has_problems(self) -> bool:
-        return bool(self.skipped_items or self.errors or self.failure)
 
 
 class RecordedRun(NamedTuple):
@@ -128,13 +126,11 @@ def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:
     """Return whether a section changed, or its problems differ from those last recorded."""
     if change.has_changed:
         return True
-    if not change.is_complete and not change.has_problems:
+    if not change.is_complete and change.problems == _NO_PROBLEMS:
         # The pages with the problems may not have been rendered.
         return False
-    last_problems = next(
-        (last.problems for _, last in section_changes(runs, change.section)), (0, (), None)
-    )
-    return change.problems != last_problems
+    last_problems = (last.problems for _, last in section_changes(runs, change.section))
+    return change.problems != next(last_problems, _NO_PROBLEMS)
 
 
 def section_changes(

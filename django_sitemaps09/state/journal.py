@@ -6,7 +6,6 @@ The journal is written before the first step, so the next run can finish a kille
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -83,26 +82,20 @@ def _parse(document: dict[str, Any]) -> Journal:
 
 def check_owner(store: Store, state: Store) -> None:
     """Raise `ExportError` if the manifest or the journal in `state` belongs to another target."""
-    for root in _roots(state) if owner(store, state) else ():
-        check_root(root, store, state)
-
-
-def _roots(state: Store) -> Iterator[Manifest]:
+    if not owner(store, state):
+        return
     # A damaged manifest is reported and replaced elsewhere.
     with suppress(UnreadableError):
-        root = manifests.read_root(state)
-        if root is not None:
-            yield root
-    journal = read_journal(state)
-    if journal is not None:
-        yield manifests.parse_root(journal.root, JOURNAL)
+        check_root(manifests.read_root(state), store, state)
+    if journal := read_journal(state):
+        check_root(manifests.parse_root(journal.root, JOURNAL), store, state)
 
 
-def check_root(root: Manifest, store: Store, state: Store) -> None:
-    """Raise `ExportError` if the manifest in `state` belongs to another target."""
+def check_root(root: Manifest | None, store: Store, state: Store) -> None:
+    """Raise `ExportError` if there is a manifest in `state` and it belongs to another target."""
     target = owner(store, state)
     # A manifest that was written inside its target names none.
-    if target and root.target not in ("", target):
+    if root is not None and target and root.target not in ("", target):
         raise ExportError(
             f"{state.label} has the state of the target {excerpt(root.target, MAX_MESSAGE)}, so the target "
             f"{target} cannot share it. Set SITEMAPS09['STATE'] to another alias for one of them. If the "

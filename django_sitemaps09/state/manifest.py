@@ -11,11 +11,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
-from django_sitemaps09.exceptions import ManifestError, UnreadableError
+from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
 from django_sitemaps09.stores import Store
@@ -225,26 +226,25 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             match = _FILE.fullmatch(file)
             if match is None or match[1] != section:
                 raise ValueError(f"{file!r:.200} is not a file of section {section!r:.200}")
-        removed = check_names(PUBLISHED, document["removed"])
-        unqueued = check_names(PUBLISHED, document["unqueued"])
+        check_names(PUBLISHED, (*document["removed"], *document["unqueued"]))
         return Manifest(
             run=str(document["run"]),
             url=str(document["url"]),
             base=str(document["base"]),
-            removed={name: _finite(document["removed"][name]) for name in removed},
+            removed={name: _finite(time) for name, time in document["removed"].items()},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
             target=str(document["target"]),
-            unqueued={name: parse_time(document["unqueued"][name]) for name in unqueued},
+            unqueued={name: parse_time(time) for name, time in document["unqueued"].items()},
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
 
 
-def read(state: Store, name: str = ROOT) -> Manifest | None:
+def read(state: Store) -> Manifest | None:
     """Read a manifest with all its sections. Return `None` if it does not exist."""
-    root = read_root(state, name)
+    root = read_root(state)
     if root is None:
         return None
     sections = {section: read_section(state, file) for section, file in root.files.items()}
@@ -339,8 +339,12 @@ def section_file(section: str, document: bytes) -> str:
     return f"section-{section}-{sha256(document).hexdigest()[:32]}.jsonl"
 
 
-def unused_files(state: Store, *manifests: Manifest | None) -> Iterable[str]:
-    """Return the section files in the state folder that none of these manifests lists."""
-    used = {file for manifest in manifests if manifest is not None for file in manifest.files.values()}
-    names = (name for name in state.names() if name.startswith("section-") and name.endswith(".jsonl"))
-    return [name for name in names if name not in used]
+def remove_unused(state: Store, manifest: Manifest) -> None:
+    """Remove the files of sections that neither this manifest nor its backup lists."""
+    used = set(manifest.files.values())
+    with suppress(ExportError):
+        backup = read_root(state, BACKUP)
+        used.update(() if backup is None else backup.files.values())
+    for name in state.names():
+        if name.startswith("section-") and name.endswith(".jsonl") and name not in used:
+            state.delete(name)

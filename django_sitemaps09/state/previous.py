@@ -69,7 +69,13 @@ def load(
     unless the export rebuilds all sections (`is_whole`).
     """
     names = store.names()
-    manifest = _read(store, state, site)
+    try:
+        manifest = manifests.read(state)
+    except UnreadableError as error:
+        logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
+        manifest = None
+    if manifest is not None:
+        check_site(store, state, manifest, site)
     if manifest is None or journal is not None:
         try:
             adopted_manifest = adopt(store, site, names)
@@ -117,18 +123,6 @@ def is_our_stylesheet(store: Store) -> bool:
         return False
     # A file that was truncated is ours, too.
     return content[: len(writer.STYLESHEET_MARK)] == writer.STYLESHEET_MARK[: len(content)]
-
-
-def _read(store: Store, state: Store, site: Site) -> Manifest | None:
-    """Return the manifest, or `None` if it is missing or damaged."""
-    try:
-        manifest = manifests.read(state)
-    except UnreadableError as error:
-        logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
-        return None
-    if manifest is not None:
-        check_site(store, state, manifest, site)
-    return manifest
 
 
 def check_site(store: Store, state: Store, manifest: Manifest, site: Site) -> None:
@@ -216,13 +210,10 @@ def _mark_unverified(
 
 def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
     """Return the manifest with the page numbers of all existing files reserved."""
-    highest = highest_numbers(names)
-    sections = {
-        name: replace(record, highest=max(record.highest, highest.get(name, 0)))
-        for name, record in manifest.sections.items()
-    }
-    for name in highest.keys() - sections.keys():
-        sections[name] = SectionRecord(highest=highest[name])
+    sections = dict(manifest.sections)
+    for name, number in highest_numbers(names).items():
+        record = sections.get(name, SectionRecord())
+        sections[name] = replace(record, highest=max(record.highest, number))
     return replace(manifest, sections=sections)
 
 

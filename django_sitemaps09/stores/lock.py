@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -56,21 +56,19 @@ _UNSUITABLE = {
 }
 
 
-@contextmanager
-def exclusive_lock(target: Store, purpose: Purpose = "export") -> Iterator[Callable[[], None]]:
-    """Lock a target for this run. Yield a function that raises `ExportError` if the lock is lost.
+def exclusive_lock(
+    target: Store, purpose: Purpose = "export"
+) -> AbstractContextManager[Callable[[], None]]:
+    """Lock a target for this run. The context is a function that raises `ExportError` if the lock is lost.
 
     Raise `ExportRunningError` if another run has the lock. A local folder has a lock file. The operating
     system unlocks it even if the run is killed. Other targets have a lease in the shared cache.
     """
     if isinstance(target, LocalStore):
         target.check()
-        lock = _lock_folder(target.folder, purpose)
-    else:
-        identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
-        lock = _lease(identity, target.label, _RUNNING[purpose].format(target.label))
-    with lock as check:
-        yield check
+        return _lock_folder(target.folder, purpose)
+    identity = target.identity if purpose == "export" else f"{purpose} {target.identity}"
+    return _lease(identity, target.label, _RUNNING[purpose].format(target.label))
 
 
 @contextmanager
@@ -87,8 +85,10 @@ def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]
             raise ExportRunningError(_RUNNING[purpose].format(folder))
 
         def check() -> None:
-            if not _is_at(handle, path):
-                raise ExportError(f"The lock file {path} was removed or replaced during an export.")
+            with suppress(FileNotFoundError, NotADirectoryError):
+                if os.path.samestat(os.fstat(handle.fileno()), path.lstat()):
+                    return
+            raise ExportError(f"The lock file {path} was removed or replaced during an export.")
 
         try:
             # If the file was removed before it was locked, the lock does not exclude other exports.
@@ -111,13 +111,6 @@ def _unusable(folder: Path, error: OSError) -> str:
     )
 
 
-def _is_at(handle: BinaryIO, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle.fileno()), path.lstat())
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-
-
 def _lock_file(path: Path) -> BinaryIO:
     """Open or create the lock file. Do not wait, and do not change an existing file."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -135,18 +128,44 @@ def _lease(identity: str, label: str, running: str) -> Iterator[Callable[[], Non
     Raise `ExportRunningError` with the message `running` if another run has the lease, and `ExportError`
     if the cache is unsuitable. The function raises `ExportError` if the lease is lost.
     """
-    _refuse_unsuitable(_cache(), label)
-    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label, running)
-    held_lease.take()
+    cache = _cache()
+    for backend, reason in _UNSUITABLE.items():
+        if isinstance(cache, backend):
+            raise ExportError(
+                f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
+                f"{type(cache).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
+                "or the database."
+            )
+    held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
+    held_lease.take(running)
+    try:
+        with renewed(held_lease.try_to_renew, RENEWAL, "sitemap-lease"):
+            yield held_lease.check
+    finally:
+        held_lease.release()
+
+
+@contextmanager
+def renewed(renew: Callable[[], bool], seconds: float, name: str) -> Iterator[None]:
+    """Call `renew` in a thread at intervals of `seconds`, until the block ends or it returns `False`."""
     end_event = Event()
-    thread = Thread(target=held_lease.renew_until, args=[end_event], name="sitemap-lease", daemon=True)
+
+    def renew_until_end() -> None:
+        try:
+            while not end_event.wait(seconds) and renew():
+                pass
+        finally:
+            # Storages and caches have separate connections in each thread.
+            caches.close_all()
+            connections.close_all()
+
+    thread = Thread(target=renew_until_end, name=name, daemon=True)
     thread.start()
     try:
-        yield held_lease.check
+        yield
     finally:
         end_event.set()
         thread.join()
-        held_lease.release()
 
 
 @dataclass(frozen=True)
@@ -155,28 +174,23 @@ class _Lease:
     #: The cached value. It is unique, so a run cannot renew or release the lease of another run.
     token: str
     label: str
-    running: str
 
-    def take(self) -> None:
-        try:
+    def take(self, running: str) -> None:
+        with self._errors():
             for _ in range(_ATTEMPTS):
                 is_added = _cache().add(self.key, self.token, LEASE)
                 other_token = None if is_added else _cache().get(self.key)
                 if is_added or other_token is not None:
                     break
-        except Exception as error:
-            raise self._failed(error) from error
         if other_token is not None:
-            raise ExportRunningError(self.running)
+            raise ExportRunningError(running)
         # A cache backend that ignores errors may have stored nothing.
         self.check()
 
     def check(self) -> None:
         """Renew the lease. Raise `ExportError` if it is lost."""
-        try:
+        with self._errors():
             is_renewed = self.renew()
-        except Exception as error:
-            raise self._failed(error) from error
         if not is_renewed:
             raise ExportError(
                 f"The lease for {self.label} in the cache {DEFAULT_CACHE_ALIAS!r} was lost: it was not "
@@ -192,18 +206,13 @@ class _Lease:
             and cache.get(self.key) == self.token
         )
 
-    def renew_until(self, end_event: Event) -> None:
-        """Renew the lease at intervals. The thread that calls this has separate connections."""
+    def try_to_renew(self) -> bool:
+        """Renew the lease, and return `False` if it is lost. After an error, another try may succeed."""
         try:
-            while not end_event.wait(RENEWAL):
-                try:
-                    if not self.renew():
-                        return
-                except Exception:
-                    logger.warning("The lease for %s could not be renewed", self.label, exc_info=True)
-        finally:
-            caches.close_all()
-            connections.close_all()
+            return self.renew()
+        except Exception:
+            logger.warning("The lease for %s could not be renewed", self.label, exc_info=True)
+            return True
 
     def release(self) -> None:
         try:
@@ -213,23 +222,17 @@ class _Lease:
         except Exception:
             logger.warning("The lease for %s could not be released", self.label, exc_info=True)
 
-    def _failed(self, error: Exception) -> ExportError:
-        return ExportError(
-            f"The cache {DEFAULT_CACHE_ALIAS!r}, which holds the lease for {self.label}, failed: "
-            f"{reason_of(error)}"
-        )
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise ExportError(
+                f"The cache {DEFAULT_CACHE_ALIAS!r}, which holds the lease for {self.label}, failed: "
+                f"{reason_of(error)}"
+            ) from error
 
 
 def _cache() -> BaseCache:
     """Return this thread's connection to the cache."""
     return caches[DEFAULT_CACHE_ALIAS]
-
-
-def _refuse_unsuitable(cache: BaseCache, label: str) -> None:
-    for backend, reason in _UNSUITABLE.items():
-        if isinstance(cache, backend):
-            raise ExportError(
-                f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
-                f"{type(cache).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
-                "or the database."
-            )

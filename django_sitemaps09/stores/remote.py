@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from io import BytesIO
 from secrets import token_hex
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from django.core.files import File
 from django.core.files.storage import Storage, storages
@@ -19,11 +19,6 @@ from django.core.files.storage import Storage, storages
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores.plain import STATE, DamagedError, check_name
-
-if TYPE_CHECKING:
-    _File = File[bytes]
-else:
-    _File = File
 
 _PROBE = "probe-"
 # Media types by suffix. Gzip is used as a media type and not as a Content-Encoding.
@@ -180,8 +175,11 @@ class RemoteStore:
     def _save(self, name: str, content: IO[bytes]) -> None:
         """Save a file under exactly this name, or raise `ExportError`."""
         full = self._full(name)
+        file: Any = File(content, full)
+        # Several storages read the media type from this attribute.
+        file.content_type = content_type(full)
         with self._convert_errors(name):
-            saved_name = self._storage.save(full, _Content(content, full))
+            saved_name = self._storage.save(full, file)
             if saved_name != full:
                 self._storage.delete(saved_name)
                 raise self._does_not_replace(f"saved {full!r} as {saved_name!r}")
@@ -205,14 +203,6 @@ class RemoteStore:
             reason = reason_of(error)
             place = f"{name!r} in {self.label}" if name else self.label
             raise ExportError(f"Access to {place} failed: {reason}") from error
-
-
-class _Content(_File):
-    """The content to save. Several storages read the media type from the attribute `content_type`."""
-
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        super().__init__(file, name)
-        self.content_type = content_type(name)
 
 
 def content_type(name: str) -> str:

@@ -102,12 +102,11 @@ def target_store(output: Path | None, folder: str = "") -> Store:
 
     `folder` is the subfolder of a host. Raise `ExportError` if there is no target.
     """
-    if output is not None:
-        return _local_store(output, folder)
-    if conf.storage is not None:
+    if output is None and conf.storage is not None:
         return _from_storage(conf.storage, "STORAGE", folder)
-    if conf.root is not None:
-        return _local_store(conf.root, folder)
+    local_folder = output or conf.root
+    if local_folder is not None:
+        return _local_store(local_folder, folder)
     raise ExportError(
         "There is no target to export to. Pass --output DIR, set SITEMAPS09['ROOT'] to a directory, or "
         "set SITEMAPS09['STORAGE'] to an alias in STORAGES."

@@ -12,17 +12,18 @@ import inspect
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
-from typing import Any
+from traceback import walk_stack
+from types import CodeType, FrameType
+from typing import Any, Literal
 
 import django
 from django.contrib.sitemaps import Sitemap
 from django.db.models import Model
 
 import django_sitemaps09
-from django_sitemaps09.suggestions.text_flows import URL_FUNCTIONS, functions_of
+from django_sitemaps09.suggestions.text_flows import functions_of, is_url_function
 
 _OURS, _DJANGO = (f"{Path(str(package.__file__)).parent}/" for package in (django_sitemaps09, django))
 _STANDARD_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
@@ -33,6 +34,7 @@ _IDENTITIES = ("is_", "is_not", *(f"__{name}__" for name in ("eq", "ne", "lt", "
 _COMPREHENSIONS = ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
 # The modules of generated functions of our dataclasses and of named tuples, and what `reverse()` calls.
 _KNOWN = ("django_sitemaps09.", "namedtuple_", "asgiref.")
+_LIBRARIES = ("django", "standard library")
 _Try = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _FIXED = (str, bytes, int, float, bool, tuple, frozenset, type(None))
 _FIXED_CLASSES = (Model, Sitemap, Enum, BaseException)
@@ -53,55 +55,35 @@ def describe(code: CodeType, line: int) -> str:
     return f"{name.rpartition('<locals>.')[2]}, line {line}"
 
 
-def frames_of(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Yield the frames of an exception with their line numbers, the innermost first."""
-    frames = []
-    while traceback is not None:
-        frames.append((traceback.tb_frame, traceback.tb_lineno))
-        traceback = traceback.tb_next
-    return reversed(frames)
-
-
-def callers(frame: FrameType | None, entry: FrameType) -> Iterator[tuple[FrameType, int]]:
+def callers(frame: FrameType, entry: FrameType) -> Iterator[tuple[FrameType, int]]:
     """Yield a frame and its callers with their lines, up to `entry`."""
-    while frame is not None and frame is not entry:
-        yield frame, frame.f_lineno
-        frame = frame.f_back
+    return takewhile(lambda caller: caller[0] is not entry, walk_stack(frame))
 
 
-def is_ours(frame: FrameType) -> bool:
-    """Return whether a frame runs code of this package."""
-    return frame.f_code.co_filename.startswith(_OURS)
-
-
-def is_django(frame: FrameType) -> bool:
-    """Return whether a frame runs Django's code."""
-    return frame.f_code.co_filename.startswith(_DJANGO)
+def code_origin(code: CodeType) -> Literal["this package", "django", "standard library", "project"]:
+    """Return where code is from. Packages count as code of the project."""
+    file = code.co_filename
+    if file.startswith(_OURS):
+        return "this package"
+    if file.startswith(_DJANGO):
+        return "django"
+    is_standard = file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)
+    return "standard library" if is_standard else "project"
 
 
 def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, int] | None:
-    """Return the first frame that runs code of the project or of a package, or else Django's code.
+    """Return the first frame that runs code of the project, or else Django's code.
 
     Models can be Django's own, such as `FlatPage`.
     """
-    other = None
+    django_frame = None
     for frame, line in frames:
-        if is_ours(frame) or _is_standard(frame.f_code):
-            continue
-        if not is_foreign(frame.f_code):
-            return frame, line
-        other = other or (frame, line)
-    return other
-
-
-def is_foreign(code: CodeType) -> bool:
-    """Return whether code is Django's, or from the standard library."""
-    return code.co_filename.startswith(_DJANGO) or _is_standard(code)
-
-
-def _is_standard(code: CodeType) -> bool:
-    file = code.co_filename
-    return file.startswith((_STANDARD_LIBRARY, "<frozen")) and not file.startswith(_PACKAGES)
+        match code_origin(frame.f_code):
+            case "project":
+                return frame, line
+            case "django":
+                django_frame = django_frame or (frame, line)
+    return django_frame
 
 
 def check_hidden(frame: FrameType) -> None:
@@ -111,7 +93,7 @@ def check_hidden(frame: FrameType) -> None:
     if code.co_name in _COMPREHENSIONS or not code.co_flags & inspect.CO_OPTIMIZED:
         return
     is_known = str(frame.f_globals.get("__name__")).startswith(_KNOWN)
-    if is_ours(frame) or is_foreign(code) or is_known:
+    if code_origin(code) != "project" or is_known:
         return
     functions = functions_of(frame)
     if not functions:
@@ -178,17 +160,21 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
     found: set[Any] = set()
     while functions:
         function = functions.pop()
-        if not inspect.isfunction(function) or function in found or is_foreign(function.__code__):
+        if not inspect.isfunction(function) or function in found:
+            continue
+        if code_origin(function.__code__) in _LIBRARIES:
             continue
         found.add(function)
-        variables = inspect.getclosurevars(function)
+        code, variables = function.__code__, inspect.getclosurevars(function)
+        place = describe(code, code.co_firstlineno)
         for name, value in {**variables.globals, **variables.nonlocals}.items():
-            if inspect.isfunction(value) and not is_foreign(value.__code__):
+            if inspect.isfunction(value) and code_origin(value.__code__) not in _LIBRARIES:
                 functions.append(value)
             elif not _is_fixed(value):
-                yield _use(function.__code__, name)
-        for name in _imports(function.__code__):
-            yield _use(function.__code__, name)
+                yield f"{place}, uses `{name}`"
+        for instruction in dis.get_instructions(code):
+            if instruction.opname == "IMPORT_NAME" and instruction.argval not in _FIXED_MODULES:
+                yield f"{place}, uses `{instruction.argval}`"
         for name in variables.unbound:
             for owner in classes:
                 attribute = inspect.getattr_static(owner, name, None)
@@ -197,20 +183,9 @@ def other_inputs(hook: Any, classes: Collection[type]) -> Iterator[str]:
                 functions.append(attribute)
 
 
-def _use(code: CodeType, name: str) -> str:
-    return f"{describe(code, code.co_firstlineno)}, uses `{name}`"
-
-
 def _is_fixed(value: object) -> bool:
     if isinstance(value, type):
         return issubclass(value, _FIXED_CLASSES)
     if inspect.ismodule(value):
         return value.__name__ in _FIXED_MODULES
-    return type(value) in _FIXED or any(value is function for function in URL_FUNCTIONS)
-
-
-def _imports(code: CodeType) -> Iterator[str]:
-    """Yield the modules that a function imports when it is called."""
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "IMPORT_NAME" and instruction.argval not in _FIXED_MODULES:
-            yield instruction.argval
+    return type(value) in _FIXED or is_url_function(value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import get_ident
@@ -20,9 +20,8 @@ from django.db.models.signals import m2m_changed, pre_delete, pre_save
 from django_sitemaps09.suggestions.project_code import (
     UntraceableError,
     callers,
+    code_origin,
     describe,
-    is_django,
-    is_ours,
     project_frame,
 )
 from django_sitemaps09.suggestions.text_flows import passes_on
@@ -62,17 +61,20 @@ class Text(NamedTuple):
 class Recording:
     """One call to a hook with a stand-in whose fields and relations in `nulls` are `None`.
 
-    `entry` is the frame that calls the hook. `mark` returns a unique string for a number: the content of
-    the strings that are created from symbols. `texts` has these strings by their marks, and `unused` the
-    marks that did not reach a result. `uses` has the line of code that first uses each field, by path or
-    key. `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
-    each function that ran, by its code. `urls` has the results of `reverse()` with their lines.
+    `entry` is the frame that calls the hook. `mark` is the content of the strings that are created from
+    symbols, with a unique character in place of `#`. `texts` has these strings by their marks, and `unused`
+    the marks that did not reach a result. `uses` has the line that first uses each field, by path or key.
+    `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
+    each function that ran, by its code. `urls` has the results of `reverse()` with their lines. The call to
+    `reverse()` with the index `failing_call` raises an error, in the line `failed_at`.
     """
 
     rows: Rows
     nulls: frozenset[str]
-    mark: Callable[[int], str]
+    mark: str
     entry: FrameType
+    failing_call: int | None = None
+    failed_at: str = ""
     failure: UntraceableError | None = None
     texts: dict[str, Text] = field(default_factory=dict)
     unused: set[str] = field(default_factory=set)
@@ -91,7 +93,7 @@ class Recording:
         """Return a string that stands for a value. End the call if the code does more than pass it on."""
         callee = None
         for frame, line in callers(sys._getframe(1), self.entry):
-            if is_ours(frame):
+            if code_origin(frame.f_code) == "this package":
                 continue
             is_passed_on = passes_on(frame, line, callee)
             if not is_passed_on:
@@ -102,7 +104,7 @@ class Recording:
                     self.refuse(problem, describe(frame.f_code, line))
                 self.refuse_use(name, problem)
             callee = frame.f_code
-        mark = self.mark(len(self.texts))
+        mark = self.mark.replace("#", chr(0xE000 + len(self.texts)))
         self.texts[mark] = Text(value, self.place(), name)
         self.unused.add(mark)
         return mark
@@ -136,10 +138,11 @@ class Recording:
 
     def refuse_use(self, name: str, problem: str) -> NoReturn:
         """End the call because the project's code uses a value, or passes it to Django's code."""
-        frames = [frame for frame, _ in callers(sys._getframe(1), self.entry)]
-        found = project_frame((frame, frame.f_lineno) for frame in frames)
-        called = frames[: frames.index(found[0])] if found else []
-        self.refuse(f"passes {name} to Django" if called and is_django(called[-1]) else problem)
+        frames = list(callers(sys._getframe(1), self.entry))
+        found = project_frame(frames)
+        called = frames[: frames.index(found)] if found else []
+        is_passed = bool(called) and code_origin(called[-1][0].f_code) == "django"
+        self.refuse(f"passes {name} to Django" if is_passed else problem)
 
     def use(self, owner: Any, attribute: str, key: str, *, is_nullable: bool) -> None:
         """Record where a field or a relation is first used."""
@@ -169,11 +172,9 @@ def without_queries() -> Iterator[None]:
 
     with ExitStack() as wrappers:
         for alias in connections:
-            try:
+            # If the driver of the database is missing, no hook can query it.
+            with suppress(ImproperlyConfigured, ImportError):
                 wrappers.enter_context(connections[alias].execute_wrapper(refuse_query))
-            except (ImproperlyConfigured, ImportError):
-                # The driver of the database is missing, so no hook can query it.
-                continue
         yield
 
 

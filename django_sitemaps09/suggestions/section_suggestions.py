@@ -9,8 +9,7 @@ import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, transaction
@@ -29,10 +28,9 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import GenericSitemap, is_original
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import content_hooks, project_extensions
-from django_sitemaps09.suggestions.comparison import DifferenceError
 from django_sitemaps09.suggestions.project_code import UntraceableError
 from django_sitemaps09.suggestions.recordings import without_saving
-from django_sitemaps09.suggestions.section_proof import SAMPLE, SectionProof
+from django_sitemaps09.suggestions.section_proof import SAMPLE, DifferenceError, SectionProof
 from django_sitemaps09.suggestions.values import RouteValue, TemplateValue, Value, imported_names
 
 # The largest share of the current time that is a gain. Two measurements of the same code differ slightly.
@@ -78,16 +76,9 @@ def suggest(
     base = export_base(base_url)
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):
-        section = declared_sections[name]
-        in_place = _is_edited_in_place(declared_sections, name)
-        is_generic = issubclass(type(section), GenericSitemap)
-        arguments = "" if isinstance(section, type) else "({...})" if is_generic else "(...)"
         with site_locale(), without_saving(), _rolled_back():
             try:
-                sitemap = sections.bind(section, base.domain)
-                suggestions.append(
-                    _suggestion(name, sitemap, base, sample, in_place=in_place, arguments=arguments)
-                )
+                suggestions.append(_suggestion(name, declared_sections, base, sample))
             except UntraceableError as error:
                 suggestions.append(Suggestion(name, notes=(f"A hook {error}.",)))
             except ImproperlyConfigured as error:
@@ -120,8 +111,10 @@ def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> 
 
 
 def _suggestion(
-    name: str, sitemap: Any, base: Base, sample: int | None, *, in_place: bool, arguments: str
+    name: str, declared_sections: Mapping[str, Section], base: Base, sample: int | None
 ) -> Suggestion:
+    section = declared_sections[name]
+    sitemap = sections.bind(section, base.domain)
     if not is_compiled(sitemap):
         return Suggestion(name, notes=opaque_reason(sitemap))
     methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
@@ -145,16 +138,19 @@ def _suggestion(
     if len(with_items) > len(methods) - len(values):
         notes += (f"{reason[0].upper()}{reason[1:]}.",)
     try:
-        items_compared = proof.pair(values, [None] if sample is None else proof.sample_parts).compare()
+        items_compared = proof.compare(values, proof.everything if sample is None else proof.sample)
     except DifferenceError as error:
         return Suggestion(name, notes=(*notes, f"The columns cannot replace the methods: {error}."))
-    code = class_code(name, sitemap, values, proof.comments(values), in_place=in_place)
-    if code.subclass and (arguments or code.subclass != type(sitemap).__name__):
-        notes += (f'The entry of the section becomes "{name}": {code.subclass}{arguments}.',)
+    in_place = _is_edited_in_place(declared_sections, name)
+    code, subclass = class_code(name, sitemap, values, proof.comments(values), in_place=in_place)
+    is_generic = issubclass(type(section), GenericSitemap)
+    arguments = "" if isinstance(section, type) else "({...})" if is_generic else "(...)"
+    if subclass and (arguments or subclass != type(sitemap).__name__):
+        notes += (f'The entry of the section becomes "{name}": {subclass}{arguments}.',)
     microseconds = proof.timed(values)
     if microseconds and microseconds[1] > _GAIN * microseconds[0]:
         notes += ("No gain by itself, as measured.",)
-    return Suggestion(name, code.text, tuple(values), items_compared, microseconds, notes)
+    return Suggestion(name, code, tuple(values), items_compared, microseconds, notes)
 
 
 def _is_faster(value: Value, items: QuerySet[Any]) -> bool:
@@ -189,25 +185,18 @@ def _rolled_back() -> Iterator[None]:
         yield
 
 
-class ClassCode(NamedTuple):
-    """A class with its imports, ready to paste. `subclass` is its name, if it is not the sitemap's own."""
-
-    text: str
-    subclass: str | None
-
-
 def class_code(
     section: str,
     sitemap: object,
     values: Mapping[Any, Value],
-    comments: Mapping[Any, str] = MappingProxyType({}),
+    comments: Mapping[Any, str],
     *,
     in_place: bool,
-) -> ClassCode:
-    """Return the code of the class. `comments` are those above the declarations.
+) -> tuple[str, str | None]:
+    """Return the code of the class with its imports. `comments` are those above the declarations.
 
-    With `in_place`, return the sitemap's own class with the methods replaced, if its source is available.
-    Otherwise, return a subclass for this section.
+    With `in_place`, this is the sitemap's own class with the methods replaced, if its source is available.
+    Otherwise, it is a subclass for this section, whose name is also returned.
     """
     kind = type(sitemap)
     lines = []
@@ -229,11 +218,10 @@ def class_code(
         imports.add((package, base))
         head = f"class {name}({base.rpartition(' ')[2]}):"
         edited = "\n".join([head, *(f"    {line}" for line in lines)])
-    return ClassCode("\n".join([*_import_lines(imports), "", "", edited]), name)
+    return "\n".join([*_import_lines(imports), "", "", edited]), name
 
 
 def _import_lines(imports: Collection[tuple[str, str]]) -> list[str]:
-    """Return one import line for each module, Django's first."""
     names_by_module: dict[str, list[str]] = {}
     for module, name in sorted(imports):
         names_by_module.setdefault(module, []).append(name)

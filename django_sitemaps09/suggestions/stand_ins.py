@@ -10,19 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn
 
-from django.db.models import (
-    AutoField,
-    CharField,
-    DateField,
-    DateTimeField,
-    FileField,
-    ForeignKey,
-    Manager,
-    Model,
-    TextField,
-    TimeField,
-    UUIDField,
-)
+from django.db import models
+from django.db.models import DateField, DateTimeField, Model
 from django.utils.functional import cached_property
 
 from django_sitemaps09.suggestions.recordings import Recording
@@ -56,18 +45,17 @@ class Symbol:
         self._sitemaps09_column = column
 
     def __getattr__(self, name: str) -> Symbol | Callable[[], Symbol]:
+        def part_name() -> str:
+            return f"{self._sitemaps09_name()[:-1]}.{name}`"
+
         column: Any = self._sitemaps09_column
         names = ("year", "month", "day", *(["date"] if isinstance(column, DateTimeField) else []))
         if not isinstance(column, DateField) or name not in names:
-            _refuse_use(self, f"uses {self._sitemaps09_name()[:-1]}.{name}`")
+            _refuse_use(self, f"uses {part_name()}")
         value: Any = self._sitemaps09_value
         recording: Recording = self._sitemaps09_recording
         zone = recording.rows.zone if isinstance(column, DateTimeField) else ""
-        part = Symbol(
-            recording,
-            replace(value, part=name, zone=zone),
-            lambda: f"{self._sitemaps09_name()[:-1]}.{name}`",
-        )
+        part = Symbol(recording, replace(value, part=name, zone=zone), part_name)
         return (lambda: part) if name == "date" else part
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -75,13 +63,9 @@ class Symbol:
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
         object.__setattr__(self, name, value)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         _refuse_use(self, f"depends on the type of {self._sitemaps09_name()}")
-
-    @__class__.setter
-    def __class__(self, value: object) -> None:
-        self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_name()}")
 
     def __str__(self) -> str:
         return self._sitemaps09_recording.text(self._sitemaps09_value, self._sitemaps09_name())
@@ -99,10 +83,10 @@ class Symbol:
 
     def __bool__(self) -> bool:
         value, column = self._sitemaps09_value, self._sitemaps09_column
-        while isinstance(column, ForeignKey):
+        while isinstance(column, models.ForeignKey):
             column = column.target_field
         # Values of these fields are never false.
-        never_false = (AutoField, DateField, TimeField, UUIDField)
+        never_false = (models.AutoField, DateField, models.TimeField, models.UUIDField)
         if isinstance(value, FieldValue) and not isinstance(column, never_false):
             self._sitemaps09_recording.refuse(f"depends on the value of {self._sitemaps09_name()}")
         # NULL needs no test here, since it is traced as None in a separate call.
@@ -118,6 +102,11 @@ def refusal(problem: str) -> Callable[..., NoReturn]:
     return method
 
 
+def _refuse_operations(kind: type, problem: str, names: str) -> None:
+    for name in names.split():
+        setattr(kind, f"__{name}__", refusal(problem))
+
+
 def _refuse_use(value: Any, problem: str) -> NoReturn:
     """End the call, because the code uses the value of a symbol or of a stand-in."""
     recording: Recording = value._sitemaps09_recording  # noqa: SLF001 our own object
@@ -127,29 +116,24 @@ def _refuse_use(value: Any, problem: str) -> NoReturn:
 def _are_texts(*values: object) -> bool:
     """Return whether all values are strings. Only strings can be added to strings."""
     return all(
-        isinstance(value._sitemaps09_column, (CharField, TextField))  # noqa: SLF001 our own object
+        isinstance(value._sitemaps09_column, (models.CharField, models.TextField))  # noqa: SLF001 our own object
         if type(value) is Symbol
         else type(value) is str
         for value in values
     )
 
 
-_OPERATIONS = {
-    "depends on the value of {}": "lt le gt ge eq ne hash len contains",
-    "creates a string from {}": "repr bytes fspath",
-    "uses a part of {}": "getitem iter next reversed",
-    "calls {}": "call",
-    "copies {}": "reduce_ex copy deepcopy",
-    "uses {} as a number": "int float complex index",
-    "computes with {}": (
-        "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
-        "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert "
-        "round trunc floor ceil"
-    ),
-}
-for _problem, _methods in _OPERATIONS.items():
-    for _name in _methods.split():
-        setattr(Symbol, f"__{_name}__", refusal(_problem))
+_ARITHMETIC = (
+    "sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod divmod rdivmod pow rpow "
+    "and rand or ror xor rxor lshift rlshift rshift rrshift neg pos abs invert round trunc floor ceil"
+)
+_refuse_operations(Symbol, "depends on the value of {}", "lt le gt ge eq ne hash len contains")
+_refuse_operations(Symbol, "creates a string from {}", "repr bytes fspath")
+_refuse_operations(Symbol, "uses a part of {}", "getitem iter next reversed")
+_refuse_operations(Symbol, "calls {}", "call")
+_refuse_operations(Symbol, "copies {}", "reduce_ex copy deepcopy")
+_refuse_operations(Symbol, "uses {} as a number", "int float complex index")
+_refuse_operations(Symbol, "computes with {}", _ARITHMETIC)
 
 
 class _Attributes:
@@ -171,17 +155,14 @@ class StandIn(_Attributes):
             _sitemaps09_recording=recording,
             _sitemaps09_model=model,
             _sitemaps09_path=path,
+            _sitemaps09_prefix=f"{path}__" if path else "",
             _sitemaps09_keys=keys,
         )
         recording.stand_ins[path] = self
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return self._sitemaps09_model
-
-    @__class__.setter
-    def __class__(self, value: object) -> None:
-        self._sitemaps09_recording.refuse("changes the class of the item")
 
     def _sitemaps09_name(self) -> str:
         recording: Recording = self._sitemaps09_recording
@@ -206,7 +187,7 @@ class StandIn(_Attributes):
         attribute = _attribute(model, name)
         if attribute is _MISSING:
             if not self._sitemaps09_path and name in recording.rows.annotations:
-                return self._sitemaps09_symbol(name, name, FieldValue(name, (name,)), is_nullable=True)
+                return self._sitemaps09_symbol(name, (name,))
             # An instance can have other attributes, for example from prefetch_related().
             if name in recording.rows.attributes or _attribute(model, "__getattr__") is not _MISSING:
                 recording.refuse(f"uses {recording.name(self, name)}")
@@ -224,7 +205,7 @@ class StandIn(_Attributes):
 
     def __setattr__(self, name: str, value: object) -> None:
         fields = self._sitemaps09_model._meta.concrete_fields
-        names = {"pk", *(field.name for field in fields), *(field.attname for field in fields)}
+        names = {"pk", "__class__", *(field.name for field in fields), *(field.attname for field in fields)}
         if name in names or hasattr(type(_attribute(self._sitemaps09_model, name)), "__set__"):
             self._sitemaps09_recording.refuse(f"changes {self._sitemaps09_recording.name(self, name)}")
         _own(self)[name] = value
@@ -233,53 +214,47 @@ class StandIn(_Attributes):
         """Return the symbol of a field, the stand-in of a related object, or `_MISSING`."""
         recording: Recording = self._sitemaps09_recording
         model, keys = self._sitemaps09_model, self._sitemaps09_keys
-        prefix = f"{self._sitemaps09_path}__" if self._sitemaps09_path else ""
         if name == "pk":
             if len(model._meta.pk_fields) > 1:
                 recording.refuse(f"uses {recording.name(self, name)}, which has several columns")
-            value, column = FieldValue(f"{prefix}pk", keys), model._meta.pk
-            return self._sitemaps09_symbol(name, value.path, value, is_nullable=False, column=column)
+            return self._sitemaps09_symbol(name, keys, model._meta.pk)
         for column in model._meta.concrete_fields:
             if name not in (column.attname, column.name):
                 continue
-            key = f"{prefix}{column.name}"
+            key = f"{self._sitemaps09_prefix}{column.name}"
             own_keys = (*keys, key) if column.null else keys
             # A project, a package or its field can replace the descriptor, for example for translated
             # fields. An instance has an empty file instead of None.
             is_plain = type(_attribute(model, column.attname)).__module__.startswith("django.db.")
-            if not is_plain or (isinstance(column, FileField) and column.null):
+            if not is_plain or (isinstance(column, models.FileField) and column.null):
                 recording.refuse(f"uses {recording.name(self, name)}, which is not a plain field")
             if name == column.attname:
-                value = FieldValue(f"{prefix}{name}", own_keys)
-                return self._sitemaps09_symbol(name, key, value, is_nullable=column.null, column=column)
+                return self._sitemaps09_symbol(name, own_keys, column)
             recording.use(self, name, key, is_nullable=column.null)
             if key in recording.nulls:
                 return None
-            if type(column.related_model._meta.base_manager) is not Manager:
+            if type(column.related_model._meta.base_manager) is not models.Manager:
                 recording.refuse(f"uses {recording.name(self, name)}, whose model has its own base manager")
             if key.count("__") >= _DEEPEST:
                 recording.refuse(f"follows more than {_DEEPEST} relations")
             return recording.stand_ins.get(key) or StandIn(recording, column.related_model, key, own_keys)
         return _MISSING
 
-    def _sitemaps09_symbol(
-        self, name: str, key: str, value: FieldValue, *, is_nullable: bool, column: Any = None
-    ) -> Symbol | None:
+    def _sitemaps09_symbol(self, name: str, keys: tuple[str, ...], column: Any = None) -> Symbol | None:
+        """Return the symbol of a column of the model, or of an annotation; `None` if it is NULL."""
         recording: Recording = self._sitemaps09_recording
-        recording.use(self, name, key, is_nullable=is_nullable)
-        recording.uses.setdefault(value.path, recording.place())
+        path = f"{self._sitemaps09_prefix}{name}"
+        key = f"{self._sitemaps09_prefix}{column.name}" if column else path
+        recording.use(self, name, key, is_nullable=column is None or column.null)
+        recording.uses.setdefault(path, recording.place())
         if key in recording.nulls:
             return None
-        return Symbol(recording, value, lambda: recording.name(self, name), column=column)
+        return Symbol(recording, FieldValue(path, keys), lambda: recording.name(self, name), column=column)
 
 
-for _problem, _methods in (
-    ("compares {}", "eq ne hash lt le gt ge"),
-    ("creates a string from {}", "str repr format"),
-    ("copies {}", "reduce_ex copy deepcopy"),
-):
-    for _name in _methods.split():
-        setattr(StandIn, f"__{_name}__", refusal(_problem))
+_refuse_operations(StandIn, "compares {}", "eq ne hash lt le gt ge")
+_refuse_operations(StandIn, "creates a string from {}", "str repr format")
+_refuse_operations(StandIn, "copies {}", "reduce_ex copy deepcopy")
 
 
 def _attribute(model: type[Model], name: str) -> Any:

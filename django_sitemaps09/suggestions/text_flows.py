@@ -27,8 +27,6 @@ _GETTERS = ("getattr", "methodcaller", "attrgetter", "partial")
 _PERCENT = r"(?s:[^%]|%%|%s|%\([^()]*\)s)*"
 # No specification or conversion.
 _BRACES = r"(?s:[^{}]|{{|}}|{[^{}!:]*})*"
-#: Functions whose arguments are checked when they are called.
-URL_FUNCTIONS = (reverse, reverse_lazy, resolve_url)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -46,6 +44,12 @@ def passes_on(frame: FrameType, line: int, callee: CodeType | None) -> bool | No
     return all(_Flow(function, names).passes_on(line, callee) for function in functions)
 
 
+def is_url_function(value: object) -> bool:
+    """Return whether a value is a function whose arguments are checked when it is called."""
+    # Not `in`, which would compare a symbol.
+    return any(value is function for function in (reverse, reverse_lazy, resolve_url))
+
+
 def functions_of(frame: FrameType) -> Sequence[_Function]:
     """Return the function that a frame runs, or all lambdas of its line; nothing without source."""
     code = frame.f_code
@@ -55,7 +59,6 @@ def functions_of(frame: FrameType) -> Sequence[_Function]:
 
 @lru_cache(maxsize=32)
 def _functions_by_line(source: str) -> Mapping[tuple[str, int], Sequence[_Function]]:
-    """Return the functions of a module by name and first line."""
     functions: dict[tuple[str, int], list[_Function]] = {}
     try:
         nodes = ast.walk(ast.parse(source))
@@ -146,7 +149,9 @@ class _Flow:
             case ast.FormattedValue(format_spec=None, conversion=-1 | 115):  # 115 is `!s`
                 return self._is_passed_on(parent)
             case ast.Call(func=function) if field == "args" or isinstance(node, ast.keyword):
-                return self._ends(function) or (self._is_string(function) and self._is_passed_on(parent))
+                if isinstance(function, ast.Name) and is_url_function(self.names.get(function.id)):
+                    return True
+                return self._is_string(function) and self._is_passed_on(parent)
             case ast.JoinedStr() | ast.Tuple() | ast.List() | ast.Starred() | ast.keyword():
                 return self._is_passed_on(parent)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
@@ -170,16 +175,17 @@ class _Flow:
 
     def _is_plain(self, node: ast.expr, pattern: str) -> bool:
         """Return whether a format is known, and neither pads nor cuts."""
-        match node:
-            case ast.Constant(value=text):
-                pass
-            case ast.Name(id=name):
-                text = self.names.get(name)
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-                text = getattr_static(self.names.get(name).__class__, attribute, None)
-            case _:
-                return False
+        text = node.value if isinstance(node, ast.Constant) else self._named_value(node)
         return type(text) is str and re.fullmatch(pattern, text) is not None
+
+    def _named_value(self, node: ast.expr) -> Any:
+        """Return the value of a variable, or the class attribute behind `variable.attribute`, or `None`."""
+        match node:
+            case ast.Name(id=name):
+                return self.names.get(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                return getattr_static(self.names.get(name).__class__, attribute, None)
+        return None
 
     def _is_text(self, node: ast.expr) -> bool:
         """Return whether an operand is a plain string, without an `__add__()` of its own."""
@@ -194,15 +200,7 @@ class _Flow:
                 return self._is_string(function)
             case ast.Name(id=name):
                 return type(self.names.get(name, "")) in (str, tuple, dict, list)
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
-                owner = self.names.get(name)
-                return type(getattr_static(owner.__class__, attribute, None)) in (str, DeferredAttribute)
-        return False
-
-    def _ends(self, function: ast.expr) -> bool:
-        """Return whether a call is one to `reverse()`."""
-        name = function.id if isinstance(function, ast.Name) else ""
-        return any(self.names.get(name) is end for end in URL_FUNCTIONS)
+        return type(self._named_value(node)) in (str, DeferredAttribute)
 
     def _is_string(self, function: ast.expr) -> bool:
         """Return whether a call only creates a string from its arguments."""

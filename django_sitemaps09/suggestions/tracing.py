@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
+from functools import partial
+from traceback import walk_tb
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,7 +23,6 @@ from django_sitemaps09.suggestions.project_code import (
     UntraceableError,
     check_hidden,
     describe,
-    frames_of,
     project_frame,
 )
 from django_sitemaps09.suggestions.recordings import USED, Recording, Rows, Text, active, without_queries
@@ -38,20 +38,13 @@ from django_sitemaps09.suggestions.values import (
 
 # Maximum number of calls to a hook: it is called with and without a value of each nullable field it uses.
 _MAX_CALLS = 100
+# What stands for a string, with a character that no text has in place of `#`. The second one is unlike the
+# first: code that pads or cuts changes only one of them.
+_SHORT_MARK, _LONG_MARK = "#", f" #%{{}}/'Aé{'_' * 200} "
 
 
 class RaisedError(Exception):
     """The hook raised an exception for the stand-in."""
-
-
-def _short_mark(number: int) -> str:
-    """Return a character that no text has."""
-    return chr(0xE000 + number)
-
-
-def _long_mark(number: int) -> str:
-    """Return a text that is unlike a short mark: code that pads or cuts changes only one of them."""
-    return f" {_short_mark(number)}%{{}}/'Aé{'_' * 200} "
 
 
 @contextmanager
@@ -79,11 +72,6 @@ def _profile(frames: dict[CodeType, FrameType]) -> Iterator[None]:
         sys.setprofile(previous)
         if collects:
             gc.enable()
-
-
-def _check_functions(recording: Recording) -> None:
-    for frame in recording.frames.values():
-        check_hidden(frame)
 
 
 @dataclass
@@ -124,29 +112,15 @@ class Trace:
 
     def _check_fallbacks(self) -> None:
         """Raise `UntraceableError` if the hook returns a value although `reverse()` raises an error."""
-        place = ""
-        for failing in range(_MAX_CALLS):
-            numbers = count()
-            has_failed = False
-
-            def fail_once(
-                recording: Recording, call: ReverseCall, failing: int = failing, numbers: Any = numbers
-            ) -> Any:
-                nonlocal has_failed, place
-                url = _reverse(recording, call)
-                if url is not NotImplemented and next(numbers) == failing:
-                    has_failed, place = True, recording.place()
-                    recording.urls.clear()
-                    raise NoReverseMatch
-                return url
-
+        for failing_call in range(_MAX_CALLS):
+            recording = Recording(self.rows, frozenset(), _SHORT_MARK, sys._getframe(), failing_call)
             with suppress(RaisedError, UntraceableError):
-                self._call_once(frozenset(), fail_once, _short_mark)
-                if has_failed:
+                self._call_once(recording)
+                if recording.failed_at:
                     break
-            if not has_failed:
+            if not recording.failed_at:
                 return
-        raise UntraceableError(f"{place}: catches errors from reverse()")
+        raise UntraceableError(f"{recording.failed_at}: catches errors from reverse()")
 
     def start(self) -> str:
         """Return the name of the hook's function, with its first line."""
@@ -173,60 +147,54 @@ class Trace:
             if other == raw_value.without(key):
                 continue
             if (
-                value is not raw_value
-                or not isinstance(value, FieldValue)
+                not isinstance(value, FieldValue)
                 or value.keys != (key,)
                 or not isinstance(other, (FieldValue, Constant, CoalescedValue))
             ):
                 raise UntraceableError(dependence)
-            others = other.values if isinstance(other, CoalescedValue) else (other,)
+            others = other.parts if isinstance(other, CoalescedValue) else (other,)
             value = CoalescedValue((value, *others))
         return value, recording
 
     def _call(self, nulls: frozenset[str]) -> tuple[Value, Recording]:
-        value, recording = self._call_once(nulls, _reverse, _short_mark)
+        recording = Recording(self.rows, nulls, _SHORT_MARK, sys._getframe())
+        value = self._call_once(recording)
         if recording.texts:
-            other_value, other_recording = self._call_once(nulls, _reverse, _long_mark)
-            if other_value != value:
+            other_recording = Recording(self.rows, nulls, _LONG_MARK, sys._getframe())
+            if self._call_once(other_recording) != value:
                 [text, *_] = other_recording.texts.values()
                 raise text.error("changes a string from {}")
         self.models |= {stand_in.__class__ for stand_in in recording.stand_ins.values()}
         return value, recording
 
-    def _call_once(
-        self,
-        nulls: frozenset[str],
-        answer: Callable[[Recording, ReverseCall], Any],
-        mark: Callable[[int], str],
-    ) -> tuple[Value, Recording]:
-        recording = Recording(self.rows, nulls, mark, sys._getframe())
+    def _call_once(self, recording: Recording) -> Value:
         item = StandIn(recording, self.rows.model, "", ())
         token = active.set(recording)
+        error = None
         try:
-            with intercepted_reverse(lambda call: answer(recording, call)), _profile(recording.frames):
+            with intercepted_reverse(partial(_reverse, recording)), _profile(recording.frames):
                 value = self._declared(self.hook(item), recording)
-        except Exception as error:
-            # The project's code can raise anything.
-            if recording.failure:
-                raise recording.failure from error
-            _check_functions(recording)
-            found = project_frame(frames_of(error.__traceback__))
+        except Exception as raised:  # noqa: BLE001 the project's code can raise anything
+            error = raised
+        finally:
+            active.reset(token)
+        if recording.failure:
+            raise recording.failure from error
+        for frame in recording.frames.values():
+            check_hidden(frame)
+        if error is not None:
+            found = project_frame(reversed(list(walk_tb(error.__traceback__))))
             place = describe(found[0].f_code, found[1]) if found else self.start()
             if isinstance(error, TypeError) and "None" not in str(error):
                 # The error can be caused by a stand-in instead of a missing value.
                 raise UntraceableError(f"{place}: needs the value of a field") from error
             raise RaisedError(f"{place}: {reason_of(error)}") from error
-        finally:
-            active.reset(token)
-        if recording.failure:
-            raise recording.failure
-        _check_functions(recording)
         for url, place in recording.urls:
             if url != value:
                 raise UntraceableError(f"{place}: uses a URL from reverse() for more than its result")
         for unused in recording.unused:
             raise recording.texts[unused].error(USED)
-        return value, recording
+        return value
 
     def _declared(self, result: Any, recording: Recording) -> Value:
         """Convert the result of a hook to a value that can be declared."""
@@ -234,7 +202,10 @@ class Trace:
             result = evaluate_lazy(result)
         value = _value_of(result, recording)
         if value is None:
-            raise UntraceableError(f"{self.start()}: returns {_kind(result)}, not a field or a URL")
+            kind = result.__class__.__name__
+            raise UntraceableError(
+                f"{self.start()}: returns an object of type {kind}, not a field or a URL"
+            )
         return value
 
 
@@ -250,14 +221,10 @@ def _value_of(result: Any, recording: Recording) -> Value | None:
         return Constant(str(result))
     if len(parts) == 1:
         return texts[0].value
-    values: list[Any] = [part.value if isinstance(part, Text) else part for part in parts]
-    if not all(isinstance(value, (str, FieldValue)) for value in values):
+    values: list[Any] = [part.value if isinstance(part, Text) else Constant(part) for part in parts]
+    if not all(isinstance(value, (Constant, FieldValue)) for value in values):
         raise texts[0].error("creates a string from {}")
     return TemplateValue(tuple(values))
-
-
-def _kind(result: Any) -> str:
-    return f"an object of type {result.__class__.__name__}"
 
 
 def _reverse(recording: Recording, call: ReverseCall) -> Any:
@@ -281,9 +248,13 @@ def _reverse(recording: Recording, call: ReverseCall) -> Any:
         if isinstance(value, TemplateValue):
             recording.refuse("passes a string of several parts to reverse()")
         if not isinstance(value, (FieldValue, Constant)):
-            recording.refuse(f"passes {_kind(argument)} to reverse()")
+            recording.refuse(f"passes an object of type {argument.__class__.__name__} to reverse()")
     values: Any = tuple(arguments)
-    count = len(call.args)
-    url = RouteValue(call.viewname, values[:count], tuple(zip(call.kwargs, values[count:], strict=True)))
-    recording.urls.append((url, recording.place()))
+    url = RouteValue(call.viewname, values, tuple(call.kwargs))
+    place = recording.place()
+    if len(recording.urls) == recording.failing_call and not recording.failed_at:
+        recording.failed_at = place
+        recording.urls.clear()
+        raise NoReverseMatch
+    recording.urls.append((url, place))
     return Symbol(recording, url, lambda: "the URL from `reverse()`")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
@@ -21,14 +21,21 @@ _MODULES = {
 
 
 class _Declared:
-    """Base class of values."""
+    """Base class of values. `parts` are the values that a value is composed of."""
 
     __slots__ = ()
+
+    parts: Sequence[_Declared]
 
     @property
     def code(self) -> str:
         """Return the code of the declaration."""
         raise NotImplementedError
+
+    def fields(self) -> Iterator[FieldValue]:
+        """Yield the fields that the value depends on."""
+        for part in self.parts:
+            yield from part.fields()
 
     @property
     def declaration(self) -> Any:
@@ -41,15 +48,12 @@ class Constant(_Declared):
     """A value that is the same for all items: a string, a number or `None`."""
 
     value: str | int | float | None
+    parts = ()
 
     @property
     def code(self) -> str:
         text = repr(self.value)
         return f'"{self.value}"' if text == f"'{self.value}'" and '"' not in text else text
-
-    def fields(self) -> Iterator[FieldValue]:
-        """Yield the fields that the value depends on."""
-        yield from ()
 
     def without(self, key: str) -> Constant:
         """Return the value for items whose field or relation `key` is NULL."""
@@ -90,30 +94,26 @@ class FieldValue(_Declared):
 class CoalescedValue(_Declared):
     """The first of several values that is not NULL."""
 
-    values: tuple[FieldValue | Constant, ...]
+    parts: tuple[FieldValue | Constant, ...]
 
     @property
     def code(self) -> str:
         # A query expression reads a string as the name of a field.
         codes = [
-            f"Value({value.code})" if isinstance(getattr(value, "value", None), str) else value.code
-            for value in self.values
+            f"Value({part.code})" if isinstance(getattr(part, "value", None), str) else part.code
+            for part in self.parts
         ]
         return f"Coalesce({', '.join(codes)})"
 
-    def fields(self) -> Iterator[FieldValue]:
-        for value in self.values:
-            yield from value.fields()
-
     def without(self, key: str) -> CoalescedValue:
-        return CoalescedValue(tuple(value.without(key) for value in self.values))
+        return CoalescedValue(tuple(part.without(key) for part in self.parts))
 
 
 @dataclass(frozen=True)
 class TemplateValue(_Declared):
     """A path with fields in it: literals and fields, in their order."""
 
-    parts: tuple[str | FieldValue, ...]
+    parts: tuple[Constant | FieldValue, ...]
 
     @property
     def arguments(self) -> dict[FieldValue, str]:
@@ -136,7 +136,9 @@ class TemplateValue(_Declared):
         """The format string."""
         names = self.arguments
         return "".join(
-            part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else f"{{{names[part]}}}"
+            f"{{{names[part]}}}"
+            if isinstance(part, FieldValue)
+            else str(part.value).replace("{", "{{").replace("}", "}}")
             for part in self.parts
         )
 
@@ -145,11 +147,6 @@ class TemplateValue(_Declared):
         arguments = [f"{name}={value.code}" for value, name in self.arguments.items()]
         return f"PathTemplate({', '.join([Constant(self.template).code, *arguments])})"
 
-    def fields(self) -> Iterator[FieldValue]:
-        for part in self.parts:
-            if isinstance(part, FieldValue):
-                yield part
-
     def without(self, key: str) -> TemplateValue | Constant:
         """Return `None` for an item with NULL, because it is skipped."""
         return Constant(None) if any(key in value.keys for value in self.fields()) else self
@@ -157,31 +154,25 @@ class TemplateValue(_Declared):
 
 @dataclass(frozen=True)
 class RouteValue(_Declared):
-    """The URL that `reverse()` returns for a view name with these arguments."""
+    """The URL that `reverse()` returns for a view name with these arguments.
+
+    Positional arguments have no `names`.
+    """
 
     viewname: str
-    args: tuple[FieldValue | Constant, ...] = ()
-    kwargs: tuple[tuple[str, FieldValue | Constant], ...] = ()
+    parts: tuple[FieldValue | Constant, ...] = ()
+    names: tuple[str, ...] = ()
 
     @property
     def code(self) -> str:
-        parts = [Constant(self.viewname).code, *(value.code for value in self.args)]
-        for name, value in self.kwargs:
+        codes = [part.code for part in self.parts]
+        for i, name in enumerate(self.names):
             is_name = name.isidentifier() and not iskeyword(name)
-            entry = f"**{{{Constant(name).code}: {value.code}}}"
-            parts.append(f"{name}={value.code}" if is_name else entry)
-        return f"Route({', '.join(parts)})"
-
-    def fields(self) -> Iterator[FieldValue]:
-        for value in (*self.args, *dict(self.kwargs).values()):
-            yield from value.fields()
+            codes[i] = f"{name}={codes[i]}" if is_name else f"**{{{Constant(name).code}: {codes[i]}}}"
+        return f"Route({', '.join([Constant(self.viewname).code, *codes])})"
 
     def without(self, key: str) -> RouteValue:
-        return RouteValue(
-            self.viewname,
-            tuple(value.without(key) for value in self.args),
-            tuple((name, value.without(key)) for name, value in self.kwargs),
-        )
+        return replace(self, parts=tuple(part.without(key) for part in self.parts))
 
 
 Value: TypeAlias = Constant | FieldValue | CoalescedValue | TemplateValue | RouteValue

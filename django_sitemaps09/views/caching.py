@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
 from django.core.cache.backends.base import BaseCache
@@ -26,8 +26,6 @@ _WAIT = 20
 _PAUSES = 0.01, 0.05
 
 ValueT = TypeVar("ValueT")
-#: The functions that add and delete a lock in a cache.
-Locks: TypeAlias = tuple[Callable[[str, bool, float], Any], Callable[[str], Any]]
 
 
 class PausingCache:
@@ -46,8 +44,27 @@ class PausingCache:
         """Return whether the cache failed recently."""
         return time.monotonic() < self.paused_until
 
-    def call(self, method: str, *arguments: object) -> Any:
-        """Call a method of the cache, or of the fallback."""
+    def get(self, name: str) -> Any:
+        """Return the cached value with this name, or `None`."""
+        return self._call("get", name)
+
+    def get_many(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the cached values with these names."""
+        return cast("dict[str, Any]", self._call("get_many", names))
+
+    def add(self, name: str, value: object, seconds: float) -> bool:
+        """Cache a value unless the cache already has one with this name. Return whether it was cached."""
+        return bool(self._call("add", name, value, seconds))
+
+    def set(self, name: str, value: object, seconds: float) -> None:
+        """Cache a value, and replace the previous value with this name."""
+        self._call("set", name, value, seconds)
+
+    def delete(self, name: str) -> None:
+        """Remove a cached value."""
+        self._call("delete", name)
+
+    def _call(self, method: str, *arguments: object) -> Any:
         cache = self.find()
         if not self.is_paused():
             try:
@@ -78,26 +95,6 @@ default = PausingCache(
 )
 
 
-def get(name: str) -> Any:
-    """Return the cached value with this name, or `None`."""
-    return default.call("get", name)
-
-
-def add(name: str, value: object, seconds: float) -> bool:
-    """Cache a value unless the cache already has one with this name. Return whether it was cached."""
-    return bool(default.call("add", name, value, seconds))
-
-
-def store(name: str, value: object, seconds: float) -> None:
-    """Cache a value, and replace the previous value with this name."""
-    default.call("set", name, value, seconds)
-
-
-def delete(name: str) -> None:
-    """Remove a cached value."""
-    default.call("delete", name)
-
-
 def full_key(name: str) -> str:
     """Return the cache key of a name, with the prefix and version, or as `KEY_FUNCTION` returns it."""
     return default.fallback.make_key(name)
@@ -123,11 +120,15 @@ class Lock:
     """
 
     def __init__(
-        self, name: str, seconds: float, *, wait: float | None = None, locks: Locks | None = None
+        self,
+        name: str,
+        seconds: float,
+        *,
+        wait: float | None = None,
+        cache: PausingCache | BaseCache = default,
     ) -> None:
-        self.name, self.seconds, self.expires_at = name, seconds, 0.0
+        self.name, self.seconds, self.expires_at, self.cache = name, seconds, 0.0, cache
         self.wait = _WAIT if wait is None else wait
-        self.locks: Locks = locks or (add, delete)
 
     def attempts(self, *, may_fail: bool = False) -> Iterator[None]:
         """Acquire the lock, and yield each time that it is not free.
@@ -147,7 +148,7 @@ class Lock:
     def acquire(self) -> bool:
         """Take the lock. Return whether it was free."""
         expires_at = time.monotonic() + self.seconds
-        if not self.locks[0](f"{self.name}:lock", True, self.seconds):
+        if not self.cache.add(f"{self.name}:lock", True, self.seconds):
             return False
         self.expires_at = expires_at
         return True
@@ -156,7 +157,7 @@ class Lock:
         """Release the lock, unless it has expired."""
         if time.monotonic() < self.expires_at:
             self.expires_at = 0.0
-            self.locks[1](f"{self.name}:lock")
+            self.cache.delete(f"{self.name}:lock")
 
     def __enter__(self) -> None:
         for _ in self.attempts():
@@ -173,25 +174,36 @@ def once(
     meanwhile: ValueT | None = None,
     *,
     otherwise: Callable[[], ValueT] | None = None,
+    log: Callable[[str, ValueT], None] = lambda result, value: None,
 ) -> ValueT:
     """Build a cached value in one request at a time. Other requests return `meanwhile`, or wait.
 
     `read` returns the cached value. A request that waits in vain, for too long or for a value that is not
     cached, calls `otherwise` without the lock. If that is `None`, it raises `BusyError` after waiting for
-    too long, and otherwise builds the value in its turn.
+    too long, and otherwise builds the value in its turn. `log` gets a value that another request has built,
+    as "waited", and `meanwhile` as "outdated".
     """
+
+    def read_built() -> ValueT | None:
+        value = read()
+        if value is not None:
+            log("waited", value)
+        return value
+
     in_vain = None
     for _ in lock.attempts(may_fail=otherwise is not None):
-        value = read() or meanwhile
-        if value is not None:
+        if (value := read_built()) is not None:
             return value
+        if meanwhile is not None:
+            log("outdated", meanwhile)
+            return meanwhile
         in_vain = otherwise
     try:
         # Another request may have built the value in the meantime.
-        value = read()
+        value = read_built()
         if value is None and in_vain is not None:
             lock.release()
             return in_vain()
-        return value or build()
+        return build() if value is None else value
     finally:
         lock.release()

@@ -31,7 +31,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import compat_pages
-from django_sitemaps09.views.compat_pages import SectionPage, as_datetime, as_text, look_up, w3c_text
+from django_sitemaps09.views.compat_pages import SectionPage, as_datetime, as_text, value_of, w3c_text
 from django_sitemaps09.views.responses import current_site, public
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
@@ -101,7 +101,7 @@ class IndexNode(Node):
     def render(self, context: Context) -> SafeString:
         items = context.get("sitemaps")
         entries = [
-            IndexEntry(as_text(look_up(item, "location")) or "", w3c_text(look_up(item, "last_mod")))
+            IndexEntry(as_text(value_of(item, "location")) or "", w3c_text(value_of(item, "last_mod")))
             for item in (() if items is None else items)
         ]
         return mark_safe(writer.index_document(entries).decode())  # noqa: S308

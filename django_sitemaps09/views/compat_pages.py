@@ -16,9 +16,10 @@ from django.utils import translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Batch, Column, Extension, check_text, excerpt, short_repr
+from django_sitemaps09.entries import Alternate, Batch, Localization, check_text, excerpt, short_repr
 from django_sitemaps09.hooks.annotations import load_columns
 from django_sitemaps09.hooks.expressions import alias, declared_expressions, location_in
+from django_sitemaps09.hooks.extensions import ResultColumns, create_batch
 from django_sitemaps09.hooks.values import (
     AllowedHosts,
     Items,
@@ -38,7 +39,7 @@ from django_sitemaps09.sources.columns import (
     project_extensions,
     used_namespaces,
 )
-from django_sitemaps09.sources.url_batches import ENTRY_KEYS, entry_batch, url_batch
+from django_sitemaps09.sources.url_batches import ENTRY_KEYS, url_batch
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ def urlset_document(batches: Iterable[Batch]) -> str:
     return b"".join([writer.urlset_head(spaces), empty, *chunks[1:]]).decode()
 
 
-def look_up(entry: Any, name: str) -> Any:
+def value_of(entry: Any, name: str) -> Any:
     """Look up a key or an attribute as templates do. Return `None` if neither exists."""
     try:
         return entry[name]
@@ -190,7 +191,7 @@ def dicts_batch(urls: Sequence[Any]) -> Batch:
     dicts = [
         url
         if type(url) is dict and "location" in url
-        else {name: look_up(url, name) for name in ENTRY_KEYS}
+        else {name: value_of(url, name) for name in ENTRY_KEYS}
         for url in urls
     ]
     items = Items([url.get("item") for url in dicts], [], raises_errors=True)
@@ -198,7 +199,7 @@ def dicts_batch(urls: Sequence[Any]) -> Batch:
 
 
 def _alternate(link: Any) -> Alternate:
-    return Alternate(as_text(look_up(link, "lang_code")) or "", as_text(look_up(link, "location")) or "")
+    return Alternate(as_text(value_of(link, "lang_code")) or "", as_text(value_of(link, "location")) or "")
 
 
 def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batch]:
@@ -224,7 +225,8 @@ def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batc
             texts = {
                 name: _text_column(convert, values[name]) for name, convert in _HOOK_CONVERTERS.items()
             }
-            yield entry_batch(items, locations, texts, _results(sitemap, items), hosts)
+            localizations = [Localization("", locations)]
+            yield create_batch(items, localizations, texts, _results(sitemap, items), hosts)
     if newest and None not in newest:
         sitemap.latest_lastmod = max(newest, key=as_datetime)  # type: ignore[arg-type]
 
@@ -255,7 +257,7 @@ def _hook_values(
     return values | {name: [row[i] for row in results] for i, name in enumerate(calls)}
 
 
-def _results(sitemap: Any, items: Items) -> dict[str | Extension, list[Any]]:
+def _results(sitemap: Any, items: Items) -> ResultColumns:
     """Return the results of hooks that Django's `Sitemap` does not have."""
     if not (content_hooks(sitemap) or project_extensions(sitemap)):
         # On Python 3.10, changing the language leaves reference cycles that keep items alive.
@@ -265,7 +267,7 @@ def _results(sitemap: Any, items: Items) -> dict[str | Extension, list[Any]]:
         return content_results(sitemap, items.keys, items)
 
 
-def _text_column(convert: Callable[[Any], str | None], values: Sequence[Any]) -> Column:
+def _text_column(convert: Callable[[Any], str | None], values: list[Any]) -> str | list[str | None] | None:
     """Convert a column of values. It becomes one string if all its values are the same object."""
     is_constant = values and all(value is values[0] for value in values)
     return convert(values[0]) if is_constant else list(map(convert, values))

@@ -12,7 +12,6 @@ import logging
 import os
 import time
 from collections.abc import Sequence
-from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from django.core.cache.backends.locmem import LocMemCache
@@ -64,7 +63,9 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         if isinstance(export.folder.store, LocalStore):
             _log_unreadable(name, error)
         else:
-            _ignore_export(base, error)
+            _log_unreadable(str(base), error)
+            # Without this pause, a storage that does not respond would slow down every request.
+            _exports.set(sources.digest(base.domain), None)
         return None
     if response is not None:
         stopwatch.log_status(response, "file")
@@ -74,30 +75,26 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
 def index_names(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[str]:
     """Return the file names of the exported indexes; an empty sequence if the index at `path` is live."""
     export = current_export(base) if _serves(sitemaps) else None
-    if export is None:
+    if export is None or _file_url(request, base, export, INDEX, path) is None:
         return ()
-    url = _file_url(request, base, export, INDEX)
-    is_served = url is not None and (_is_elsewhere(request, base, url) or _path(url) == path)
-    return export.root.indexes if is_served else ()
+    return export.root.indexes
 
 
 def current_export(base: Base) -> PublishedExport | None:
     """Return the export with the files of a host. It is at most ten seconds old; `None` is cached, too."""
-    key = sources.digest(base.domain)
-    cached_value: tuple[PublishedExport | None] | None = _exports.get(key)
-    if cached_value is not None:
-        return cached_value[0]
-    try:
-        export = published.find_files(base)
-    except (ExportError, OSError) as error:
-        _ignore_export(base, error)
-        return None
-    _exports.set(key, (export,))
+
+    def find() -> PublishedExport | None:
+        try:
+            return published.find_files(base)
+        except (ExportError, OSError) as error:
+            _log_unreadable(str(base), error)
+            return None
+
+    export: PublishedExport | None = _exports.get_or_set(sources.digest(base.domain), find)
     return export
 
 
 def _serves(sitemaps: Sitemaps) -> bool:
-    """Return whether a view serves files of an export."""
     if not conf.serve_exported or not published.is_configured():
         return False
     # An export without arguments exports these sections.
@@ -112,28 +109,28 @@ def _response(
     is_declared = page is not None and page.section in sections.native_mapping(sitemaps)
     if not is_declared and not export.lists(name):
         return None
-    store, url = export.folder.store, _file_url(request, base, export, name)
-    if url is not None and _is_elsewhere(request, base, url):
-        return _redirect(store, name, url)
-    if url is None or _path(url) != request.path:
+    store, url = export.folder.store, _file_url(request, base, export, name, request.path)
+    if url is None:
         return None
+    if _is_elsewhere(request, base, url):
+        return _redirect(store, name, url)
     # A run writes a new manifest file for each section that it changes, so its name is a version.
     version = export.root.files.get(page.section, "") if page is not None else ""
     return _file_response(request, store, name, version or export.root.run)
 
 
-def _file_url(request: HttpRequest, base: Base, export: PublishedExport, name: str) -> str | None:
-    """Return the URL of an exported file, or `None` if the manifest has one that is not allowed."""
+def _file_url(
+    request: HttpRequest, base: Base, export: PublishedExport, name: str, path: str
+) -> str | None:
+    """Return the URL of an exported file, if it is on another host or has this path, or else `None`."""
     files_url = export.url([base.domain, request.get_host()])
     if files_url is None:
-        _log_unreadable(
-            "url", ExportError(f"{export.folder.store.label}: the manifest has a URL on another host")
-        )
-    return files_url and f"{files_url}{name}"
-
-
-def _path(url: str) -> str:
-    return unquote(urlsplit(url).path)
+        label = export.folder.store.label
+        _log_unreadable("url", ExportError(f"{label}: the manifest has a URL on another host"))
+        return None
+    url = f"{files_url}{name}"
+    is_served = _is_elsewhere(request, base, url) or unquote(urlsplit(url).path) == path
+    return url if is_served else None
 
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
@@ -163,9 +160,11 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
         file = store.open(name)
         if file is None:
             return None
-        response_class = GzipFileStream if is_gzip else FileResponse
-        response = response_class(file, content_type=content_type(name))
-        answer = responses.conditional(request, response, _file_etag(file, version))
+        response = (GzipFileStream if is_gzip else FileResponse)(file, content_type=content_type(name))
+        # An export never changes a file, it only replaces it.
+        status = os.fstat(file.fileno())
+        etag = f'W/"{sources.digest((version, status.st_mtime_ns, status.st_size))[:32]}"'
+        answer = responses.conditional(request, response, etag)
         if answer is not response:
             file.close()
         return answer
@@ -174,19 +173,6 @@ def _file_response(request: HttpRequest, store: Store, name: str, version: str) 
         return None
     response = (GzipFileResponse if is_gzip else HttpResponse)(content, content_type=content_type(name))
     return responses.conditional(request, response, responses.content_etag(content))
-
-
-def _file_etag(file: BinaryIO, version: str) -> str:
-    """Return the ETag of an open local file. An export never changes a file, it only replaces it."""
-    status = os.fstat(file.fileno())
-    return f'W/"{sources.digest((version, status.st_mtime_ns, status.st_size))[:32]}"'
-
-
-def _ignore_export(base: Base, error: Exception) -> None:
-    """Log that the export for a host cannot be read, and ignore this export for ten seconds."""
-    _log_unreadable(str(base), error)
-    # Without this pause, a storage that does not respond would slow down every request.
-    _exports.set(sources.digest(base.domain), (None,))
 
 
 def _log_unreadable(name: str, error: Exception) -> None:
@@ -205,7 +191,7 @@ def find_section(source: QuerySource, *, again: bool = False) -> PublishedSectio
     section, base, now = source.section, source.bases[0], time.time()
     name = f"django_sitemaps09:published:{sources.digest((section, base.domain))}"
     try:
-        read_at, folder, file = caching.get(name)
+        read_at, folder, file = caching.default.get(name)
         read_at, folder, file = float(read_at), str(folder), str(file)
     except (OverflowError, TypeError, ValueError):
         read_at, folder, file = 0.0, "", ""
@@ -218,13 +204,13 @@ def find_section(source: QuerySource, *, again: bool = False) -> PublishedSectio
                 _warn(section, error)
         folder, file = ("", "") if published_section is None else published_section[1:]
         # Clients can choose any number of hosts that have no folder.
-        caching.store(name, (now, folder, file), _FOLDER_SECONDS if folder else _SECONDS)
+        caching.default.set(name, (now, folder, file), _FOLDER_SECONDS if folder else _SECONDS)
     return published_section
 
 
 def is_unreadable() -> bool:
     """Return whether an export could not be read in the last ten seconds."""
-    return bool(caching.get(_UNREADABLE))
+    return bool(caching.default.get(_UNREADABLE))
 
 
 def records(source: QuerySource, published_section: PublishedSection) -> list[SectionRecord] | None:
@@ -245,4 +231,4 @@ def _warn(section: str, error: Exception) -> None:
         error,
     )
     # Without this pause, a storage that does not respond would slow down every request.
-    caching.store(_UNREADABLE, True, _SECONDS)
+    caching.default.set(_UNREADABLE, True, _SECONDS)

@@ -170,10 +170,9 @@ def current_site(request: HttpRequest) -> Any:
     try:
         return get_current_site(request)
     except ObjectDoesNotExist:
-        name, colon, port = request.get_host().partition(":")
-        domain = name
+        domain, colon, port = request.get_host().partition(":")
         with suppress(UnicodeError):
-            domain = name.encode().decode("idna")
+            domain = domain.encode().decode("idna")
         # As in get_current_site(), search with the port first, then without the port.
         sites = apps.get_model("sites", "Site").objects
         for site_domain in dict.fromkeys((f"{domain}{colon}{port}", domain)):

@@ -121,17 +121,15 @@ class _Documents:
     def add(self, batch: Batch) -> None:
         """Write all items of a batch, or those that fit into every document."""
         self._errors += batch.errors
-        texts = [
-            _pieces(self._kind.parts(batch, destination.base), len(batch.keys))
-            for destination in self._destinations
-        ]
-        chunks = ["".join(pieces).encode() for pieces in texts]
         counts = batch.counts()
+        count = len(counts)
+        parts = [self._kind.parts(batch, destination.base) for destination in self._destinations]
+        chunks = ["".join(_pieces(part, count)).encode() for part in parts]
         sizes = [size + len(chunk) for size, chunk in zip(self._sizes, chunks, strict=True)]
         if self._urls + sum(counts) <= self._limits.urls and max(sizes, default=0) <= self._limits.bytes:
-            self._take(batch, chunks, sum(counts), 0, len(batch.keys))
+            self._take(batch, chunks, sum(counts), 0, count)
         else:
-            self._add_fitting(batch, [_join_pieces(pieces, len(batch.keys)) for pieces in texts], counts)
+            self._add_fitting(batch, [items(part, count) for part in parts], counts)
 
     def _add_fitting(self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int]) -> None:
         start, keys = 0, batch.keys
@@ -168,8 +166,8 @@ class _Documents:
         """Write the closing tags, and return the result for each document."""
         for destination in self._destinations:
             destination.write(self._kind.tail)
-        has_lastmods = bool(self._lastmods) and None not in self._lastmods
-        newest = max(filter(None, self._lastmods)) if has_lastmods else None
+        is_dated = None not in self._lastmods
+        newest = max(filter(None, self._lastmods), default=None) if is_dated else None
         # Each batch repeats the errors of its declaration.
         errors = tuple(dict.fromkeys(self._errors))
         return [
@@ -184,7 +182,8 @@ def elements(kind: Format, batch: Batch, base: str) -> list[str]:
 
 def items(parts: Parts, count: int) -> list[str]:
     """Join the parts to one string for each of `count` items."""
-    return _join_pieces(_pieces(parts, count), count)
+    columns = [repeat(part, count) if isinstance(part, str) else part for part in parts]
+    return list(map("".join, zip(*columns, strict=True)))
 
 
 def _count_fitting(amounts: Iterable[int], room: int) -> int:
@@ -195,11 +194,6 @@ def _newest_lastmod(lastmods: Column, start: int, stop: int) -> str | None:
     """Return the newest lastmod of these items; `None` if an item has no lastmod."""
     part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
     return max(part) if all(part) else None  # type: ignore[type-var]
-
-
-def _join_pieces(pieces: Sequence[str], count: int) -> list[str]:
-    width = len(pieces) // max(count, 1)
-    return ["".join(pieces[start : start + width]) for start in range(0, len(pieces), width or 1)]
 
 
 def _pieces(parts: Parts, count: int) -> list[str]:

@@ -7,23 +7,16 @@ parsed, and its elements are written again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Sequence
 from datetime import date, timezone
 from decimal import Decimal
 from itertools import repeat
-from operator import attrgetter
+from typing import Literal
+from xml.etree import ElementTree
 from xml.parsers import expat
 
-from django_sitemaps09.entries import (
-    NOT_XML,
-    Extension,
-    Image,
-    News,
-    Platform,
-    Restriction,
-    Video,
-    field_rules,
-)
+from django_sitemaps09.entries import NOT_XML, Extension, Image, News, Platform, Restriction, Video, fields
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join, w3c
 from django_sitemaps09.writer.document import escape
 
@@ -35,18 +28,15 @@ MAX_CHARACTERS = 16_384
 MAX_NODES = 400
 
 _XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
-_XML_ATTRIBUTES = {"lang", "space"}
 # The whitespace characters of XML. Python has more such characters.
 _SPACE = " \t\r\n"
-
-_is_bare = attrgetter("bare")
 
 
 def image_elements(images: Sequence[Image], base: str, key: Hashable) -> str:
     """Return the `image:image` elements of an entry."""
     if not images:
         return ""
-    if not all(map(_is_bare, images)):
+    if not all(image.bare for image in images):
         return "".join([_element("image", Image, image, base, key) for image in images])
     separator = "</image:loc></image:image><image:image><image:loc>"
     texts = separator.join(escape([join(base, image.loc) for image in images], repeat(key)))
@@ -76,8 +66,8 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
     names: list[str] = []
     texts: list[str] = []
     attributes: dict[str, str] = {}
-    for name, _, _, is_location in field_rules(kind):
-        content = getattr(value, name)
+    for field in dataclasses.fields(kind):
+        name, content = field.name, getattr(value, field.name)
         if content is None or content == "":
             continue
         if isinstance(content, tuple):
@@ -90,6 +80,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
             words = content.countries if isinstance(content, Restriction) else content.platforms
             content = " ".join(words)
         names.append(name)
+        is_location = field.metadata["check"] in (fields.location, fields.optional_location)
         texts.append(join(base, content) if is_location else _text(content))
     # Escaping all strings together is faster than one by one.
     texts = [*escape(texts, repeat(key))]
@@ -127,95 +118,56 @@ def extension_text(extension: Extension, text: str) -> str:
         raise ValueError(f"the XML has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed")
     if match := NOT_XML.search(text):
         raise ValueError(f"the XML contains {match[0]!r}, a character that is not allowed")
-    return _Rewriter(extension).text(text)
+    # Inside an element, a DTD is a syntax error, so entities cannot be declared. The text begins on a new
+    # line, so the lines and columns in errors are correct.
+    [namespace] = _escape_texts([extension.namespace])
+    start_tag = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_pis=True))  # noqa: S314
+    try:
+        parser.feed(f"{start_tag}{text}</url>")
+        wrapper = parser.close()
+    except ElementTree.ParseError as error:
+        reason = expat.ErrorString(error.code).replace("not well-formed (invalid token)", "invalid token")
+        line, column = error.position
+        place = f"line {line - 1}, column {column + 1}"
+        raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
+    for between in (wrapper.text, *(element.tail for element in wrapper)):
+        if outside := (between or "").strip(_SPACE):
+            raise ValueError(f"the XML has text outside of elements: {outside[:50]!r}")
+    result = "".join([_rewritten(element, extension, 1) for element in wrapper])
+    nodes = sum(1 + len(element.attrib) for element in wrapper.iter())
+    # The wrapper does not count.
+    if nodes - 1 > MAX_NODES:
+        raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
+    return result
 
 
-class _Rewriter:
-    """The event handlers of one parser, and the pieces of XML that they produce."""
+def _rewritten(element: ElementTree.Element, extension: Extension, level: int) -> str:
+    """Return an element with the prefix of the extension, without the text after it."""
+    if level > MAX_LEVELS:
+        raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
+    if element.tag is ElementTree.PI:  # type: ignore[comparison-overlap]
+        raise ValueError(f"the XML has a processing instruction: {(element.text or '').split()[0][:50]}")
+    tag = _prefixed("element", element.tag, extension)
+    names = [_prefixed("attribute", name, extension) for name in element.attrib]
+    values = _escape_texts([*element.attrib.values()])
+    attributes = "".join([f' {name}="{value}"' for name, value in zip(names, values, strict=True)])
+    content, *tails = _escape_texts([element.text or "", *[child.tail or "" for child in element]])
+    for child, tail in zip(element, tails, strict=True):
+        content += _rewritten(child, extension, level + 1) + tail
+    return f"<{tag}{attributes}>{content}</{tag}>" if content else f"<{tag}{attributes}/>"
 
-    def __init__(self, extension: Extension) -> None:
-        self._extension = extension
-        self._pieces: list[str] = []
-        # Names of the open elements. The outermost element is our wrapper, and is not written.
-        self._open: list[str] = []
-        self._empty = False
-        self._nodes = 0
 
-    def text(self, text: str) -> str:
-        extension = self._extension
-        # A space separates namespace and name, since no name contains a space.
-        parser = expat.ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
-        parser.ordered_attributes = True
-        parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._characters
-        parser.ProcessingInstructionHandler = self._instruction
-        # Inside an element, a DTD is a syntax error, so entities cannot be declared. The text begins on
-        # a new line, so the lines and columns in errors are correct.
-        [namespace] = _escape_texts([extension.namespace])
-        start_tag = f'<url xmlns="{SITEMAP_NAMESPACE}" xmlns:{extension.prefix}="{namespace}">\n'
-        try:
-            parser.Parse(f"{start_tag}{text}</url>", True)
-        except expat.ExpatError as error:
-            reason = expat.ErrorString(error.code).replace(
-                "not well-formed (invalid token)", "invalid token"
-            )
-            place = f"line {error.lineno - 1}, column {error.offset + 1}"
-            raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
-        return "".join(self._pieces)
-
-    def _start(self, name: str, attributes: Sequence[str]) -> None:
-        if not self._open:
-            self._open.append(name)
-            return
-        self._nodes += 1 + len(attributes) // 2
-        if self._nodes > MAX_NODES:
-            raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
-        if len(self._open) > MAX_LEVELS:
-            raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
-        tag = self._prefixed("element", name)
-        names = map(self._attribute, attributes[::2])
-        values = _escape_texts(attributes[1::2])
-        pairs = [f' {name}="{value}"' for name, value in zip(names, values, strict=True)]
-        self._pieces.append(f"<{tag}{''.join(pairs)}>")
-        self._open.append(tag)
-        self._empty = True
-
-    def _attribute(self, name: str) -> str:
-        namespace, _, local = name.rpartition(" ")
-        if not namespace:
-            return local
-        if namespace == _XML_NAMESPACE and local in _XML_ATTRIBUTES:
-            return f"xml:{local}"
-        return self._prefixed("attribute", name)
-
-    def _prefixed(self, kind: str, name: str) -> str:
-        namespace, _, local = name.rpartition(" ")
-        if namespace != self._extension.namespace:
-            description = f"{local} of {namespace}" if namespace else f"{local} without a namespace"
-            raise ValueError(f"the {kind} {description} is not in the namespace of the extension")
-        return f"{self._extension.prefix}:{local}"
-
-    def _end(self, _name: str) -> None:
-        tag = self._open.pop()
-        if not self._open:
-            return
-        if self._empty:
-            self._pieces[-1] = f"{self._pieces[-1][:-1]}/>"
-        else:
-            self._pieces.append(f"</{tag}>")
-        self._empty = False
-
-    def _characters(self, text: str) -> None:
-        if len(self._open) > 1:
-            self._pieces += _escape_texts([text])
-            self._empty = False
-        elif text.strip(_SPACE):
-            raise ValueError(f"the XML has text outside of elements: {text.strip(_SPACE)[:50]!r}")
-
-    def _instruction(self, target: str, _data: str) -> None:
-        raise ValueError(f"the XML has a processing instruction: {target[:50]}")
+def _prefixed(kind: Literal["element", "attribute"], name: str, extension: Extension) -> str:
+    namespace, _, local = name.removeprefix("{").rpartition("}")
+    if namespace == extension.namespace:
+        return f"{extension.prefix}:{local}"
+    if kind == "attribute" and not namespace:
+        return local
+    if kind == "attribute" and namespace == _XML_NAMESPACE and local in ("lang", "space"):
+        return f"xml:{local}"
+    description = f"{local} of {namespace}" if namespace else f"{local} without a namespace"
+    raise ValueError(f"the {kind} {description} is not in the namespace of the extension")
 
 
 def _escape_texts(texts: Sequence[str]) -> Sequence[str]:

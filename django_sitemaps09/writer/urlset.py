@@ -6,7 +6,8 @@ Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import repeat
+from itertools import groupby, repeat
+from typing import Any
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
@@ -30,12 +31,8 @@ def url_parts(batch: Batch, base: str) -> Parts:
     [base] = escape([base], batch.keys)
     parts: list[str | Sequence[str]] = []
     for localization in batch.listed_localizations:
-        entry_parts = [
-            "<url><loc>",
-            *_location_parts(localization, base, batch.keys),
-            "</loc>",
-            *optional_parts,
-        ]
+        location_parts = _location_parts(localization, base, batch.keys)
+        entry_parts = ["<url><loc>", *location_parts, "</loc>", *optional_parts]
         # A localization without a language gets no links, since no other localization links to it.
         entry_parts += links if localization.language or not is_linked else []
         entry_parts += [*other_elements, "</url>\n"]
@@ -47,9 +44,8 @@ def _blank_missing(localization: Localization, parts: Parts, count: int) -> Part
     """Return the parts, or one column with an empty string for each item without the localization."""
     if localization.is_complete:
         return parts
-    columns = [[part] * count if isinstance(part, str) else part for part in parts]
-    rows = zip(localization.locations, *columns, strict=True)
-    return [["" if location is None else "".join(texts) for location, *texts in rows]]
+    pairs = zip(localization.locations, items(parts, count), strict=True)
+    return [["" if location is None else text for location, text in pairs]]
 
 
 def _location_parts(localization: Localization, base: str, keys: Sequence[Hashable]) -> Parts:
@@ -91,11 +87,9 @@ def _optional_parts(batch: Batch) -> Parts:
 def _merge_literals(parts: Parts) -> Parts:
     """Merge adjacent literals, so fewer parts must be joined for each item."""
     result: list[str | Sequence[str]] = []
-    for part in parts:
-        if isinstance(part, str) and result and isinstance(result[-1], str):
-            result[-1] += part
-        else:
-            result.append(part)
+    for is_literal, group in groupby(parts, key=lambda part: isinstance(part, str)):
+        adjacent: list[Any] = [*group]
+        result += ["".join(adjacent)] if is_literal else adjacent
     return result
 
 

@@ -26,7 +26,7 @@ from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
 
-pytestmark = pytest.mark.sitemaps09
+pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
 Register = Callable[..., None]
 
@@ -158,13 +158,6 @@ def test_an_export_breaks_no_rule(register: Register, folder: Path) -> None:
     report = audit(directory=folder)
     assert report.findings == ()
     assert (report.documents, report.urls) == (4, 75)
-
-
-def test_a_missing_exported_file_is_reported(register: Register, folder: Path) -> None:
-    register(words=Words(5), texts=Texts(3))
-    export(output=folder)
-    (folder / "sitemap-texts-1.txt").unlink()
-    assert rules(audit(directory=folder)) == {"document-missing"}
 
 
 def test_the_last_report_is_saved_beside_the_manifest(register: Register, folder: Path) -> None:

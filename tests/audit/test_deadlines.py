@@ -65,7 +65,7 @@ def threads() -> list[str]:
 
 @pytest.mark.parametrize("name", SLOW)
 def test_an_audit_of_a_slow_server_ends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.3)
+    monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.1)
     before, started = threads(), time.monotonic()
     with slow_server(*SLOW[name]) as base:
         report = audit(f"{base}/sitemap.xml")
@@ -79,7 +79,7 @@ def test_an_audit_of_a_slow_server_ends(name: str, monkeypatch: pytest.MonkeyPat
 def test_a_submission_to_a_slow_server_ends(name: str) -> None:
     before, started = threads(), time.monotonic()
     with slow_server(*SLOW[name]) as base:
-        client = Client(0.2, 0.3)
+        client = Client(0.2, 0.1)
         assert client.request(base).failure == "it did not respond in time"
         client.close()
         assert threads() == before
@@ -87,7 +87,7 @@ def test_a_submission_to_a_slow_server_ends(name: str) -> None:
 
 
 def get(connections: Connections, url: str) -> object:
-    with connections.deadline(0.3):
+    with connections.deadline(0.1):
         return connections.request("GET", url, wait=Timeout(10))
 
 

@@ -31,8 +31,8 @@ XML, GZ, ENCODED = (
     {"Content-Encoding": "gzip"},
 )
 
-#: Answers of a server, and the rules that they break.
-FAULTS: dict[str, tuple[Answers, set[str]]] = {
+#: Answers of a server, and the rules that they break, if any.
+ANSWERS: dict[str, tuple[Answers, set[str]]] = {
     "an index that names a 404": (lambda base: {OTHER: None}, {"document-missing"}),
     "a page that is gone": (lambda base: {OTHER: Answer("", 410)}, {"document-missing"}),
     "a server error": (lambda base: {OTHER: Answer("", 500)}, {"document-status"}),
@@ -88,22 +88,22 @@ FAULTS: dict[str, tuple[Answers, set[str]]] = {
         {"gzip-missing"},
     ),
     "no robots.txt": (lambda base: {"robots.txt": None}, {"robots-no-sitemap"}),
-}
-
-#: Answers that are valid.
-FINE: dict[str, Answers] = {
-    "a sound site": lambda base: {},
-    "a compressed file": lambda base: gz_index(base) | gz(Answer(packed(base), 200, GZ)),
-    "a compressed file with its encoding": lambda base: (
-        gz_index(base) | gz(Answer(packed(base), 200, XML | ENCODED))
+    "a compressed file": (lambda base: gz_index(base) | gz(Answer(packed(base), 200, GZ)), set()),
+    "a compressed file with its encoding": (
+        lambda base: gz_index(base) | gz(Answer(packed(base), 200, XML | ENCODED)),
+        set(),
     ),
-    "a text page": lambda base: {
-        "sitemap.xml": index(PAGE, "a.txt", base=base),
-        "a.txt": Answer(f"{base}/c\r\n{base}/d\n", 200, {"Content-Type": "text/plain"}),
-    },
-    "a page that is compressed on the way": lambda base: {
-        PAGE: Answer(gzip.compress(urlset(url(base=base)).encode()), 200, XML | ENCODED)
-    },
+    "a text page": (
+        lambda base: {
+            "sitemap.xml": index(PAGE, "a.txt", base=base),
+            "a.txt": Answer(f"{base}/c\r\n{base}/d\n", 200, {"Content-Type": "text/plain"}),
+        },
+        set(),
+    ),
+    "a page that is compressed on the way": (
+        lambda base: {PAGE: Answer(packed(base), 200, XML | ENCODED)},
+        set(),
+    ),
 }
 
 
@@ -111,17 +111,11 @@ def broken_rules(start: str, **options: Any) -> set[str]:
     return {finding.rule for finding in audit(start, **options).findings}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_faulty_server_breaks_exactly_the_expected_rules(fault: str) -> None:
-    answers, rules = FAULTS[fault]
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_server_breaks_exactly_the_expected_rules(name: str) -> None:
+    answers, rules = ANSWERS[name]
     with site(answers) as base:
         assert broken_rules(base) == rules
-
-
-@pytest.mark.parametrize("name", FINE)
-def test_valid_responses_have_no_findings(name: str) -> None:
-    with site(FINE[name]) as base:
-        assert audit(base).findings == ()
 
 
 @pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])

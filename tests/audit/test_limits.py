@@ -162,13 +162,3 @@ def test_a_repeated_url_breaks_no_rule_for_alternates(tmp_path: Path) -> None:
     assert rules(audited(tmp_path, page=page, other=linked(url("/words/en/", text)))) == [
         "url-duplicate-across"
     ]
-
-
-def test_alternates_on_other_hosts_need_not_link_back(tmp_path: Path) -> None:
-    text = links(("en", "/words/en/"), ("de", "https://www.example.de/"))
-    assert audited(tmp_path, page=linked(url("/words/en/", text))).findings == ()
-
-
-def test_an_x_default_alternate_need_not_be_listed(tmp_path: Path) -> None:
-    text = links(("en", "/words/en/"), ("x-default", "/words/choose/"))
-    assert audited(tmp_path, page=linked(url("/words/en/", text))).findings == ()

@@ -10,7 +10,7 @@ from django.contrib.sites.models import Site
 from django.core.cache import cache
 
 from tests.compat import middleware, projects
-from tests.compat.cases import COMPAT_BASES, CONTRIB_BASES, LEAVES, Bases, Leaf
+from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES, LEAVES, Bases, Leaf
 from tests.compat.data import populate
 from tests.models import Article
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
-from tests.compat.cases import NEW_YORK, UTC, ZURICH
+from tests.compat.cases.parts import NEW_YORK, UTC, ZURICH
 from tests.models import Article
-from tests.support.factories import ArticleFactory, CategoryFactory
+from tests.support.factories import CategoryFactory
 from tests.support.site_factories import FlatPageFactory
 
 UPDATED = {
@@ -22,8 +22,8 @@ UPDATED = {
 def populate() -> list[Article]:
     """Create five articles, the last one without a time, and three flatpages, one of them private."""
     trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
-    articles = [
-        ArticleFactory(
+    articles = Article.objects.bulk_create(
+        Article(
             slug=slug,
             category=trees if number % 2 else rocks,
             updated=updated,
@@ -32,7 +32,7 @@ def populate() -> list[Article]:
             code=f"c{number}",
         )
         for number, (slug, updated) in enumerate(UPDATED.items())
-    ]
+    )
     for url, members in (("/about/", False), ("/a&b/", False), ("/members/", True)):
         FlatPageFactory(url=url, registration_required=members, sites=[1])
     return articles

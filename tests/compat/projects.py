@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +19,7 @@ from django.test import Client, override_settings
 from django.utils import timezone as zones
 from lxml import etree
 
-from tests.compat.cases import CASES
+from tests.compat.cases.parts import CASES
 from tests.compat.urls import case_routes
 
 HERE = Path(__file__).parent
@@ -108,6 +108,15 @@ def answer(project: Project, url: str, **options: Any) -> Answer:
 def without_advice(problem: Exception) -> str:
     """Return the common part of two messages: for a missing location, ours adds what to declare."""
     return re.sub(r"\. \S+ has no `location`: define .*", "", str(problem))
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Return the result or the error of a call."""
+    try:
+        found = call()
+        return list(found) if not isinstance(found, (date, type(None), int, str)) else found
+    except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
+        return type(problem), without_advice(problem)
 
 
 def context(response: HttpResponse) -> Any:

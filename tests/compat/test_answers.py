@@ -6,7 +6,7 @@ in `test_deviations_times.py`, contrib's response is converted first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -21,47 +21,51 @@ from django.utils import translation
 
 from django_sitemaps09 import views
 from tests.compat import projects
-from tests.compat.cases import (
-    CASES,
-    CONTRIB_BASES,
-    LATE,
-    UTC,
-    Tree,
-)
+from tests.compat.cases.foreign import Tree
+from tests.compat.cases.parts import CASES, CONTRIB_BASES, LATE, UTC
 from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer
 from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
 
 
-def urls_of(name: str) -> Iterator[str]:
+def urls_of(name: str) -> list[str]:
     """Return the URLs of a case: its index, all its sections together, and each section."""
-    for path in ("index.xml", "sitemap.xml", *map("sitemap-{}.xml".format, CASES[name](CONTRIB_BASES))):
-        yield f"/{name}/{quote(path)}"
+    paths = ("index.xml", "sitemap.xml", *map("sitemap-{}.xml".format, CASES[name](CONTRIB_BASES)))
+    return [f"/{name}/{quote(path)}" for path in paths]
 
 
-URLS = [url for name in CASES for url in urls_of(name)]
+#: Cases of each way to read a section: by rows, languages, `get_urls()`, other classes, or not at all.
+WAYS = [
+    *("hooks_as_methods", "generic", "generic_in_languages", "languages_with_a_default", "protocols"),
+    *("tree_as_class_and_instance", "tree_built_on_the_base", "flatpages", "overridden_get_domain"),
+    *("sections_of_both_bases", "failing_hook", "nothing_at_all", "limits"),
+]
 
 
 class TestEveryAnswer:
-    @pytest.mark.parametrize("url", URLS)
-    def test_equals_contribs(self, url: str) -> None:
-        for page in ("", "?p=2", "?p=3", "?p=99"):
-            assert compat_answer(f"{url}{page}") == contrib_answer(f"{url}{page}")
-
-    @pytest.mark.parametrize("url", URLS)
-    def test_equals_contribs_byte_for_byte_with_templates_of_the_project(self, url: str) -> None:
-        for page in ("", "?p=2"):
-            ours = answer(COMPAT, f"{url}{page}", folders=[PROJECT_TEMPLATES])
-            assert ours == answer(projects.CONTRIB, f"{url}{page}", folders=[PROJECT_TEMPLATES])
+    @pytest.mark.parametrize("name", CASES)
+    def test_equals_contribs(self, name: str) -> None:
+        index, *pages = urls_of(name)
+        for url in (index, *pages, *(f"{page}?p=2" for page in pages)):
+            assert compat_answer(url) == contrib_answer(url), url
 
     @pytest.mark.parametrize("name", CASES)
+    def test_equals_contribs_byte_for_byte_with_templates_of_the_project(self, name: str) -> None:
+        for path in ("index.xml", "sitemap.xml", "sitemap.xml?p=2"):
+            ours, theirs = (
+                answer(project, f"/{name}/{path}", folders=[PROJECT_TEMPLATES])
+                for project in (COMPAT, projects.CONTRIB)
+            )
+            assert ours == theirs, path
+
+    @pytest.mark.parametrize("name", WAYS)
     def test_over_https_equals_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
             url = f"/{name}/{path}"
             assert compat_answer(url, secure=True) == contrib_answer(url, secure=True)
 
-    @pytest.mark.parametrize("language", ["de", "pt-br", "fr"])
+    @pytest.mark.parametrize("language", ["pt-br", "fr"])
     @pytest.mark.parametrize("name", [name for name in CASES if name.startswith("languages")])
     def test_in_another_active_language_equals_contribs(self, name: str, language: str) -> None:
         with translation.override(language):
@@ -74,7 +78,7 @@ class TestEveryAnswer:
         for path in ("index.xml", "sitemap.xml"):
             assert compat_answer(f"/{name}/{path}") == contrib_answer(f"/{name}/{path}")
 
-    @pytest.mark.parametrize("name", CASES)
+    @pytest.mark.parametrize("name", WAYS)
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]})
     def test_without_the_sites_framework_equals_contribs(self, name: str) -> None:
         for path in ("index.xml", "sitemap.xml"):
@@ -125,23 +129,11 @@ class TestEveryAnswer:
     @pytest.mark.parametrize(
         "url",
         [
-            "/sitemap.xml",
-            "/sitemap-two.xml",
-            "/fixed.xml",
-            "/fixed.xml?p=4",
-            "/fixed-unknown.xml",
-            "/fixed-empty.xml",
-            "/whole/",
-            "/nested.xml",
-            "/nested-well.xml",
-            "/nested/sitemap-two.xml",
-            "/nested/sitemap-a/b.xml",
-            "/unnamed.xml",
-            "/unnamed-empty.xml",
-            "/templates/several.xml",
-            "/templates/no.xml",
-            "/types/index.xml",
-            "/types/sitemap.xml",
+            *("/sitemap.xml", "/sitemap-two.xml", "/sitemap-none.xml", "/whole/"),
+            *("/fixed.xml", "/fixed.xml?p=4", "/fixed-unknown.xml", "/fixed-empty.xml"),
+            *("/nested.xml", "/nested-well.xml", "/nested/sitemap-two.xml", "/nested/sitemap-a/b.xml"),
+            *("/unnamed.xml", "/unnamed-empty.xml", "/templates/several.xml", "/templates/no.xml"),
+            *("/templates/extending.xml", "/types/index.xml", "/types/sitemap.xml"),
         ],
     )
     def test_with_every_kind_of_url_pattern_equals_contribs(self, url: str) -> None:
@@ -150,9 +142,7 @@ class TestEveryAnswer:
     @pytest.mark.parametrize(
         "url",
         [
-            "/templates/index.xml",
-            "/templates/sitemap.xml",
-            "/templates/several-index.xml",
+            *("/templates/index.xml", "/templates/sitemap.xml", "/templates/several-index.xml"),
             "/types/latin.xml",
         ],
     )
@@ -179,34 +169,19 @@ class TestPage:
         assert compat_answer(url) == contrib_answer(url)
 
     @pytest.mark.parametrize(
-        ("url", "text"),
+        "url",
         [
-            ("/limits/sitemap-three.xml", "No sitemap available for section: 'three'"),
-            ("/limits/sitemap-two.xml?p=0", "Page 0 empty"),
-            ("/limits/sitemap-two.xml?p=5", "Page 5 empty"),
-            ("/limits/sitemap-two.xml?p=-1", "Page -1 empty"),
-            ("/limits/sitemap-two.xml?p=abc", "No page 'abc'"),
-            ("/limits/sitemap-two.xml?p=", "No page ''"),
-            ("/limits/sitemap.xml?p=2", "Page 2 empty"),
-            ("/no_items/sitemap-base.xml?p=2", "Page 2 empty"),
+            *("/limits/sitemap-three.xml", "/limits/sitemap-two.xml?p=5", "/limits/sitemap-two.xml?p=abc"),
+            "/no_items/sitemap-base.xml?p=2",
         ],
     )
-    def test_that_does_not_exist_is_refused_with_this_message(self, url: str, text: str) -> None:
+    def test_that_does_not_exist_is_refused_with_contribs_message(self, url: str) -> None:
         found = compat_answer(url)
-        assert (found.status, found.context) == (404, text)
+        assert found.status == 404
+        assert found == contrib_answer(url)
 
     def test_is_not_read_by_the_index_as_in_contrib(self) -> None:
         assert compat_answer("/limits/index.xml?p=9") == contrib_answer("/limits/index.xml?p=9")
-
-    def test_covers_the_items_in_their_order_once(self) -> None:
-        found = [
-            text
-            for page in (1, 2, 3)
-            for text in projects.texts(
-                answer(COMPAT, f"/one_section_in_pages/sitemap.xml?p={page}").body, "loc"
-            )
-        ]
-        assert found == [f"http://example.com/leaf/n{number}/" for number in range(7)]
 
     def test_that_an_index_names_is_answered(self) -> None:
         found = projects.texts(answer(COMPAT, "/limits/index.xml").body, "loc")
@@ -226,53 +201,27 @@ class TestIndex:
 
 
 class TestHeaders:
-    @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml", "sitemap-two.xml"])
-    def test_keep_sitemaps_out_of_results(self, path: str) -> None:
-        assert answer(COMPAT, f"/limits/{path}").headers == {
-            "Content-Type": "application/xml",
-            "X-Robots-Tag": "noindex, noodp, noarchive",
-            "Last-Modified": answer(projects.CONTRIB, f"/limits/{path}").headers["Last-Modified"],
-        }
+    def test_keep_sitemaps_out_of_results(self) -> None:
+        for path in ("index.xml", "sitemap.xml", "sitemap-two.xml"):
+            assert answer(COMPAT, f"/limits/{path}").headers == {
+                "Content-Type": "application/xml",
+                "X-Robots-Tag": "noindex, noodp, noarchive",
+                "Last-Modified": answer(projects.CONTRIB, f"/limits/{path}").headers["Last-Modified"],
+            }
 
     @pytest.mark.parametrize(
         ("url", "value"),
         [
-            ("/times_as_dates/sitemap-method.xml", "Thu, 13 Mar 2025 00:00:00 GMT"),
             ("/times_as_dates/sitemap.xml", "Wed, 06 May 2026 00:00:00 GMT"),
-            ("/times_as_dates/index.xml", "Wed, 06 May 2026 00:00:00 GMT"),
-            ("/times_with_zones/sitemap-method.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
-            ("/times_with_zones/sitemap-attribute.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
             ("/times_with_zones/index.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
-            (
-                "/times_mixed_across_sections_ascending/sitemap.xml",
-                "Fri, 02 Jan 2026 02:15:59 GMT",
-            ),
-            (
-                "/times_mixed_across_sections_descending/index.xml",
-                "Fri, 02 Jan 2026 02:15:59 GMT",
-            ),
-            (
-                "/times_with_a_date_after_all_datetimes/sitemap.xml",
-                "Sat, 03 Jan 2026 00:00:00 GMT",
-            ),
-            ("/times_missing_on_one_item/sitemap-first.xml", None),
+            ("/times_with_a_date_after_all_datetimes/sitemap.xml", "Sat, 03 Jan 2026 00:00:00 GMT"),
             ("/times_missing_on_one_item/sitemap-last.xml", None),
-            ("/times_missing_on_one_item/index.xml", None),
-            ("/times_missing_on_the_first_section/sitemap.xml", None),
-            ("/times_missing_on_the_last_section/sitemap.xml", None),
-            ("/times_missing_on_the_last_section/index.xml", None),
-            ("/times_of_which_one_section_has_no_items/sitemap.xml", None),
-            ("/newest_time_by_a_method/index.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
             ("/newest_time_denied_by_a_method/index.xml", None),
-            ("/newest_time_as_a_class_attribute/sitemap.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
             ("/nothing_at_all/sitemap.xml", None),
-            ("/nothing_at_all/index.xml", None),
-            ("/generic_dated_everywhere/index.xml", "Sun, 01 Mar 2026 04:59:59 GMT"),
-            ("/generic_dated_everywhere/sitemap.xml", "Sun, 01 Mar 2026 04:59:59 GMT"),
-            ("/tree_with_a_newest_time/sitemap.xml", "Sun, 01 Jun 2025 10:00:01 GMT"),
         ],
     )
     def test_last_modified_is_the_newest_time_if_all_have_one(self, url: str, value: str | None) -> None:
+        """For all cases, it is contrib's."""
         assert answer(COMPAT, url).headers.get("Last-Modified") == value
 
     def test_last_modified_of_a_page_is_the_newest_of_that_page(self) -> None:
@@ -334,10 +283,7 @@ class TestThirdPartyObjects:
 
     def test_may_be_flatpages(self) -> None:
         found = projects.texts(answer(COMPAT, "/flatpages/sitemap-class.xml").body, "loc")
-        assert found == ["http://example.com/about/", "http://example.com/a&b/"] or sorted(found) == [
-            "http://example.com/a&b/",
-            "http://example.com/about/",
-        ]
+        assert sorted(found) == ["http://example.com/a&b/", "http://example.com/about/"]
 
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites"]})
     def test_have_an_error_message_that_names_what_they_need(self) -> None:

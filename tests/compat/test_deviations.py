@@ -152,20 +152,10 @@ def test_the_views_are_public(client: Client) -> None:
     assert client.get("/contribs.xml").status_code == 302
 
 
-class Empty(Plain):
-    def items(self) -> list[str]:
-        return []
-
-
 def test_the_documents_differ_in_white_space_alone() -> None:
     """Deviation 8: contrib has no line end between entries. What is declared is the same."""
     ours, contribs = body(views.sitemap, Plain), body(contrib_views.sitemap, Plain)
     assert ours != contribs
     assert ours.replace(b"\n", b"") == contribs.replace(b"\n", b"")
-    parser = etree.XMLParser(remove_blank_text=True, resolve_entities=False)
-    trees = [etree.tostring(etree.fromstring(text, parser), method="c14n") for text in (ours, contribs)]
-    assert trees[0] == trees[1]
-
-
-def test_a_document_without_entries_is_equal_byte_for_byte() -> None:
-    assert body(views.sitemap, Empty) == body(contrib_views.sitemap, Empty)
+    empty = type("Empty", (Plain,), {"items": lambda self: []})
+    assert body(views.sitemap, empty) == body(contrib_views.sitemap, empty)

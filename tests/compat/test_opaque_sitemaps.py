@@ -101,13 +101,13 @@ class TestASectionThatListsByItsSite:
         assert section.asked == [1, 2, 3]
 
     @pytest.mark.parametrize("number", [1, 2])
-    def test_is_called_once_for_a_page(self, base: Any, serve: Any, number: int) -> None:
+    def test_is_called_once_for_a_page_and_for_its_first_page_for_the_index(
+        self, base: Any, serve: Any, number: int
+    ) -> None:
         section = serve(for_a_site(base))
         assert len(live(f"/sitemap-s-{number}.xml")) == 4
         assert section.asked == [number]
-
-    def test_is_called_for_its_first_page_for_the_index(self, base: Any, serve: Any) -> None:
-        section = serve(for_a_site(base))
+        section.asked.clear()
         assert len(live("/sitemap.xml")) == 3
         assert section.asked == [1]
 
@@ -294,15 +294,6 @@ class TestAPatch:
         with mock.patch.object(section, "get_urls", return_value=PATCHED):
             assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
         assert live("/contrib.xml") == named(1, 2)
-
-    @pytest.mark.parametrize(
-        "base", [contrib.Sitemap, Things, ModelSitemap], ids=["contrib", "own", "rows"]
-    )
-    def test_in_place_of_an_object_is_called(self, base: Any, serve: Any) -> None:
-        section = serve(mock.NonCallableMagicMock(spec=base))
-        section.get_urls.return_value = PATCHED
-        assert live("/contrib.xml") == [f"{BASE}/patched/"]
-        section.get_urls.assert_called_once_with(page=1, site=mock.ANY, protocol="https")
 
 
 OURS = [django_sitemaps09.Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, GenericSitemap]

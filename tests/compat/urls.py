@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
-from tests.compat.cases import CASES, LEAVES, Bases, Leaf
+from tests.compat.cases.parts import CASES, LEAVES, Bases, section, updated
 
 
 def page(request: HttpRequest, **values: Any) -> HttpResponse:
@@ -18,25 +18,19 @@ def page(request: HttpRequest, **values: Any) -> HttpResponse:
 
 
 def counted(bases: Bases) -> Any:
-    """Return a section that counts how often it was created and read."""
+    """Return a section that counts how often it was created."""
 
-    class Counted(bases.Sitemap):
+    class Counted(section(bases, LEAVES, lastmod=updated)):
         made: list[Any] = []
 
         def __init__(self) -> None:
             self.made.append(self)
-            self.seen: list[int] = []
-
-        def items(self) -> list[Leaf]:
-            self.seen.append(1)
-            return LEAVES
-
-        def lastmod(self, item: Leaf) -> Any:
-            return item.updated
 
     return Counted
 
 
+#: The name of the view that contrib's index looks for.
+DEFAULT = "django.contrib.sitemaps.views.sitemap"
 STATIC = [
     path("home/", page, name="home"),
     path("about/", page, name="about"),
@@ -51,12 +45,11 @@ STATIC = [
 def case_routes(name: str, bases: Bases, views: ModuleType) -> list[Any]:
     """Return the routes of a case."""
     sections = CASES[name](bases)
-    default = "django.contrib.sitemaps.views.sitemap"
     return [
         *STATIC,
         path(f"{name}/index.xml", views.index, {"sitemaps": sections}),
         path(f"{name}/sitemap.xml", views.sitemap, {"sitemaps": sections}),
-        path(f"{name}/sitemap-<section>.xml", views.sitemap, {"sitemaps": sections}, name=default),
+        path(f"{name}/sitemap-<section>.xml", views.sitemap, {"sitemaps": sections}, name=DEFAULT),
     ]
 
 
@@ -67,12 +60,7 @@ def routes(bases: Bases, views: ModuleType) -> list[Any]:
     found = [
         # Without a name, as in the first example of contrib's documentation.
         path("sitemap.xml", views.index, {"sitemaps": some}),
-        path(
-            "sitemap-<section>.xml",
-            views.sitemap,
-            {"sitemaps": some},
-            name="django.contrib.sitemaps.views.sitemap",
-        ),
+        path("sitemap-<section>.xml", views.sitemap, {"sitemaps": some}, name=DEFAULT),
         path("fixed.xml", views.sitemap, {"sitemaps": some, "section": "two"}),
         path("fixed-unknown.xml", views.sitemap, {"sitemaps": some, "section": "three"}),
         path("fixed-empty.xml", views.sitemap, {"sitemaps": some, "section": ""}),
@@ -82,35 +70,12 @@ def routes(bases: Bases, views: ModuleType) -> list[Any]:
         path("nested-well.xml", views.index, {"sitemaps": some, "sitemap_url_name": "outer:page"}),
         path("unnamed.xml", views.index, {"sitemaps": some, "sitemap_url_name": "nowhere"}),
         path("unnamed-empty.xml", views.index, {"sitemaps": {}, "sitemap_url_name": "nowhere"}),
-        path(
-            "templates/index.xml",
-            views.index,
-            {"sitemaps": some, "template_name": "compat/index.xml"},
-        ),
-        path(
-            "templates/sitemap.xml",
-            views.sitemap,
-            {"sitemaps": some, "template_name": "compat/urls.txt"},
-        ),
-        path(
-            "templates/several.xml",
-            views.sitemap,
-            {"sitemaps": some, "template_name": ["compat/none.xml", "sitemap.xml"]},
-        ),
-        path(
-            "templates/several-index.xml",
-            views.index,
-            {"sitemaps": some, "template_name": ("compat/index.xml", "sitemap_index.xml")},
-        ),
-        path(
-            "templates/extending.xml",
-            views.sitemap,
-            {
-                "sitemaps": CASES["times_with_zones"](bases),
-                "template_name": "compat/extending.xml",
-            },
-        ),
-        path("templates/no.xml", views.sitemap, {"sitemaps": some, "template_name": "no.xml"}),
+        templated(views.index, some, "index.xml", "compat/index.xml"),
+        templated(views.sitemap, some, "sitemap.xml", "compat/urls.txt"),
+        templated(views.sitemap, some, "several.xml", ["compat/none.xml", "sitemap.xml"]),
+        templated(views.index, some, "several-index.xml", ("compat/index.xml", "sitemap_index.xml")),
+        templated(views.sitemap, CASES["times_with_zones"](bases), "extending.xml", "compat/extending.xml"),
+        templated(views.sitemap, some, "no.xml", "no.xml"),
         path("types/index.xml", views.index, {"sitemaps": some, "content_type": "text/xml"}),
         path(
             "types/sitemap.xml",
@@ -128,19 +93,17 @@ def routes(bases: Bases, views: ModuleType) -> list[Any]:
         ),
     ]
     both = {"counted": counted(bases)}
-    cached = [
+    cached = cache_page(600)
+    return [
+        *STATIC,
+        *found,
         path("counted/index.xml", views.index, {"sitemaps": both, "sitemap_url_name": "counted"}),
         path("counted/sitemap-<section>.xml", views.sitemap, {"sitemaps": both}, name="counted"),
-        path(
-            "cached/index.xml",
-            cache_page(600)(views.index),
-            {"sitemaps": both, "sitemap_url_name": "cached"},
-        ),
-        path(
-            "cached/sitemap-<section>.xml",
-            cache_page(600)(views.sitemap),
-            {"sitemaps": both},
-            name="cached",
-        ),
+        path("cached/index.xml", cached(views.index), {"sitemaps": both, "sitemap_url_name": "cached"}),
+        path("cached/sitemap-<section>.xml", cached(views.sitemap), {"sitemaps": both}, name="cached"),
     ]
-    return [*STATIC, *found, *cached]
+
+
+def templated(view: Any, sections: Any, name: str, template: Any) -> Any:
+    """Return the route of a view with a template."""
+    return path(f"templates/{name}", view, {"sitemaps": sections, "template_name": template})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.sitemaps import views
 
-from tests.compat.cases import CONTRIB_BASES as BASES
+from tests.compat.cases.parts import CONTRIB_BASES as BASES
 from tests.compat.urls import routes
 
 urlpatterns = routes(BASES, views)

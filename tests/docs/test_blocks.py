@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
+from importlib import import_module
 
 import pytest
 from lxml import etree
 
+from tests.docs.features.project import FOUND
 from tests.docs.pages import BLOCKS, PAGES, ROOT, Block, blocks
 from tests.docs.places import NOT_RUN, RUN
 from tests.support.schemas import Schemas
@@ -16,7 +18,10 @@ from tests.support.schemas import Schemas
 
 def test_every_block_is_run_or_listed_with_a_reason() -> None:
     found = Counter(block.place for block in BLOCKS)
-    listed = [*RUN.values(), {place: count for place, (count, _) in NOT_RUN.items()}]
+    for path in (ROOT / "tests" / "docs" / "features").glob("test_*.py"):
+        import_module(f"tests.docs.features.{path.stem}")
+    snippets = Counter(place for place, _ in FOUND)
+    listed = [*RUN.values(), snippets, {place: count for place, (count, _) in NOT_RUN.items()}]
     assert sum(len(places) for places in listed) == len({place for places in listed for place in places})
     assert {place: count for places in listed for place, count in places.items()} == found
 

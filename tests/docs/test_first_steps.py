@@ -61,7 +61,6 @@ from django.db.models import F
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, StaticViewSitemap, register
 from shop.models import Product
 """
-LOCATION = 'location = Route("product-detail", category=F("category"), slug=F("slug"))'
 
 
 class Project:
@@ -110,27 +109,10 @@ class Project:
         assert "Traceback" not in err
         return err
 
-    def fill(self) -> None:
-        code = (
-            "from django.db import connection; from shop.models import Product\n"
-            "with connection.schema_editor() as editor: editor.create_model(Product)\n"
-            "Product.objects.create(category='garden', slug='can')"
-        )
-        status, _, err = self.manage("shell", "-c", code)
-        assert status == 0, err
-
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
-
-
-def test_the_declaration_without_mistakes_is_exported(project: Project) -> None:
-    project.declare(f'@register("products")\nclass Products(ModelSitemap):\n model = Product\n {LOCATION}')
-    project.fill()
-    status, out, err = project.manage("export_sitemaps", "--output", "public")
-    assert (status, err) == (0, "")
-    assert "products: 1 URL\n" in out
 
 
 def test_a_module_that_cannot_be_imported_is_named_with_its_line(project: Project) -> None:

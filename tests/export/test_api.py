@@ -12,7 +12,6 @@ from django.apps import apps
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files import locks
-from django.core.files.storage import Storage
 from django.db.models.functions import TruncDate
 from django.test import Client, RequestFactory
 from django.utils import timezone as django_timezone
@@ -100,10 +99,6 @@ class TestAMappingOfTheProjects:
         assert found.content.count(b"<sitemap>") == 2
 
 
-class Remote(Storage):
-    """A storage without paths."""
-
-
 class TestTheTarget:
     def test_is_the_output_then_the_storage_then_the_root(
         self, tmp_path: Path, settings: Any, configure: Callable[..., None]
@@ -124,21 +119,6 @@ class TestTheTarget:
         settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder)}
         assert export(sitemaps={"a": Numbers(1)}).index_url == f"{BASE}/sitemap.xml"
         assert b"/never/used/" not in plain(folder, "sitemap.xml")
-
-    def test_is_required_if_none_is_set(self) -> None:
-        with pytest.raises(ExportError, match=r"--output.*'ROOT'.*'STORAGE'"):
-            export(sitemaps={"a": Numbers(1)})
-
-    def test_is_named_if_it_is_not_an_alias(self, configure: Callable[..., None]) -> None:
-        configure(STORAGE="sitmaps")
-        with pytest.raises(ExportError, match=r"STORAGE'\] is 'sitmaps'"):
-            export(sitemaps={"a": Numbers(1)})
-
-    def test_is_refused_if_it_has_no_path_and_no_cache_is_shared(self, settings: Any) -> None:
-        backend = {"BACKEND": f"{__name__}.Remote"}
-        settings.STORAGES = {**settings.STORAGES, "sitemaps": backend}
-        with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared"):
-            export(sitemaps={"a": Numbers(1)})
 
     def test_is_refused_if_it_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
@@ -186,20 +166,6 @@ class TestTheBase:
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
 
-    @pytest.mark.parametrize(
-        "url",
-        ["www.example.com", "ftp://example.com", "https://", "https://example.com/path", "https://a b"],
-    )
-    def test_is_refused_by_name_if_it_is_not_a_base(
-        self, folder: Path, configure: Callable[..., None], url: str
-    ) -> None:
-        with pytest.raises(ImproperlyConfigured, match="--base-url: "):
-            export(output=folder, sitemaps={"a": Numbers(1)}, base_url=url)
-        configure(BASE_URL=url)
-        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['BASE_URL'\]: "):
-            export(output=folder, sitemaps={"a": Numbers(1)})
-        assert not folder.exists()
-
     def test_gives_way_to_the_protocol_of_a_section(self, folder: Path) -> None:
         class Old(Numbers):
             protocol = "http"
@@ -218,35 +184,8 @@ class TestTheBase:
         ]
         assert paths(folder) == numbers(1)
 
-    def test_with_letters_of_any_script_is_written_in_ascii(self, folder: Path) -> None:
-        export(output=folder, sitemaps={"a": Numbers(1)}, base_url="https://bücher.example:8443")
-        page = plain(folder, "sitemap-a-1.xml.gz")
-        assert locations(page) == ["https://xn--bcher-kva.example:8443/numbers/0/"]
-
 
 class TestSectionsAsArguments:
-    def test_leave_all_others_as_they_are(self, folder: Path, configure: Callable[..., None]) -> None:
-        configure(MAX_URLS=2)
-        sitemaps = {"a": Numbers(3), "b": Numbers(3), "c": Numbers(3)}
-        export(output=folder, sitemaps=sitemaps)
-        before = touched(folder)
-        sitemaps = {"a": Numbers(9), "b": Numbers(5, start=5), "c": Numbers(9)}
-        report = export(["b"], output=folder, sitemaps=sitemaps)
-        after = touched(folder)
-        assert [section.section for section in report.sections] == ["b"]
-        for name in before:
-            if "-b-" not in name and name != "sitemap.xml":
-                assert after[name] == before[name]
-        assert paths(folder) == [*numbers(3), *numbers(5, start=5), *numbers(3)]
-        assert named(folder) == [
-            f"sitemap-{name}-{number}.xml.gz" for name, most in (("a", 2), ("b", 3), ("c", 2))
-            for number in range(1, most + 1)
-        ]  # fmt: skip
-
-    def test_begin_an_index_if_there_is_none(self, folder: Path) -> None:
-        export(["b"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
-        assert named(folder) == ["sitemap-b-1.xml.gz"]
-
     def test_come_in_the_order_of_the_declarations_and_once(self, folder: Path) -> None:
         sitemaps = {"a": Numbers(1), "b": Numbers(2), "c": Numbers(1)}
         export(["c", "a", "c"], output=folder, sitemaps=sitemaps)
@@ -309,39 +248,29 @@ class TestSectionsAsArguments:
             pytest.param(b"\x1f\x8b\x08\x00", id="compressed"),
         ],
     )
-    @pytest.mark.parametrize("manifest", [False, True])
     def test_are_refused_next_to_an_unreadable_index_without_a_manifest(
-        self, folder: Path, index: str | bytes, manifest: bool
+        self, folder: Path, index: str | bytes
     ) -> None:
-        sitemaps = {"a": Numbers(1), "b": Numbers(1)}
-        if manifest:
-            export(output=folder, sitemaps=sitemaps)
-            whole = content(folder)
         write_index(folder, index)
         before = touched(folder)
-        if manifest:
-            export(["a"], output=folder, sitemaps=sitemaps)
-            assert content(folder) == whole
-        else:
-            with pytest.raises(
-                ExportError, match=rf"{folder}: sitemap\.xml is not a sitemap index.*remove the file"
-            ):
-                export(["a"], output=folder, sitemaps=sitemaps)
-            assert touched(folder) == before
+        refused = rf"{folder}: sitemap\.xml is not a sitemap index.*remove the file"
+        with pytest.raises(ExportError, match=refused):
+            export(["a"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
+        assert touched(folder) == before
         assert run_folders(folder) == []
+
+    def test_replace_an_unreadable_index_by_that_of_the_manifest(self, folder: Path) -> None:
+        sitemaps = {"a": Numbers(1), "b": Numbers(1)}
+        export(output=folder, sitemaps=sitemaps)
+        whole = content(folder)
+        write_index(folder, "<sitemapindex>")
+        export(["a"], output=folder, sitemaps=sitemaps)
+        assert content(folder) == whole
 
     def test_that_name_no_section_replace_an_unreadable_index(self, folder: Path) -> None:
         write_index(folder, "<sitemapindex>")
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
-
-    def test_with_an_unknown_name_suggest_the_nearest_name(self, folder: Path) -> None:
-        sitemaps = {"products": Numbers(1), "articles": Numbers(1)}
-        with pytest.raises(UnknownSectionError, match=r"no section 'prodcts'\. Did you mean 'products'"):
-            export(["articles", "prodcts"], output=folder, sitemaps=sitemaps)
-        with pytest.raises(UnknownSectionError, match="Valid names: articles, products"):
-            export(["zzz"], output=folder, sitemaps=sitemaps)
-        assert not folder.exists()
 
 
 class TestSectionsThatAreMissing:
@@ -353,17 +282,16 @@ class TestSectionsThatAreMissing:
         assert touched(folder) == before
 
     def test_are_those_of_the_setting_or_the_registered_ones(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None]
     ) -> None:
-        monkeypatch.setattr(sections, "_discovered", True)
-        monkeypatch.setattr(sections, "_registered", {"registered": Numbers(2)})
+        register(registered=Numbers(2))
         export(output=folder)
         assert named(folder) == ["sitemap-registered-1.xml.gz"]
         configure(SITEMAPS=f"{__name__}.SITEMAPS")
         export(output=folder / "other")
         assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
 
-    @pytest.mark.parametrize("name", ["a.b", "ä", "", "a b", "../a", "index", "a\n"])
+    @pytest.mark.parametrize("name", ["../a", "index", "a\n"])
     def test_a_name_that_no_file_can_have_is_refused(self, folder: Path, name: str) -> None:
         with pytest.raises(ImproperlyConfigured, match="section"):
             export(output=folder, sitemaps={name: Numbers(1)})
@@ -421,19 +349,14 @@ class TestADryRun:
 class TestLivePages:
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_the_bytes_of_the_exported_files(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
     ) -> None:
         class Translated(Bad):
             i18n = alternates = x_default = True
             lastmod = date(2026, 1, 1)
 
-        monkeypatch.setattr(sections, "_discovered", True)
-        sitemaps = {
-            "articles": article_sitemap(),
-            "some": article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3),
-            "numbers": Translated(5, [1]),
-        }
-        monkeypatch.setattr(sections, "_registered", sitemaps)
+        some = article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3)
+        register(articles=article_sitemap(), some=some, numbers=Translated(5, [1]))
         configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         export()
@@ -449,10 +372,9 @@ class TestLivePages:
 
     @pytest.mark.parametrize("gzip", [True, False])
     def test_are_named_by_the_bytes_of_the_exported_index(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, gzip: bool
+        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
     ) -> None:
-        monkeypatch.setattr(sections, "_discovered", True)
-        monkeypatch.setattr(sections, "_registered", {"articles": article_sitemap(), "numbers": Numbers(7)})
+        register(articles=article_sitemap(), numbers=Numbers(7))
         configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
         write_articles(*"abcdefgh")
         article_model().objects.filter(slug="h").update(updated=None)

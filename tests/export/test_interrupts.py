@@ -262,23 +262,25 @@ class Spy(Sitemap[int]):
 
 
 class TestHandlers:
-    def test_are_set_while_the_command_runs_and_restored_afterwards(
-        self, tmp_path: Path, settings: Any
-    ) -> None:
-        before, seen = handlers(), []
-        assert before == [signal.default_int_handler, signal.SIG_DFL]
+    @pytest.fixture
+    def seen(self, settings: Any) -> list[Any]:
+        """The signal handlers during an export of the configured section."""
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
+        seen: list[Any] = []
         SPIES["spy"] = Spy(seen)
+        return seen
+
+    def test_are_set_while_the_command_runs_and_restored_afterwards(
+        self, tmp_path: Path, seen: list[Any]
+    ) -> None:
+        before = handlers()
+        assert before == [signal.default_int_handler, signal.SIG_DFL]
         call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
         assert seen[0] is seen[1]
         assert seen[0] not in before
         assert handlers() == before
 
-    def test_of_other_programs_stay(self, tmp_path: Path, settings: Any) -> None:
-        seen: list[Any] = []
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
-        SPIES["spy"] = Spy(seen)
-
+    def test_of_other_programs_stay(self, tmp_path: Path, seen: list[Any]) -> None:
         def own(number: int, frame: object) -> None:
             """Signal handler of a server."""
 
@@ -292,15 +294,14 @@ class TestHandlers:
 
     @pytest.mark.parametrize(("number", "status"), SIGNALS, ids=["int", "term"])
     def test_end_a_caller_that_goes_on_after_errors(
-        self, tmp_path: Path, settings: Any, number: int, status: int
+        self, tmp_path: Path, seen: list[Any], number: int, status: int
     ) -> None:
         class Signalled(Spy):
             def items(self) -> Sequence[int]:
                 signal.raise_signal(number)
                 return range(3)
 
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
-        SPIES["spy"] = Signalled([])
+        SPIES["spy"] = Signalled(seen)
 
         def call_all() -> None:
             for _ in range(2):
@@ -320,10 +321,7 @@ class TestHandlers:
         export(output=tmp_path, sitemaps={"spy": Spy(seen)})
         assert seen == before
 
-    def test_are_left_alone_in_a_thread(self, tmp_path: Path, settings: Any) -> None:
-        seen: list[Any] = []
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.export.test_interrupts.SPIES"}
-        SPIES["spy"] = Spy(seen)
+    def test_are_left_alone_in_a_thread(self, tmp_path: Path, seen: list[Any]) -> None:
         before = handlers()
         thread = threading.Thread(
             target=call_command, args=["export_sitemaps"], kwargs={"output": str(tmp_path), "verbosity": 0}

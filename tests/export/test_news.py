@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from math import ceil
 from pathlib import Path
@@ -23,11 +24,11 @@ from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.factories import WordFactory
+from tests.support.killing import dies_at
 from tests.support.news import (
     DAY,
     HOUR,
@@ -425,13 +426,9 @@ class TestFilesOfNews:
         assert looked_at.indexed(folder) >= {f"{BASE}/articles/{slug}/" for slug in expected(NOW)}
 
 
-class Killed(BaseException):
-    """Error that no code catches, like a power cut."""
-
-
 class TestAnExportOfNewsThatIsKilled:
     def test_leaves_whole_files_and_the_next_one_repairs_it(
-        self, stopped_clock: Clock, folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, stopped_clock: Clock, folder: Path
     ) -> None:
         above = folder
         Word.objects.bulk_create(Word(word=f"w{number:02}") for number in range(25))
@@ -450,7 +447,8 @@ class TestAnExportOfNewsThatIsKilled:
                         assert export(output=folder, sitemaps=sitemaps).failures == []
                         continue
                     named = looked_at.named(folder)
-                    ended.append(not self.killed(step, folder, sitemaps, monkeypatch))
+                    work = partial(export, output=folder, sitemaps=sitemaps)
+                    ended.append(not dies_at(step, work, "promote", "write", "delete"))
                     for name in named | looked_at.named(folder):
                         assert looked_at.urls(folder, name)
                 wanted = first(ceil(amounts[-1] / fill(10)))
@@ -465,24 +463,3 @@ class TestAnExportOfNewsThatIsKilled:
             if all(ended):
                 break
         assert step > 7
-
-    def killed(self, steps: int, folder: Path, sitemaps: Any, monkeypatch: pytest.MonkeyPatch) -> bool:
-        """Kill an export at this step of publishing. Return `False` if there are fewer steps."""
-        left = iter(range(steps - 1))
-
-        def dying(function: Callable[..., Any]) -> Callable[..., Any]:
-            def called(*arguments: Any) -> Any:
-                if next(left, None) is None:
-                    raise Killed
-                return function(*arguments)
-
-            return called
-
-        with monkeypatch.context() as patch:
-            for name in ("promote", "write", "delete"):
-                patch.setattr(LocalStore, name, dying(getattr(LocalStore, name)))
-            try:
-                export(output=folder, sitemaps=sitemaps)
-            except Killed:
-                return True
-        return False

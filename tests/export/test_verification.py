@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
+from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
 from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, storage
@@ -210,23 +210,15 @@ class TestADamagedPage:
         assert run(public).damaged == []
 
     def test_that_a_killed_export_had_replaced_leaves_no_other_page_without_a_digest(
-        self, public: Path, monkeypatch: pytest.MonkeyPatch
+        self, public: Path
     ) -> None:
         Article.objects.filter(pk__in=[2, 4]).update(slug="new")
         changed = {**sections(), "numbers": TwoOnAPage(9)}
-        promote, promoted = LocalStore.promote, []
-
-        def dying(store: LocalStore, staged: str, name: str) -> None:
-            if len(promoted) == 2:
-                raise KeyboardInterrupt
-            promoted.append(name)
-            promote(store, staged, name)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(LocalStore, "promote", dying)
-            with pytest.raises(KeyboardInterrupt):
-                export(output=public, sitemaps=changed)
-        flip(public / promoted[0])
+        before = published.states(public)
+        assert dies_at(3, lambda: export(output=public, sitemaps=changed))
+        after = published.states(public)
+        first, _ = [name for name in after if after[name] != before.get(name)]
+        flip(public / first)
         assert run(public, sitemaps=changed, repair=True).failures == []
         again = run(public, sitemaps=changed)
         assert (again.failures, again.is_unfinished) == ([], False)
@@ -375,35 +367,6 @@ class TestAnExportMeanwhile:
         assert len(results) >= 2 * len(report.written) > 10
         assert [result.damaged for result in results] == [[]] * len(results)
         assert all(result.is_unfinished for result in results)
-
-    def test_that_is_killed_at_any_step_of_a_repair_is_finished(
-        self, public: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        contents = paths(public)
-        for name in (PAGES[0], PAGES[2], "sitemap.xml"):
-            flip(public / name)
-        promote = LocalStore.promote
-        for steps in range(3):
-            folder = shutil.copytree(public, tmp_path / f"copy-{steps}")
-            steps_left = [None] * steps
-
-            def dying(*arguments: Any, steps_left: list[None] = steps_left) -> None:
-                if not steps_left:
-                    raise KeyboardInterrupt
-                steps_left.pop()
-                promote(*arguments)
-
-            with monkeypatch.context() as patch:
-                patch.setattr(LocalStore, "promote", dying)
-                with pytest.raises(KeyboardInterrupt):
-                    run(folder, repair=True)
-            result = run(folder)
-            assert result.is_unfinished
-            assert len(result.damaged) == 3 - steps
-            result = run(folder, repair=True)
-            assert (result.failures, result.is_unfinished) == ([], False)
-            assert paths(folder) == contents
-            assert run(folder).damaged == []
 
 
 class TestSeveralHosts:

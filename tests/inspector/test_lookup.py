@@ -145,8 +145,30 @@ class TestASectionWithARoute:
         answer = asked(f"/articles/s{number}/")
         assert (answer.verdict, answer.file) == ("listed", f"sitemap-articles-{-(-number // 10)}.xml.gz")
 
-    def test_takes_a_path_and_a_url_of_the_other_scheme(self) -> None:
+    @pytest.mark.parametrize(
+        ("path", "reason"),
+        [
+            ("/nowhere/s15/", "No URL pattern matches the path."),
+            ("/words/abc/", "The path belongs to the view 'word', which no section has as its location."),
+            ("/articles/S15/", "Section 'articles' has no row with the values of this URL."),
+            (
+                "/articles/s15/?page=2",
+                f"Section 'articles' lists another form of this URL: {BASE}/articles/s15/",
+            ),
+            ("/about/?page=2", f"Section 'static' lists another form of this URL: {BASE}/about/"),
+        ],
+        ids=["no pattern", "no section", "another case", "another form", "another form without a row"],
+    )
+    def test_says_why_a_url_is_not_listed(
+        self, path: str, reason: str, register: Callable[..., None]
+    ) -> None:
+        register(articles=Articles, static=Static)
+        answer = asked(path)
+        assert (answer.verdict, answer.reasons[0]) == ("absent", reason)
+
+    def test_takes_a_path_and_a_url_of_the_other_scheme_or_without_one(self) -> None:
         assert asked("/articles/s15/").verdict == "listed"
+        assert asked("www.example.com/articles/s15/").verdict == "listed"
         answer = asked("http://WWW.example.com:80/articles/s15/")
         assert (answer.url, answer.verdict) == (f"{BASE}/articles/s15/", "listed")
         assert "looked up with https" in answer.notes[0]
@@ -200,17 +222,6 @@ class TestASectionWithARoute:
         assert (answer.verdict, answer.file) == ("removed", "sitemap-articles-3.xml.gz")
         assert "24 hours later (KEEP_REMOVED)" in answer.reasons[0]
 
-    def test_says_that_a_path_is_unknown_to_the_urlconf(self) -> None:
-        answer = asked("/nowhere/s15/")
-        assert answer.verdict == "absent"
-        assert answer.reasons[0] == "No URL pattern matches the path."
-
-    def test_says_that_no_section_has_the_view(self) -> None:
-        answer = asked("/words/abc/")
-        assert answer.verdict == "absent"
-        [reason] = answer.reasons
-        assert reason == "The path belongs to the view 'word', which no section has as its location."
-
     def test_finds_the_url_of_a_row_on_the_page_of_another_row(self) -> None:
         Article.objects.filter(pk=1).update(slug="moved")
         Article.objects.filter(pk=25).update(slug="s1")
@@ -228,24 +239,11 @@ class TestASectionWithARoute:
         answer = asked("/articles/s15/")
         assert (answer.verdict, answer.section) == ("leaving", "articles")
 
-    def test_says_that_a_section_lists_another_form_of_the_url(self, register: Callable[..., None]) -> None:
-        answer = asked("/articles/s15/?page=2")
-        assert answer.verdict == "absent"
-        assert answer.reasons[0] == (
-            f"Section 'articles' lists another form of this URL: {BASE}/articles/s15/"
-        )
-        register(static=Static)
-        answer = asked("/about/?page=2")
-        assert answer.reasons[0] == f"Section 'static' lists another form of this URL: {BASE}/about/"
-
     def test_runs_two_queries_of_a_few_rows(self) -> None:
         assert len(row_queries("/articles/s15/")) == 2
         assert len(row_queries("/articles/none/")) == 2
         Article.objects.filter(pk=15).update(published=False)
         assert len(row_queries("/articles/s15/")) == 3
-
-    def test_distinguishes_slugs_that_differ_only_in_case(self) -> None:
-        assert asked("/articles/S15/").verdict == "absent"
 
     def test_says_that_an_item_was_skipped_and_why(self, register: Callable[..., None]) -> None:
         class Prefixed(Articles):
@@ -278,9 +276,6 @@ class TestASectionWithARoute:
         export()
         answer = asked("/articles/s15/")
         assert (answer.verdict, answer.section) == ("listed", "same")
-
-    def test_takes_a_url_without_a_scheme(self) -> None:
-        assert asked("www.example.com/articles/s15/").verdict == "listed"
 
     @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
     def test_accepts_a_base_url_with_a_port(
@@ -329,27 +324,28 @@ def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
     exporting: None, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row has moved from one section to another since the export. Each has more files than are read."""
+
+    def divide(last: int, first: int) -> None:
+        """Let one section list the rows up to `last`, and another one those from `first` on."""
+        rows = {"first": {"pk__lte": last}, "second": {"pk__gte": first}}
+        register(
+            **{
+                name: type("Part", (Articles,), {"queryset": Article.objects.filter(**conditions)})
+                for name, conditions in rows.items()
+            }
+        )
+
     monkeypatch.setattr(published_entries, "MAX_FILES", 2)
     for number in range(1, 101):
         ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
-    first, second = (
-        type(name, (Articles,), {"items": lambda self, rows=rows: Article.objects.filter(**rows)})
-        for name, rows in (("First", {"pk__lte": 50}), ("Second", {"pk__gt": 50}))
-    )
-    register(first=first, second=second)
+    divide(50, 51)
     export()
     assert asked("/articles/s75/").file == "sitemap-second-3.xml.gz"
-    register(
-        first=type("First", (Articles,), {"items": lambda self: Article.objects.filter(pk__lte=80)}),
-        second=type("Second", (Articles,), {"items": lambda self: Article.objects.filter(pk__gt=80)}),
-    )
+    divide(80, 81)
     answer = asked("/articles/s75/")
     assert (answer.verdict, answer.file) == ("listed", "sitemap-second-3.xml.gz")
     # No section lists the row any more.
-    register(
-        first=type("First", (Articles,), {"items": lambda self: Article.objects.filter(pk__lte=20)}),
-        second=type("Second", (Articles,), {"items": lambda self: Article.objects.filter(pk__gt=80)}),
-    )
+    divide(20, 81)
     answer = asked("/articles/s75/")
     assert (answer.verdict, answer.section) == ("leaving", "second")
     assert answer.file == "sitemap-second-3.xml.gz"
@@ -446,6 +442,12 @@ class Joined(Articles):
     queryset = Article.objects.filter(tags__name__startswith="t").distinct()
 
 
+class OnAnotherHost(Articles):
+    """Section whose items are all skipped."""
+
+    location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
+
+
 class Grouped(Articles):
     queryset = Article.objects.annotate(count=Count("tags")).filter(count__gt=1)
 
@@ -491,25 +493,19 @@ class TestASectionOfAQueryset:
     def test_whose_row_is_skipped_is_named_even_after_one_that_filters_the_row_out(
         self, register: Callable[..., None]
     ) -> None:
-        class Elsewhere(Articles):
-            location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
-
-        class Filtered(Elsewhere):
+        class Filtered(OnAnotherHost):
             def items(self) -> Any:
                 return super().items().exclude(slug="one")
 
         ArticleFactory(pk=1, slug="one")
-        register(filtered=Filtered, skipped=Elsewhere)
+        register(filtered=Filtered, skipped=OnAnotherHost)
         answer = asked("/one/")
         assert (answer.verdict, answer.section, answer.live) == ("skipped", "skipped", None)
         assert answer.reasons[0].startswith("Skipped: item 1, location: ")
 
     def test_without_published_pages_says_why_it_lists_nothing(self, register: Callable[..., None]) -> None:
-        class Elsewhere(Articles):
-            location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
-
         ArticleFactory(pk=1, slug="one")
-        register(numbers=Numbers(3), articles=Elsewhere)
+        register(numbers=Numbers(3), articles=OnAnotherHost)
         assert export().published
         answer = asked("/one/")
         assert (answer.verdict, answer.section, answer.live) == ("skipped", "articles", None)

@@ -113,22 +113,16 @@ DECLARED: dict[str, Callable[[Twins], object]] = {
     "another zone": setting("TIME_ZONE", "Asia/Tokyo"),
     "another language": setting("LANGUAGE_CODE", "de"),
     "rebalance": lambda twins: twins.options.update(rebalance=True),
+    "a method for the rows": lambda twins: twins.attributes.update(
+        queryset=None, get_queryset=lambda sitemap: twins.articles.filter(pk__gt=100)
+    ),
 }
+CHANGES = SEEN | UNDATED | DECLARED
 
 
 class TestWhatIsPublished:
-    @pytest.mark.parametrize("change", (SEEN | UNDATED).values(), ids=SEEN | UNDATED)
+    @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
     def test_is_the_same_after_any_change(self, twins: Twins, change: Callable[[Twins], object]) -> None:
-        twins.settled()
-        change(twins)
-        for _ in range(2):
-            twins.run()
-            assert twins.same
-
-    @pytest.mark.parametrize("change", DECLARED.values(), ids=DECLARED)
-    def test_is_the_same_after_another_declaration_or_setting(
-        self, twins: Twins, change: Callable[[Twins], object]
-    ) -> None:
         twins.settled()
         change(twins)
         for _ in range(2):
@@ -143,16 +137,6 @@ class TestWhatIsPublished:
         assert twins.same
         assert b"/shop/" in published(twins.folder / "changed")["sitemap-a-1.xml.gz"]
 
-    def test_is_the_same_by_another_source_of_the_class(self, twins: Twins) -> None:
-        twins.settled()
-
-        def get_queryset(sitemap: Any) -> Any:
-            return twins.articles.filter(pk__gt=100)
-
-        twins.attributes |= {"queryset": None, "get_queryset": get_queryset}
-        twins.run()
-        assert twins.same
-
     @pytest.mark.parametrize("harm", ["gone", "cut", "longer"])
     def test_repairs_a_file_that_was_damaged(self, twins: Twins, harm: str) -> None:
         twins.settled()
@@ -165,20 +149,6 @@ class TestWhatIsPublished:
         report = twins.run()
         assert report.skipped == len(report.files) - 1
         assert twins.same
-
-    def test_is_the_same_by_any_sequence_of_changes(self, twins: Twins) -> None:
-        twins.settled()
-        for change in [*SEEN.values(), *UNDATED.values()]:
-            if change not in (
-                SEEN["a key to another page"],
-                UNDATED["a row that goes to another category"],
-            ):
-                change(twins)
-            twins.run()
-            assert twins.same
-            # Leave room for the next rows.
-            fresh = [1, 211, *range(331, 340), *range(5_000, 5_030)]
-            some(twins, *fresh).delete()
 
 
 #: Runs of the test of random changes. For more of them: SITEMAPS09_STEPS=500, -o faulthandler_timeout=0.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -131,6 +132,17 @@ class TestWhatIsSkipped:
             assert report.sections[0].skipped == 0
 
 
+@contextmanager
+def queries_of_articles() -> Iterator[dict[str, int]]:
+    """Count the queries of articles on each of two databases."""
+    captured = {alias: CaptureQueriesContext(connections[alias]) for alias in ("default", "replica")}
+    counts: dict[str, int] = {}
+    with captured["default"], captured["replica"]:
+        yield counts
+    for alias, found in captured.items():
+        counts[alias] = sum("tests_article" in query["sql"] for query in found.captured_queries)
+
+
 SECTIONS: dict[str, Any] = {}
 
 
@@ -154,12 +166,9 @@ class InThisProcess:
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         self.tasks.append(task)
-        aliases = ("default", "replica")
-        captured = {alias: CaptureQueriesContext(connections[alias]) for alias in aliases}
-        with captured["default"], captured["replica"]:
+        with queries_of_articles() as asked:
             rendered = render_page(renderer, task, check=check_declaration)
-        for alias, found in captured.items():
-            self.asked[alias] += sum("tests_article" in query["sql"] for query in found.captured_queries)
+        self.asked.update(asked)
         return lambda: rendered
 
 
@@ -173,15 +182,8 @@ class TestRowsOfReplicas:
         folder = twins.folder / "changed"
         for _ in range(4):
             twins.settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial"}
-            captured = {
-                alias: CaptureQueriesContext(connections[alias]) for alias in ("default", "replica")
-            }
-            with captured["default"], captured["replica"]:
+            with queries_of_articles() as asked:
                 export(output=folder, sitemaps={"a": twins.section()}, changed_only=True)
-            asked = {
-                alias: [query for query in found.captured_queries if "tests_article" in query["sql"]]
-                for alias, found in captured.items()
-            }
             assert sorted(map(bool, asked.values())) == [False, True], asked
 
     @pytest.mark.parametrize("snapshot_using", [parameter("default")], indirect=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -22,7 +21,7 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.traits import count_rows, iterate_unordered
 from django_sitemaps09.sitemaps import GenericSitemap
 from tests.models import Article, Invoice, Seat
-from tests.support.databases import parameter
+from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import ArticleFactory, InvoiceFactory, SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
 from tests.support.ways import (
@@ -62,7 +61,9 @@ def newest_of_categories(rows: QuerySet[Article]) -> Any:
     return rows.values("category__slug").annotate(last=Max("updated"))
 
 
-def test_groups_come_once_each_with_their_own_lastmod(shelf: QuerySet[Article]) -> None:
+def test_groups_come_once_each_with_their_own_lastmod(
+    shelf: QuerySet[Article],
+) -> None:
     """An order by the key would group by it as well."""
     rows = newest_of_categories(shelf)
     section = declare(rows, location=by("category__slug"), lastmod=last, limit=1)
@@ -71,12 +72,7 @@ def test_groups_come_once_each_with_their_own_lastmod(shelf: QuerySet[Article]) 
     }
     assert len(expected) == 2
     assert_entries(section, Counter(expected.items()))
-
-
-def test_the_index_has_the_lastmod_of_groups(shelf: QuerySet[Article]) -> None:
-    section = declare(newest_of_categories(shelf), location=by("category__slug"), lastmod=last)
-    newest = max(row["last"] for row in newest_of_categories(shelf))
-    assert section().get_latest_lastmod() == newest
+    assert compatible_index(section) == max(map(str, expected.values()))
 
 
 def test_a_generic_sitemap_has_each_group_once(shelf: QuerySet[Article]) -> None:
@@ -235,16 +231,13 @@ def test_a_slice_or_a_union_with_an_aggregate_has_its_own_rows(
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_distinct_fields_with_an_aggregate_have_their_own_rows(shelf: QuerySet[Article]) -> None:
-    queryset = shelf.order_by("category", "slug").distinct("category")
-    check_apart(declare(queryset, lastmod=Max("visits__at"), limit=1))
-
-
-@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_distinct_fields_with_an_aggregate_keep_their_annotations(shelf: QuerySet[Article]) -> None:
-    queryset = shelf.annotate(own=F("slug")).order_by("category", "slug").distinct("category")
-    location = Route("article", slug=F("own"))
-    check_apart(declare(queryset, location=location, lastmod=Max("visits__at"), limit=1))
+def test_distinct_fields_with_an_aggregate_have_their_own_rows_and_annotations(
+    shelf: QuerySet[Article],
+) -> None:
+    for rows, slug in ((shelf, "slug"), (shelf.annotate(own=F("slug")), "own")):
+        queryset = rows.order_by("category", "slug").distinct("category")
+        location = Route("article", slug=F(slug))
+        check_apart(declare(queryset, location=location, lastmod=Max("visits__at"), limit=1))
 
 
 def test_an_aggregate_beside_the_own_counts_of_a_slice_covers_all_related_rows(
@@ -353,7 +346,7 @@ EXTRA: dict[str, Callable[[QuerySet[Article]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("lastmod", [None, F("day"), Max("visits__at")], ids=["none", "day", "Max"])
+@pytest.mark.parametrize("lastmod", [F("day"), Max("visits__at")], ids=["day", "Max"])
 @pytest.mark.parametrize("name", EXTRA)
 def test_conditions_from_extra_are_respected(name: str, lastmod: Any, shelf: QuerySet[Article]) -> None:
     section = declare(EXTRA[name](shelf), lastmod=lastmod)
@@ -456,18 +449,9 @@ def test_a_generated_column_can_be_the_key(using: str) -> None:
 def test_a_row_that_cannot_be_made_leaves_no_cursor_of_the_server_open(
     shelf: QuerySet[Article], using: str
 ) -> None:
-    """The garbage collector would close it in the middle of another query, which waits for itself."""
     rows = Stubborn.objects.using(using).filter(tags__pk__gt=0)
-    gc.disable()
-    try:
-        with pytest.raises(ValueError, match="stored") as raised:
-            list(iterate_unordered(rows, 2))
-        with connections[using].cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_cursors")
-            assert cursor.fetchone() == (0,)
-        assert raised.tb is not None
-    finally:
-        gc.enable()
+    with no_cursor_left(using), pytest.raises(ValueError, match="stored"):
+        list(iterate_unordered(rows, 2))
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
@@ -478,14 +462,8 @@ def test_rows_that_are_not_read_to_the_end_leave_no_server_side_cursor_open(
         raise TypeError("contrib gives up the lastmod of the section")
 
     section = declare(shelf.filter(tags__pk__gt=0), lastmod=stop)()
-    gc.disable()
-    try:
+    with no_cursor_left(using):
         assert section.get_latest_lastmod() is None
-        with connections[using].cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_cursors")
-            assert cursor.fetchone() == (0,)
-    finally:
-        gc.enable()
 
 
 # Replicas.

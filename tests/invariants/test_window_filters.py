@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -43,12 +44,18 @@ HOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("hooks", HOOKS)
-@pytest.mark.parametrize("name", QUERYSETS)
+@pytest.mark.parametrize(
+    ("name", "hooks"),
+    [
+        (name, hooks)
+        for name, hooks in product(QUERYSETS, HOOKS)
+        if not name.startswith("an order") or hooks in ("one column", "an aggregate", "a method")
+    ],
+)
 def test_expressions_beside_a_filter_on_a_window_have_their_own_values(
     name: str, hooks: str, shelf: QuerySet[Article]
 ) -> None:
-    section = declare(QUERYSETS[name](shelf), **HOOKS[hooks])
+    section = declare(QUERYSETS[name](shelf), limit=3, **HOOKS[hooks])
     hook = section.lastmod if hasattr(section, "lastmod") else None
     rows = {row.pk: row for row in shelf.annotate(last=LastmodExpression(hook))} if hook else {}
     doubled = 2 if hooks == "a date" else 1

@@ -137,16 +137,6 @@ class TestTheTable:
         assert str(robots) in err
         assert "line 2" not in out
 
-    def test_reports_that_nothing_was_written(self, folder: Path, use: Callable[..., None]) -> None:
-        out, _ = said("--output", folder, "--dry-run")
-        assert "Nothing was written." in out
-        assert "1,234" in out
-        use("LAME")
-        out, _, error = failed("--output", folder, "--strict")
-        assert "Nothing was written." in out
-        assert "strict" in str(error)
-        assert written(folder) == set()
-
     @pytest.mark.parametrize(
         ("sections", "argument", "words"),
         [
@@ -161,15 +151,13 @@ class TestTheTable:
         out = StringIO()
         with suppress(CommandError):
             call_command("export_sitemaps", "--output", str(folder), argument, stdout=out)
+        assert written(folder) == set()
         [head] = [line for line in out.getvalue().splitlines() if line.startswith("section ")]
         columns = f"section URLs pages {words[0]} unchanged {words[1]} bytes on disk seconds"
         assert head.split() == columns.split()
         assert "Nothing was written." in out.getvalue()
-        assert (
-            ("Without --dry-run, 3 files would be written." in out.getvalue())
-            is (argument == "--dry-run")
-            is not written(folder)
-        )
+        is_dry_run = argument == "--dry-run"
+        assert ("Without --dry-run, 3 files would be written." in out.getvalue()) is is_dry_run
 
     def test_has_the_published_numbers_of_a_section_that_is_held_back(
         self, folder: Path, use: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -271,23 +259,10 @@ class TestTheArguments:
         said()
         (options,) = given
         assert callable(options.pop("progress"))
-        assert options == {
-            "names": [],
-            "output": None,
-            "robots": None,
-            "base_url": None,
-            "gzip": None,
-            "strict": False,
-            "dry_run": False,
-            "changed_only": False,
-            "rebalance": False,
-            "force": [],
-            "remove": [],
-            "engine": None,
-            "workers": None,
-            "changes": False,
-            "submit": None,
-        }
+        not_given = dict.fromkeys(("output", "robots", "base_url", "gzip", "engine", "workers", "submit"))
+        switches = ("strict", "dry_run", "changed_only", "rebalance", "changes")
+        nothing: dict[str, Any] = {"names": [], "force": [], "remove": []}
+        assert options == nothing | not_given | dict.fromkeys(switches, False)
 
     def test_are_passed_to_export(
         self, given: list[dict[str, Any]], tmp_path: Path, configure: Callable[..., None]
@@ -439,11 +414,6 @@ def shell(tmp_path: Path) -> Shell:
 
 
 class TestTheExitStatus:
-    def test_is_0_without_a_failure(self, shell: Shell, folder: Path) -> None:
-        status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
-        assert (status, err) == (0, "")
-        assert "products: 1,234 URLs" in out
-
     def test_is_0_if_an_item_is_skipped_and_json_stays_json(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("LAME", "--output", folder, "--base-url", BASE, "--format=json")
         assert status == 0
@@ -458,21 +428,12 @@ class TestTheExitStatus:
         assert "Traceback" not in err
         assert "a: 3 URLs" in out
 
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (["prodcts", f"--base-url={BASE}"], "Did you mean 'products'?"),
-            # There is neither a BASE_URL nor a table of sites.
-            ([], "no such table"),
-        ],
-    )
-    def test_is_1_if_it_cannot_start(
-        self, shell: Shell, folder: Path, arguments: list[str], words: str
-    ) -> None:
-        status, out, err = shell.run("FINE", "--output", folder, *arguments)
+    def test_is_1_if_it_cannot_start(self, shell: Shell, folder: Path) -> None:
+        # There is neither a BASE_URL nor a table of sites.
+        status, out, err = shell.run("FINE", "--output", folder)
         assert (status, out, folder.exists()) == (1, "", False)
         assert err.startswith("CommandError: ")
-        assert words in err
+        assert "no such table" in err
         assert "Traceback" not in err
 
     def test_is_75_while_another_export_runs(self, shell: Shell, folder: Path) -> None:

@@ -50,6 +50,7 @@ class Mobile(Decorated):
 
 SECTIONS: dict[str, Any] = {"pages": Pages}
 OTHERS: dict[str, Any] = {"pages": Mobile}
+MOBILE = {"sitemaps": SECTIONS, "template_name": "mobile.xml"}
 
 
 def urlconf(*urlpatterns: Any) -> ModuleType:
@@ -111,34 +112,26 @@ class TestTemplates:
         assert str(index) not in said
 
     @pytest.mark.parametrize(
-        "view",
-        [views.sitemap, contrib_views.sitemap, cache_page(60)(views.sitemap)],
-        ids=["ours", "contrib", "cached"],
+        "pattern",
+        [
+            path("old.xml", views.sitemap, MOBILE),
+            path("old.xml", contrib_views.sitemap, MOBILE),
+            path("old.xml", cache_page(60)(views.sitemap), MOBILE),
+            path(
+                "",
+                include([path("old.xml", views.sitemap)]),
+                {**MOBILE, "template_name": ["no", "mobile.xml"]},
+            ),
+            # The view has the mapping of the setting.
+            path("old.xml", views.sitemap, {"template_name": "mobile.xml"}),
+        ],
+        ids=["ours", "contrib", "cached", "included", "no mapping"],
     )
     def test_one_that_a_pattern_passes_is_named(
-        self, view: Any, tmp_path: Path, warnings: Callable[..., str]
+        self, pattern: Any, tmp_path: Path, warnings: Callable[..., str]
     ) -> None:
         file = written(tmp_path, "mobile.xml")
-        given = {"sitemaps": SECTIONS, "template_name": "mobile.xml"}
-        assert str(file) in warnings(path("old.xml", view, given), TEMPLATES=engine(tmp_path))
-
-    def test_one_that_an_include_passes_is_named(
-        self, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        file = written(tmp_path, "mobile.xml")
-        patterns = include([path("old.xml", views.sitemap)])
-        said = warnings(
-            path("", patterns, {"sitemaps": SECTIONS, "template_name": ["no.xml", "mobile.xml"]}),
-            TEMPLATES=engine(tmp_path),
-        )
-        assert str(file) in said
-
-    def test_a_view_without_a_mapping_has_that_of_the_setting(
-        self, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        file = written(tmp_path, "mobile.xml")
-        given = {"template_name": "mobile.xml"}
-        assert str(file) in warnings(path("old.xml", views.sitemap, given), TEMPLATES=engine(tmp_path))
+        assert str(file) in warnings(pattern, TEMPLATES=engine(tmp_path))
 
     def test_one_of_other_sections_or_of_another_view_is_not_named(
         self, tmp_path: Path, warnings: Callable[..., str]
@@ -146,11 +139,10 @@ class TestTemplates:
         written(tmp_path, "mobile.xml")
         written(tmp_path)
         given = {"sitemaps": OTHERS, "template_name": "mobile.xml"}
-        other = {"sitemaps": SECTIONS, "template_name": "mobile.xml"}
         patterns = [
             path("old.xml", views.sitemap, given),
             path("older.xml", views.sitemap, {"sitemaps": OTHERS}),
-            path("my.xml", lambda request: None, other),
+            path("my.xml", lambda request: None, MOBILE),
         ]
         assert warnings(*patterns, TEMPLATES=engine(tmp_path)) == ""
 

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from django_sitemaps09.views.live import maps
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.clock import Clock, SecondsClock
+from tests.support.clock import SecondsClock
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
@@ -225,20 +224,6 @@ class TestTheExport:
             "error": None,
         }
         assert status["sections"][0]["export"] is None
-
-    def test_of_the_newest_run_is_described_if_a_host_has_two(
-        self, configure: Callable[..., None], folder: Path, clock: Clock
-    ) -> None:
-        configure(ROOT=folder)
-        targets = {export_hosts: folder / "www.example.com", export: folder}
-        for urls, run in ((25, export_hosts), (26, export), (27, export_hosts)):
-            run([BASE] if run is export_hosts else ())  # type: ignore[operator]
-            status = reported()
-            assert status["export"]["target"] == str(targets[run])  # type: ignore[index]
-            assert status["export"]["started"] == clock.time.isoformat()
-            assert status["sections"][0]["export"]["urls"] == urls
-            clock.time += timedelta(hours=1)
-            ArticleFactory(slug=f"another-{urls}")
 
     def test_in_the_target_itself_is_described_if_clients_choose_the_host(
         self, settings: Any, folder: Path

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 
 import pytest
 
-from django_sitemaps09.notify import EndpointReport, Submission, generate_key
+from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.notify.engines import Outcome, all_keys, key_for
 
 pytestmark = pytest.mark.sitemaps09
-
-
-def test_a_new_key_has_32_random_hexadecimal_digits() -> None:
-    keys = {generate_key() for _ in range(100)}
-    assert len(keys) == 100
-    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
 
 
 def test_a_single_key_applies_to_every_host(configure: Callable[..., None]) -> None:

@@ -234,25 +234,6 @@ def test_a_location_of_2047_characters_is_allowed_and_a_longer_one_is_not() -> N
     assert not may_stand(f"{path}a")
 
 
-@pytest.mark.parametrize("url", ["http://a", "https://a/b", "HTTPS://A", "HtTp://a:1"])
-def test_a_location_with_scheme_and_host_is_absolute(url: str) -> None:
-    assert not uri(url).startswith("/")
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("", "/", "/a", "a", "//a/b", "ftp://a", "https", "https:", "https:/a", "xhttps://a"),
-        *(" https://a", "https://", "https:///a", "http://?a", "http://#a"),
-    ],
-)
-def test_a_location_without_scheme_or_host_is_not_absolute(url: str) -> None:
-    try:
-        assert uri(url).startswith("/")
-    except ValueError as error:
-        assert repr(url) in str(error)  # noqa: PT017 a path has no origin either
-
-
 @given(hosts)
 def test_a_base_is_a_uri_but_for_its_slash_and_a_uri_has_a_base(url: str) -> None:
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from django_sitemaps09.protocol import check_endpoints, check_keys, endpoint_label
+from django_sitemaps09.protocol import check_endpoints, check_keys
 
 HTTPS = ("https://api.indexnow.org/indexnow", "https://a.b:8443/?token=x", "https://[2001:db8::1]/")
 LOOPBACK = ("http://127.0.0.1:8000/", "http://127.8.8.8/", "http://[::1]/x", "http://localhost/x?y=z")
@@ -58,7 +58,3 @@ def test_an_invalid_key_is_not_quoted(key: str) -> None:
         with pytest.raises(ValueError, match="8 to 128 letters") as raised:
             check_keys(value)
         assert key not in str(raised.value)
-
-
-def test_a_label_has_no_query() -> None:
-    assert endpoint_label("https://a.b/ping?token=x") == "https://a.b/ping"

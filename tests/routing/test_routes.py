@@ -134,7 +134,7 @@ def test_positional_and_named_arguments_together_are_refused_as_reverse_does(arg
 
 def test_an_argument_may_have_any_name() -> None:
     route = Route("slug", viewname=1, self=F("self"))
-    assert (route.viewname, route.kwargs["viewname"]) == ("slug", 1)
+    assert (route.pattern, route.kwargs["viewname"]) == ("slug", 1)
     assert outcome(lambda: route.url(["s"])) == expected("slug", (), {"viewname": 1, "self": "s"})
 
 

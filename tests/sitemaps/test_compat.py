@@ -9,7 +9,9 @@ import pytest
 from django.db import DatabaseError, InterfaceError
 from django.utils import translation
 
-from django_sitemaps09 import Sitemap
+from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from tests.models import Article
+from tests.support.factories import ArticleFactory
 
 SITE = SimpleNamespace(domain="www.example.com")
 #: A path that is too long only together with the host. Contrib writes it.
@@ -34,6 +36,15 @@ def test_long_links_stay_as_contrib_has_long_locations() -> None:
         {"lang_code": "en", "location": f"https://www.example.com{LONG}"},
         {"lang_code": "de", "location": f"https://example.de{LONG}"},
     ]
+
+
+@pytest.mark.django_db
+def test_a_section_without_languages_has_no_entries() -> None:
+    ArticleFactory.create_batch(2)
+    attributes = {"model": Article, "i18n": True, "languages": [], "location": Route("home")}
+    sitemap = type("NoLanguages", (ModelSitemap,), attributes)()
+    assert sitemap.get_urls(site=SITE, protocol="https") == []
+    assert sitemap.paginator.count == 0
 
 
 class Named(str):

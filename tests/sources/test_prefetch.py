@@ -23,7 +23,7 @@ from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from tests.models import Article
-from tests.support.batches import locations
+from tests.support.batches import locations as paths
 from tests.support.sources import set_slices
 
 BASE = Base("https", "www.example.com")
@@ -50,10 +50,6 @@ def source(using: str) -> Any:
 def declared(using: str, **attributes: Any) -> Any:
     rows = {"queryset": Article.objects.using(using), "location": Route("article", slug=F("slug"))}
     return sources.source("s", type("Declared", (ModelSitemap,), rows | attributes), BASE, LIMITS)
-
-
-def paths(batches: Iterator[Any]) -> list[str]:
-    return locations(batches)
 
 
 def readers() -> list[str]:

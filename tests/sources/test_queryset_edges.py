@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -26,42 +25,38 @@ from django.db.models import (
     QuerySet,
     Value,
     When,
-    Window,
 )
 from django.db.models.functions import (
     Cast,
     Coalesce,
     Greatest,
     Now,
-    RowNumber,
     TruncDate,
     TruncDay,
     TruncMonth,
 )
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, pages, sources, views
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import members, slices
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.slices import read_each
-from tests.models import Article, Event, Seat
+from tests.models import Article, Event
 from tests.support import batches
-from tests.support.databases import parameter
+from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
     EventFactory,
     RecentFactory,
-    SeatFactory,
 )
 from tests.support.published import indexed
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+from tests.support.sources import page_map, set_slices
 
 
 def compiled(queryset: Any, **attributes: Any) -> Any:
@@ -70,7 +65,7 @@ def compiled(queryset: Any, **attributes: Any) -> Any:
 
 
 def locations(source: Any) -> list[str]:
-    found = sources.page_map(source, LIMITS).pages
+    found = page_map(source, LIMITS).pages
     return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
 
 
@@ -98,43 +93,6 @@ def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None
     assert set(Counter(found).values()) == {1}
 
 
-def test_a_slice_of_a_union_is_paginated_unchanged(using: str) -> None:
-    for n in range(20):
-        ArticleFactory(using=using, slug=f"a{n}")
-    rows = Article.objects.using(using)
-    union = rows.filter(slug__lt="a2").union(rows.filter(slug__gte="a2")).order_by("slug")[:15]
-    found = locations(compiled(union, location=lambda self, item: f"/{item.slug}/"))
-    assert [url.split("/")[-2] for url in found] == sorted(f"a{n}" for n in range(20))[:15]
-
-
-def test_rows_without_a_model_are_refused_with_the_way_out(db: None) -> None:
-    ArticleFactory(slug="a")
-    source = compiled(Article.objects.values_list("slug"))
-    with pytest.raises(ImproperlyConfigured, match="or define the hooks as methods"):
-        locations(source)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (Article.objects.filter(updated__year=2024), Article.objects.filter(updated__year=2025)),
-        (Article.objects.filter(day=date(2024, 1, 1)), Article.objects.filter(day=date(2025, 1, 1))),
-        (Article.objects.filter(slug="a"), Article.objects.filter(slug="b")),
-    ],
-    ids=["years", "days", "texts"],
-)
-def test_other_rows_have_another_digest(one: Any, other: Any, db: None) -> None:
-    assert compiled(one).map_cache_key == compiled(one).map_cache_key
-    assert compiled(one).map_cache_key != compiled(other).map_cache_key
-
-
-def test_the_time_of_the_query_is_not_in_the_digest(using: str) -> None:
-    now = zones.now()
-    rows = Article.objects.using(using)
-    moments = [now, now + timedelta(seconds=1)]
-    assert len({compiled(rows.filter(updated__lte=moment)).map_cache_key for moment in moments}) == 1
-
-
 def test_the_host_is_not_in_the_digest(db: None) -> None:
     """A client can choose the host, and must not get a separate page map by doing so."""
     section = type("Declared", (ModelSitemap,), {"model": Article})
@@ -156,7 +114,7 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
     field = Forgetful()
     field.set_attributes_from_name("code")
     with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
-        KeyColumns("code", ("code",), (field,)).text("a")
+        KeyColumns("default", "code", (field,)).text("a")
 
 
 @pytest.mark.parametrize("protocol", ["javascript", "ftp", "HTTPS"])
@@ -175,24 +133,10 @@ def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
     for n in range(20):
         ArticleFactory(using=using, slug=f"a{n}")
     source = compiled(Article.objects.using(using).order_by("slug").reverse())
-    found = sources.page_map(source, LIMITS)
+    found = page_map(source, LIMITS)
     assert isinstance(found, pages.PageMap)
     assert len(found.pages) == 3
     assert Counter(locations(source)) == Counter(f"{BASE}/articles/a{n}/" for n in range(20))
-
-
-@pytest.mark.parametrize(
-    ("path", "url"),
-    [
-        ("/100%", "/100%25"),
-        ("/100%/a", "/100%25/a"),
-        ("/%zz%41", "/%25zz%41"),
-        ("/caf\u00e9%20a b", "/caf%C3%A9%20a%20b"),
-    ],
-)
-def test_a_location_is_quoted_once_and_is_a_uri(path: str, url: str, db: None) -> None:
-    ArticleFactory(slug="a")
-    assert locations(compiled(Article.objects.all(), location=lambda self, item: path)) == [f"{BASE}{url}"]
 
 
 def tagged(rows: QuerySet[Article]) -> QuerySet[Article]:
@@ -304,17 +248,6 @@ def test_rows_that_a_function_repeats_are_listed_once_or_as_they_come(
     assert len({*locations(by_instance)}) == 24
 
 
-def test_a_composite_key_takes_a_filter_on_a_window(using: str) -> None:
-    for row in "ab":
-        for n in range(4):
-            SeatFactory(using=using, row=row, number=n)
-    rank = Window(RowNumber(), partition_by="row", order_by="-number")
-    queryset = Seat.objects.using(using).annotate(rank=rank).filter(rank__lte=2)
-    source = compiled(queryset, location=Route("seat", row=F("row"), number=F("number")), limit=3)
-    expected = Counter(f"{BASE}/seats/{row}/{number}/" for row in "ab" for number in (2, 3))
-    assert Counter(locations(source)) == expected
-
-
 def test_a_slice_is_the_same_one_with_an_expression(shelf: QuerySet[Article]) -> None:
     """Annotating an aggregate would group the rows, so the slice would have different rows."""
     queryset = shelf.filter(comments__pk__gt=0).order_by("pk")[:3]
@@ -339,18 +272,6 @@ def test_an_expression_with_an_annotation_of_a_union_is_refused(shelf: QuerySet[
     counted = shelf.annotate(n=Count("tags"))
     with pytest.raises(ImproperlyConfigured, match=r"Declared: items\(\) returns a union.* 'n' into field"):
         compiled(counted.union(counted), location=Route("article", slug=F("n")))
-
-
-def test_a_union_of_rows_with_a_composite_key_has_an_order(using: str) -> None:
-    for row in "ba":
-        for n in range(3):
-            SeatFactory(using=using, row=row, number=n)
-    seats = Seat.objects.using(using)
-    source = compiled(
-        seats.filter(row="a").union(seats.filter(row="b")),
-        location=Route("seat", row=F("row"), number=F("number")),
-    )
-    assert locations(source) == [f"{BASE}/seats/{row}/{n}/" for row in "ab" for n in range(3)]
 
 
 def test_what_a_queryset_selects_decides_what_its_aggregates_are_of(shelf: QuerySet[Article]) -> None:
@@ -387,7 +308,7 @@ def test_the_newest_lastmod_is_converted_as_those_of_the_page(
     old = OLD if use_tz else OLD.replace(tzinfo=None)
     expression = LASTMODS[name](old, timezone.utc if use_tz else None)
     source = compiled(shelf, lastmod=expression, limit=4)
-    for page in sources.page_map(source, LIMITS).pages:
+    for page in page_map(source, LIMITS).pages:
         found = list(source.batches(page))
         assert [error for batch in found for error in batch.errors] == []
         lastmods = [text for batch in found for text in batch.lastmods]
@@ -423,15 +344,12 @@ def write_day(using: str, slug: str, value: str) -> None:
 def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     shelf: QuerySet[Article], using: str, value: str, hooks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slices, "SLICE", 5)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 5)
-    monkeypatch.setattr(slices, "COSTLY_SLICE", 5)
-    monkeypatch.setattr(members, "FEWEST", 5)
+    set_slices(monkeypatch, 5)
     for slug in ("a03", "a11"):
         write_day(using, slug, value)
     rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf
     source = compiled(rows, limit=12, **HOOKS[hooks])
-    (page,) = sources.page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
+    (page,) = page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
     page = page._replace(until=None)
     found = list(source.batches(page))
     assert [url.split("/")[-2] for url in batches.locations(found, BASE)] == [
@@ -509,16 +427,9 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project() -> None:
 def test_no_cursor_of_the_server_is_left_to_the_garbage_collector(
     shelf: QuerySet[Article], using: str
 ) -> None:
-    """A cursor that is closed during another query waits for that query forever."""
     rows = Stubborn.objects.using(using).order_by("slug")[:12]
     source = compiled(rows, location=lambda self, item: f"/{item.slug}/")
-    gc.disable()
-    try:
+    with no_cursor_left(using):
         found = list(source.batches(Page(1, None, None)))
-        with connections[using].cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_cursors")
-            assert cursor.fetchone() == (0,)
-    finally:
-        gc.enable()
     assert len(batches.locations(found, BASE)) == 10
     assert [error.key for batch in found for error in batch.errors] == ["4", "8"]

@@ -130,6 +130,11 @@ QUERYSETS = {
         PositionSource,
         PositionSource,
     ),
+    "a slice of a union": Case_(
+        lambda rows: rows.filter(pk__lt=9).union(rows.filter(pk__gt=6)).order_by("-slug")[:9],
+        PositionSource,
+        PositionSource,
+    ),
     "a difference": Case_(
         lambda rows: rows.difference(rows.filter(published=False)), PositionSource, PositionSource
     ),
@@ -200,20 +205,21 @@ def test_distinct_on_fields_is_read_by_position_in_its_own_order(
 @pytest.mark.usefixtures("small_slices")
 def test_rows_that_are_not_instances_are_read_by_position(articles: QuerySet[Article]) -> None:
     expected = [f"{BASE}/articles/{row.slug}/" for row in articles.order_by("day")]
-    readers: dict[str, tuple[QuerySet[Any], Callable[[Any], str]]] = {
-        "values": (articles.order_by("day").values("slug"), lambda row: row["slug"]),
-        "values_list": (articles.order_by("day").values_list("slug"), lambda row: row[0]),
-        "flat": (articles.order_by("day").values_list("slug", flat=True), lambda row: row),
-        "named": (articles.order_by("day").values_list("slug", named=True), lambda row: row.slug),
-    }
-    for queryset, slug in readers.values():
+    rows = articles.order_by("day")
+    readers: list[tuple[QuerySet[Any], Callable[[Any], str]]] = [
+        (rows.values("slug"), lambda row: row["slug"]),
+        (rows.values_list("slug"), lambda row: row[0]),
+        (rows.values_list("slug", flat=True), lambda row: row),
+        (rows.values_list("slug", named=True), lambda row: row.slug),
+    ]
+    for queryset, slug in readers:
         hook = lambda self, row, slug=slug: f"/articles/{slug(row)}/"  # noqa: E731
         source = compiled(declaration(queryset=queryset, location=hook, limit=4))
         assert isinstance(source, PositionSource)
         done = rendered(source)
         assert locations(done) == expected
         assert [part.written.urls for part in done] == [4, 4, 4, 2]
-    source = compiled(declaration(queryset=readers["values"][0], location=COLUMNS["location"], limit=4))
+    source = compiled(declaration(queryset=rows.values("slug"), location=COLUMNS["location"], limit=4))
     assert locations(rendered(source)) == expected
 
 
@@ -232,24 +238,22 @@ def test_anything_that_can_be_iterated_is_read_by_position(build: Callable[[Any]
     assert not rendered(compiled(listing(build([]))))
 
 
-def test_raw_rows_are_read_by_position(articles: QuerySet[Article]) -> None:
-    rows = articles.raw("SELECT * FROM tests_article ORDER BY day DESC")
-    source = compiled(listing(rows, limit=5, location=METHODS["location"]))
-    assert isinstance(source, PositionSource)
-    assert locations(rendered(source)) == [f"{BASE}/articles/{row.slug}/" for row in rows]
-
-
 @pytest.mark.parametrize(
     "build",
-    [lambda rows: rows[:7], lambda rows: rows.raw("SELECT * FROM tests_article")],
+    [lambda rows: rows[:7], lambda rows: rows.raw("SELECT * FROM tests_article ORDER BY day DESC")],
     ids=["slice", "raw"],
 )
-def test_rows_that_take_no_other_order_need_none(
+def test_rows_that_take_no_other_order_are_read_by_position(
     articles: QuerySet[Article], build: Callable[[Any], Any]
 ) -> None:
     found = build(articles)
-    source = compiled(declaration(get_queryset=lambda self: found, **METHODS))
-    assert len(locations(rendered(source))) == len(list(found))
+    for section in (
+        declaration(get_queryset=lambda self: found, **METHODS),
+        listing(found, limit=5, location=METHODS["location"]),
+    ):
+        source = compiled(section)
+        assert isinstance(source, PositionSource)
+        assert locations(rendered(source)) == [f"{BASE}/articles/{row.slug}/" for row in found]
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)

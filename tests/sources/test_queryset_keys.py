@@ -16,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.sources import members, slices
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article, Reading, Scale
@@ -152,12 +151,9 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
     assert Counter(locations(done)) == {f"{BASE}/articles/s{number}/": 1 for number in range(FIRST)}
 
 
-def test_a_full_slice_is_not_taken_for_the_last(using: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("small_slices")
+def test_a_full_slice_is_not_taken_for_the_last(using: str) -> None:
     make_articles(using, range(6))
-    monkeypatch.setattr(slices, "SLICE", 3)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 3)
-    monkeypatch.setattr(slices, "COSTLY_SLICE", 3)
-    monkeypatch.setattr(members, "FEWEST", 3)
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source).pages
     with CaptureQueriesContext(connections[using]) as captured:

@@ -99,8 +99,7 @@ def test_a_column_that_is_not_a_date_says_nothing_of_a_page(articles: QuerySet[A
     source = compiled(declaration(queryset=articles, **{**COLUMNS, "lastmod": F("slug")}))
     (done,) = rendered(source)
     assert source.newest(done.page) is None
-    assert done.written.urls == 14
-    assert len(done.written.errors) == 14
+    assert done.written.urls == len(done.written.errors) == 14
 
 
 def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import w3c, w3c_texts
-from django_sitemaps09.sources.slices import TimeText
+from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article
 from tests.support.times import UTC, on_sqlite
 
@@ -118,7 +118,7 @@ class TestAColumnOfTexts:
     def test_of_anything_is_never_a_wrong_text(self, texts: list[str], times: bool) -> None:
         check(texts, times=times)
 
-    @pytest.mark.parametrize("year", [1, 4, 100, 400, 999, 1000, 1900, 2000, 2023, 2024, 9999])
+    @pytest.mark.parametrize("year", [1, 100, 400, 1900, 2024, 9999])
     def test_has_each_day_of_a_year_and_no_other_one(self, year: int) -> None:
         days = [f"{year:04}-{month:02}-{day:02}" for month in range(100) for day in range(100)]
         good = [day for day in days if strict(day, times=False)]
@@ -189,9 +189,9 @@ class TestAColumnOfTexts:
 @on_sqlite
 def test_there_is_no_column_of_text_if_python_must_convert_each_value() -> None:
     rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
-    assert TimeText.from_annotation(rows, "other") is None
-    assert TimeText.from_annotation(rows, "missing") is None
-    texts = TimeText.from_annotation(rows, alias("lastmod"))
-    assert texts is not None
-    assert texts.w3c(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
-    assert texts.w3c(["2026-01-31 10:30:00+00"]) is None
+    assert text_converter(rows, "other") is None
+    assert text_converter(rows, "missing") is None
+    convert = text_converter(rows, alias("lastmod"))
+    assert convert is not None
+    assert convert(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
+    assert convert(["2026-01-31 10:30:00+00"]) is None

@@ -133,27 +133,11 @@ class TestRecords:
         (tmp_path / ROOT).write_bytes(root.root())
         assert manifest.read_root(store) == root
 
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(found=st.dictionaries(names, sections, max_size=3))
-    def test_of_all_are_read_by_the_names_in_the_root(
-        self, tmp_path: Path, found: dict[str, SectionRecord]
-    ) -> None:
-        documents = {name: manifest.section_document(found[name]) for name in found}
-        files = {name: manifest.section_file(name, documents[name]) for name in found}
-        for name, file in files.items():
-            (tmp_path / file).write_bytes(documents[name])
-        whole = Manifest("run-1", f"{BASE}/", BASE, found, files=files)
-        (tmp_path / ROOT).write_bytes(whole.root())
-        assert manifest.read(LocalStore(tmp_path, 0o600, own="")) == whole
-
     def test_are_ranges_that_follow_each_other(self) -> None:
         page = PageRecord(1, ("5",), 2, 0, 0, None, None, "", None, 1)
         record = SectionRecord("xml.gz", pages=(page, page._replace(number=7, until=None)))
         assert [tuple(found) for found in record.page_map().pages] == [(1, None, ("5",)), (7, ("5",), None)]
         assert record.urls == 4
-
-    def test_do_not_exist_before_an_export(self, tmp_path: Path) -> None:
-        assert manifest.read(LocalStore(tmp_path)) is None
 
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
         def page(number: int) -> PageRecord:
@@ -195,6 +179,7 @@ DAMAGED_ROOTS = {
     "no UTF-8": lambda data: b"\xff" + data,
     "with sections that are a list": lambda data: json.dumps({**json.loads(data), "sections": []}).encode(),
     "with a format that is none": lambda data: json.dumps({**json.loads(data), "format": "x"}).encode(),
+    "gone": None,
 }
 
 DAMAGED_SECTIONS = {
@@ -229,28 +214,23 @@ class TestAManifestThatCannotBeRead:
         assert export(output=folder, sitemaps=sitemaps).written == ()
         assert touched(folder) == after
 
-    @pytest.mark.parametrize("damage", DAMAGED_ROOTS)
+    @pytest.mark.parametrize(
+        ("which", "damage"),
+        [
+            *((ROOT, damage) for damage in DAMAGED_ROOTS),
+            *(("articles", damage) for damage in DAMAGED_SECTIONS),
+        ],
+    )
     def test_is_rebuilt_from_the_files_and_pages_get_fresh_numbers(
-        self, folder: Path, state: Path, damage: str
+        self, folder: Path, state: Path, which: str, damage: str
     ) -> None:
         sitemaps = after_two_runs(folder)
-        (state / ROOT).write_bytes(DAMAGED_ROOTS[damage]((state / ROOT).read_bytes()))
-        self.recovered(folder, sitemaps)
-
-    @pytest.mark.parametrize("damage", DAMAGED_SECTIONS)
-    def test_whose_section_is_damaged_is_rebuilt_too(self, folder: Path, state: Path, damage: str) -> None:
-        sitemaps = after_two_runs(folder)
-        path = state / known(folder).files["articles"]
-        change = DAMAGED_SECTIONS[damage]
+        path = state / (ROOT if which == ROOT else known(folder).files[which])
+        change = (DAMAGED_ROOTS if which == ROOT else DAMAGED_SECTIONS)[damage]
         if change is None:
             path.unlink()
         else:
             path.write_bytes(change(path.read_bytes()))
-        self.recovered(folder, sitemaps)
-
-    def test_that_is_missing_is_rebuilt_too(self, folder: Path, state: Path) -> None:
-        sitemaps = after_two_runs(folder)
-        (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
     def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder: Path, state: Path) -> None:
@@ -324,22 +304,6 @@ class TestAManifestThatCannotBeRead:
             export(output=folder, sitemaps=sitemaps)
         assert (touched(folder), touched(state)) == before
         # Do what the message recommends.
-        (state / ROOT).unlink()
-        self.recovered(folder, sitemaps)
-
-    @pytest.mark.parametrize(
-        "journal", [b"", b"{", b"[]", b"[1, 2]", b'["r", [["a"]], "", [], [], []]', b"\xff"]
-    )
-    def test_since_its_journal_is_damaged_is_refused_until_both_are_removed(
-        self, folder: Path, state: Path, journal: bytes
-    ) -> None:
-        sitemaps = after_two_runs(folder)
-        (state / JOURNAL).write_bytes(journal)
-        before = touched(folder), touched(state)
-        with pytest.raises(ExportError, match=r"journal\.json cannot be read.*Remove it and manifest"):
-            export(output=folder, sitemaps=sitemaps)
-        assert (touched(folder), touched(state)) == before
-        (state / JOURNAL).unlink()
         (state / ROOT).unlink()
         self.recovered(folder, sitemaps)
 
@@ -432,6 +396,7 @@ class TestAForgedManifest:
     @pytest.mark.parametrize(
         "changes",
         [
+            *(b"", b"{", b"[]", b"[1, 2]", b'["r", [["a"]], "", [], [], []]', b"\xff"),
             {"steps": [[f"{STATE}/run-1/a.xml", "index.html", ""]]},
             {"steps": [["index.html", "sitemap.xml", ""]]},
             {"steps": [["x"]]},
@@ -444,10 +409,15 @@ class TestAForgedManifest:
         ],
         ids=str,
     )
-    def test_with_a_forged_journal_is_refused(self, victim: Path, changes: dict[str, object]) -> None:
+    def test_with_a_forged_or_damaged_journal_is_refused(
+        self, victim: Path, changes: bytes | dict[str, object]
+    ) -> None:
         root = (victim / STATE / ROOT).read_text()
         journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
-        (victim / STATE / JOURNAL).write_bytes(manifest.seal(journal | changes))
-        with pytest.raises(ExportError, match=r"journal\.json cannot be read"):
+        document = changes if isinstance(changes, bytes) else manifest.seal(journal | changes)
+        (victim / STATE / JOURNAL).write_bytes(document)
+        before = touched(victim), touched(victim / STATE)
+        with pytest.raises(ExportError, match=r"journal\.json cannot be read.*Remove it and manifest"):
             export(output=victim, sitemaps={"articles": articles()})
+        assert (touched(victim), touched(victim / STATE)) == before
         assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"

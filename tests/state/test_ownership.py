@@ -22,6 +22,7 @@ from django_sitemaps09.views import exported as views
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage
+from tests.support.killing import dies_at
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STATE="private")
@@ -102,17 +103,10 @@ class TestTwoTargets:
         assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
 
     def test_are_refused_if_the_first_was_killed_while_publishing(
-        self, tmp_path: Path, private: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, private: Path
     ) -> None:
         first, second = tmp_path / "first", tmp_path / "second"
-
-        def dying(*arguments: Any) -> None:
-            raise KeyboardInterrupt
-
-        with monkeypatch.context() as patch:
-            patch.setattr(LocalStore, "promote", dying)
-            with pytest.raises(KeyboardInterrupt):
-                run(first)
+        assert dies_at(1, lambda: run(first))
         assert (private / JOURNAL).exists()
         assert not (private / ROOT).exists()
         assert str(first) in refused(lambda: run(second))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from django_sitemaps09 import sections as registry
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.state.manifest import ROOT
@@ -25,7 +24,6 @@ from tests.support.manifests import (
     numbers_of,
     paths,
     plain,
-    slugs,
     touched,
     write_articles,
 )
@@ -37,18 +35,6 @@ SECOND = timedelta(seconds=1)
 
 @pytest.mark.django_db
 class TestNumbersOfPages:
-    def test_are_not_used_again_after_their_rows_are_gone(self, folder: Path) -> None:
-        sitemaps = {"articles": articles(), "numbers": Numbers(1)}
-        write_articles(*range(1, 7))
-        export(output=folder, sitemaps=sitemaps)
-        Article.objects.filter(pk__gte=3).delete()
-        export(output=folder, sitemaps=sitemaps)
-        assert numbers_of(folder, "articles") == [1]
-        write_articles(*range(11, 16))
-        export(output=folder, sitemaps=sitemaps)
-        assert numbers_of(folder, "articles") == [1, 4, 5, 6]
-        assert paths(folder)[:-1] == slugs(1, 2, *range(11, 16))
-
     def test_are_not_used_again_for_positions_either(self, folder: Path) -> None:
         for count, expected in ((6, [1, 2, 3]), (2, [1]), (6, [1, 4, 5]), (0, []), (3, [6, 7])):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
@@ -94,11 +80,10 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("digits", [9, 20, 200])
     def test_are_not_exhausted_by_a_file_with_a_huge_number(
-        self, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch, configure: Any, digits: int
+        self, folder: Path, state: Path, register: Callable[..., None], configure: Any, digits: int
     ) -> None:
         configure(ROOT=folder)
-        monkeypatch.setattr(registry, "_discovered", True)
-        monkeypatch.setattr(registry, "_registered", {"articles": articles()})
+        register(articles=articles())
         write_articles(1, 2, 3)
         huge = [f"sitemap-articles-{'9' * digits}.xml.gz", f"sitemap-{'9' * digits}.xml"]
         folder.mkdir()
@@ -113,15 +98,6 @@ class TestNumbersOfPages:
         assert b"sitemap-articles-5.xml" in Client().get("/sitemap.xml").content
         assert (export().failures, numbers_of(folder, "articles")) == ([], [3, 4, 5, 6])
         assert all((folder / name).exists() for name in huge)
-
-    def test_are_all_fresh_after_rebalancing(self, folder: Path) -> None:
-        sitemaps = {"articles": articles()}
-        write_articles(1, 2, 3)
-        export(output=folder, sitemaps=sitemaps)
-        report = export(output=folder, sitemaps=sitemaps, rebalance=True)
-        assert numbers_of(folder, "articles") == [3, 4]
-        assert paths(folder) == slugs(1, 2, 3)
-        assert report.sections[0].removed == 2
 
 
 @pytest.mark.django_db
@@ -401,6 +377,7 @@ class TestSectionsAsArguments:
             assert known(folder).files[name] == files[name]
             assert touched(state)[files[name]] == own[files[name]]
         assert known(folder).files["b"] != files["b"]
+        assert paths(folder) == [f"/numbers/{n}/" for count in (5, 9, 5, 5) for n in range(count)]
 
     def test_that_fail_change_nothing_at_all(self, folder: Path, state: Path) -> None:
         export(output=folder, sitemaps={name: Numbers(500) for name in "ab"})

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -22,7 +19,8 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock
 from django_sitemaps09.stores import lock as leases
 from tests.support import services
-from tests.support.stores import Overwriting, in_a_process, in_redis, storage
+from tests.support.killing import die, forked, was_killed
+from tests.support.stores import Overwriting, in_redis, storage
 from tests.support.waiting import until
 
 
@@ -30,10 +28,20 @@ from tests.support.waiting import until
 def redis(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     services.require_redis()
     settings.CACHES = in_redis(f"sitemaps09-tests-{token_hex(8)}")
-    monkeypatch.setattr(leases, "LEASE", 2)
-    monkeypatch.setattr(leases, "RENEWAL", 0.2)
+    monkeypatch.setattr(leases, "LEASE", 20)
+    monkeypatch.setattr(leases, "RENEWAL", 0.05)
     yield
     cache._cache.get_client(write=True).close()
+
+
+def lease_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "sitemap-lease"]
+
+
+def remaining(store: Store) -> float:
+    """Return the seconds until the lease expires."""
+    milliseconds: int = cache._cache.get_client().pttl(cache.make_key(key_of(store)))
+    return milliseconds / 1_000
 
 
 def key_of(store: Store) -> str:
@@ -89,18 +97,26 @@ class TestALease:
 
     def test_is_renewed_for_as_long_as_the_block_takes(self, memory: RemoteStore) -> None:
         with exclusive_lock(memory) as check:
-            time.sleep(3)
+            assert 0 < remaining(memory) <= 20
+            for _ in range(3):
+                cache.touch(key_of(memory), 10)
+                until(lambda: remaining(memory) > 15, "it was not renewed")
             with pytest.raises(ExportRunningError):
                 exclusive_lock(memory).__enter__()
             check()
-        assert not [thread for thread in threading.enumerate() if thread.name == "sitemap-lease"]
+        assert not lease_threads()
 
     def test_is_free_again_some_time_after_a_kill(self, memory: RemoteStore) -> None:
-        done = in_a_process("killed_with_the_lease", Path(cache.key_prefix))
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        def killed() -> None:
+            with exclusive_lock(memory):
+                die()
+
+        assert was_killed(forked(killed))
         with pytest.raises(ExportRunningError):
             exclusive_lock(memory).__enter__()
-        time.sleep(2.2)
+        assert 0 < remaining(memory) <= 20
+        cache.touch(key_of(memory), 1)
+        until(lambda: cache.get(key_of(memory)) is None, "it never expired")
         with exclusive_lock(memory) as check:
             check()
 
@@ -112,18 +128,16 @@ class TestALease:
             if how == "expired":
                 cache.delete(key_of(memory))
             else:
-                cache.set(key_of(memory), "of another", 20)
+                cache.set(key_of(memory), "of another", 10)
             with pytest.raises(ExportError, match="was lost") as raised:
                 check()
             assert not isinstance(raised.value, ExportRunningError)
-            # Longer than several renewals, but shorter than the other lease.
-            time.sleep(1)
-        remaining = cache._cache.get_client().pttl(cache.make_key(key_of(memory)))
+            until(lambda: not lease_threads(), "it was renewed although it was lost")
         if how == "expired":
             assert cache.get(key_of(memory)) is None
         else:
             assert cache.get(key_of(memory)) == "of another"
-            assert 0 < remaining <= 19_000
+            assert 0 < remaining(memory) <= 10
 
     def test_is_released_if_the_block_fails(self, memory: RemoteStore) -> None:
         def fail() -> None:
@@ -135,16 +149,13 @@ class TestALease:
         assert cache.get(key_of(memory)) is None
 
     def test_survives_a_cache_that_fails_for_less_than_its_time(
-        self, memory: RemoteStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+        self, memory: RemoteStore, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(leases, "LEASE", 20)
-        dead = dead_redis()
         with exclusive_lock(memory) as check:
-            with override_settings(CACHES={"default": dead}):
+            with override_settings(CACHES={"default": dead_redis()}):
                 until(lambda: "could not be renewed" in caplog.text, "the outage went unseen")
-            remaining = partial(cache._cache.get_client().pttl, cache.make_key(key_of(memory)))
             cache.touch(key_of(memory), 10)
-            until(lambda: remaining() > 15_000, "it was never renewed again")
+            until(lambda: remaining(memory) > 15, "it was never renewed again")
             check()
 
     def test_cannot_be_checked_in_a_cache_that_fails(

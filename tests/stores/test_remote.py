@@ -151,35 +151,32 @@ class TestAnS3:
         }
 
     @pytest.mark.parametrize("compressing", [False, True])
-    @pytest.mark.parametrize(
-        ("name", "expected"),
-        [
+    def test_has_files_of_their_types_as_they_are(
+        self, bucket: Callable[..., Any], compressing: bool
+    ) -> None:
+        types = ("application/gzip", "application/xml", "application/json", "text/plain; charset=utf-8")
+        made = bucket(gzip=compressing, gzip_content_types=types)
+        store, content = target_store(None), b"x" * 5_000
+        for name, expected in (
             ("sitemap-a-1.xml.gz", "application/gzip"),
             ("sitemap.xml", "application/xml"),
             ("sitemap-a-1.txt", "text/plain; charset=utf-8"),
             ("sitemap.css", "text/css; charset=utf-8"),
             (f"{STATE}/manifest.json", "application/json"),
             (f"{STATE}/pages.jsonl", "application/json"),
-        ],
-    )
-    def test_has_files_of_their_types_as_they_are(
-        self, bucket: Callable[..., Any], name: str, expected: str, compressing: bool
-    ) -> None:
-        types = ("application/gzip", "application/xml", "application/json", "text/plain; charset=utf-8")
-        made = bucket(gzip=compressing, gzip_content_types=types)
-        store, content = target_store(None), b"x" * 5_000
-        for how in ("written", "promoted", "promoted again"):
-            if how == "written":
-                store.write(name, content)
-            else:
-                stage(store, f"{STATE}/run-1/{name}", content)
-                store.promote(f"{STATE}/run-1/{name}", name)
-                assert head(made, f"{STATE}/run-1/{name}")["ContentType"] == expected
-            found = head(made, name)
-            assert found["ContentType"] == expected, how
-            assert "ContentEncoding" not in found
-            assert found["ContentLength"] == 5_000
-            assert store.read(name, MOST) == content
+        ):
+            for how in ("written", "promoted", "promoted again"):
+                if how == "written":
+                    store.write(name, content)
+                else:
+                    stage(store, f"{STATE}/run-1/{name}", content)
+                    store.promote(f"{STATE}/run-1/{name}", name)
+                    assert head(made, f"{STATE}/run-1/{name}")["ContentType"] == expected
+                found = head(made, name)
+                assert found["ContentType"] == expected, (name, how)
+                assert "ContentEncoding" not in found
+                assert found["ContentLength"] == 5_000
+                assert store.read(name, MOST) == content
 
     def test_keeps_what_the_project_declares_for_its_objects(self, bucket: Callable[..., Any]) -> None:
         declared = {"CacheControl": "max-age=60", "Metadata": {"a": "b"}, "ContentEncoding": "br"}
@@ -199,7 +196,8 @@ class TestAnS3:
 
     def test_has_large_files_as_it_has_small_ones(self, bucket: Callable[..., Any]) -> None:
         made = bucket(object_parameters={"CacheControl": "max-age=60"})
-        store, content = target_store(None), os.urandom(1_000) * 20_000
+        # Larger than what boto3 sends in one request.
+        store, content = target_store(None), os.urandom(1_000) * 9_000
         stage(store, f"{STATE}/run-1/{PAGE}", content)
         store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
         found = head(made, PAGE)

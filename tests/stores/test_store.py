@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.storage import InMemoryStorage
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, state_store, target_store
@@ -29,19 +28,6 @@ class TestAnyStore(AnyStore):
 
 
 class TestTheTarget:
-    def test_is_the_argument_then_the_storage_then_the_root(
-        self, tmp_path: Path, settings: Any, declare: Callable[..., None]
-    ) -> None:
-        settings.SITEMAPS09 = {"ROOT": tmp_path / "root"}
-        assert target_store(None) == LocalStore(tmp_path / "root")
-        declare(sitemaps=local_storage(tmp_path / "storage", file_permissions_mode=0o640))
-        assert target_store(None) == LocalStore(tmp_path / "storage", 0o640)
-        assert target_store(tmp_path / "output") == LocalStore(tmp_path / "output")
-        settings.SITEMAPS09 = {"STORAGE": "other"}
-        declare(other=storage(InMemoryStorage))
-        assert target_store(None) == RemoteStore("other")
-        assert list(tmp_path.iterdir()) == []
-
     def test_that_is_missing_is_reported_with_every_solution(self, settings: Any) -> None:
         settings.SITEMAPS09 = {}
         with pytest.raises(ExportError, match=r"--output DIR.*'ROOT'.*'STORAGE'"):

@@ -83,12 +83,6 @@ def held(self: Any, item: Any) -> str:
     return f"/{item.slug}/"
 
 
-def slow(self: Any, item: Any) -> str:
-    if item.pk % PAGE == 1:
-        wait_for("slow-ended")
-    return f"/{item.slug}/"
-
-
 def late(self: Any, item: Any) -> str:
     if item.pk % PAGE == 1:
         wait_for("published")
@@ -111,7 +105,7 @@ SECTIONS = {
     "one": articles(pks=5),
     **{
         hook.__name__: articles(location=hook)
-        for hook in (meeting, odd, broken, deadly, held, late, slow, steady)
+        for hook in (meeting, odd, broken, deadly, held, late, steady)
     },
     "doubled": articles(location=twice_at_once),
 }

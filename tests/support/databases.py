@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connections
 
 from tests.support.services import missing, must_be_marked
 
@@ -33,6 +37,22 @@ def require(alias: str) -> None:
         return
     reason = f"no {alias} server answers, or its driver is not installed: see tests/settings.py"
     missing(reason)
+
+
+@contextmanager
+def no_cursor_left(using: str) -> Iterator[None]:
+    """Fail if a cursor of the server is open after the block, without the garbage collector's help.
+
+    If that closes a cursor during another query, it waits for that query forever.
+    """
+    gc.disable()
+    try:
+        yield
+        with connections[using].cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_cursors")
+            assert cursor.fetchone() == (0,)
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(params=[parameter(alias) for alias in ALIASES])

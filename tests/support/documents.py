@@ -38,6 +38,7 @@ from django_sitemaps09.writer import WriteResult
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
+from tests.support.sources import page_map
 from tests.support.writing import write
 
 UTC = timezone.utc
@@ -281,7 +282,7 @@ def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     """Render one page with only the source and the writer."""
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)
-    [page] = sources.page_map(found, limits).pages
+    [page] = page_map(found, limits).pages
     return write(found.batches(page), limits, base=BASE, namespaces=found.namespaces)
 
 

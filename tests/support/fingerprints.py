@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from tests.models import Article
-from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory, VisitFactory
+from tests.support.factories import CategoryFactory, TagFactory, add_related
 from tests.support.sources import COLUMNS, NOON, UTC, compiled, declaration, listing
 
 __all__ = ["NOON", "UTC", "articles", "compiled", "declaration", "listing", "queries", "source_of"]
@@ -29,9 +29,8 @@ def articles(using: str) -> QuerySet[Article]:
     """Create twelve articles with relations. Several dates and weights are missing."""
     categories = [CategoryFactory(using=using, pk=n, slug=f"c{n}") for n in (1, 2)]
     tags = [TagFactory(using=using, name=name) for name in "ab"]
-    rows = [
-        ArticleFactory(
-            using=using,
+    rows = Article.objects.using(using).bulk_create(
+        Article(
             pk=number * 2,
             slug=f"s{number}",
             category=categories[number % 2],
@@ -41,11 +40,14 @@ def articles(using: str) -> QuerySet[Article]:
             weight=None if number % 5 == 0 else Decimal(number) / 20,
         )
         for number in range(1, 13)
-    ]
-    for number, row in enumerate(rows):
-        row.tags.set(tags[: number % 3])
-        for hour in range(number % 3):
-            VisitFactory(using=using, article=row, at=NOON + timedelta(days=number, hours=hour))
+    )
+    add_related(
+        using,
+        (
+            (row, tags[: n % 3], 0, [NOON + timedelta(days=n, hours=hour) for hour in range(n % 3)])
+            for n, row in enumerate(rows)
+        ),
+    )
     return Article.objects.using(using).all()
 
 

@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
+from django_sitemaps09.stores.local import LocalStore
+
 
 def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
     """Kill this process before its `point`-th change of what is in a folder, or half through it.
@@ -85,6 +89,11 @@ def forked(work: Callable[[], object]) -> int:
     os._exit(0)
 
 
+def die(*arguments: object) -> None:
+    """Kill this process."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def was_killed(number: int) -> bool:
     """Wait for a fork, and return whether it was killed; `False` if it ended by itself."""
     _, status = os.waitpid(number, 0)
@@ -114,6 +123,35 @@ def end(session: int) -> None:
     for number in [number for number, ids in living() if ids.session == session]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
+
+
+class Killed(BaseException):
+    """Error that no code catches, like a power cut."""
+
+
+def dies_at(step: int, work: Callable[[], object], *methods: str) -> bool:
+    """Do some work, but end it before its n-th call of these methods of a folder, counted from 1.
+
+    Return whether it was ended. By default, the steps are promotions of files.
+    """
+    left = iter(range(step - 1))
+
+    def dying(method: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            if next(left, None) is None:
+                raise Killed
+            return method(*arguments)
+
+        return called
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in methods or ("promote",):
+            patch.setattr(LocalStore, name, dying(getattr(LocalStore, name)))
+        try:
+            work()
+        except Killed:
+            return True
+    return False
 
 
 class Ids(NamedTuple):

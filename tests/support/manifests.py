@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,11 @@ def numbers_of(folder: Path, section: str) -> list[int]:
 
 
 def known(folder: Path, root: str = ROOT) -> Manifest:
-    found = manifest.read(LocalStore(folder / STATE, 0o600, own=""), root)
+    state = LocalStore(folder / STATE, 0o600, own="")
+    found = manifest.read_root(state, root)
     assert found is not None
-    return found
+    sections = {name: manifest.read_section(state, file) for name, file in found.files.items()}
+    return replace(found, sections=sections)
 
 
 @pytest.fixture

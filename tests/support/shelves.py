@@ -11,13 +11,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from django_sitemaps09.protocol import Base, Limits
 from tests.models import Article
-from tests.support.factories import (
-    ArticleFactory,
-    CategoryFactory,
-    CommentFactory,
-    TagFactory,
-    VisitFactory,
-)
+from tests.support.factories import CategoryFactory, TagFactory, add_related
 
 BASE = Base("https", "www.example.com")
 LIMITS = Limits(50_000, 10_485_760)
@@ -34,20 +28,24 @@ def shelf(using: str) -> QuerySet[Article]:
     """
     one = CategoryFactory(using=using, slug="one")
     tags = [TagFactory(using=using, name=name) for name in "ab"]
-    for number in range(12):
-        moment = datetime(2026, 1, 1 + number, 10, 30, 15, tzinfo=timezone.utc)
-        article = ArticleFactory(
-            using=using,
+    moments = [datetime(2026, 1, 1 + number, 10, 30, 15, tzinfo=timezone.utc) for number in range(12)]
+    articles = Article.objects.using(using).bulk_create(
+        Article(
             slug=f"a{number:02}",
             category=one if number % 2 else None,
             published=number % 3 == 0,
             updated=moment if number % 5 else None,
             day=moment.date(),
         )
-        article.tags.set(tags[: number % 3])
-        for count in range(number % 4):
-            CommentFactory(using=using, article=article)
-            VisitFactory(using=using, article=article, at=moment + timedelta(days=count))
+        for number, moment in enumerate(moments)
+    )
+    add_related(
+        using,
+        (
+            (article, tags[: n % 3], n % 4, [moments[n] + timedelta(days=days) for days in range(n % 4)])
+            for n, article in enumerate(articles)
+        ),
+    )
     return Article.objects.using(using).all()
 
 

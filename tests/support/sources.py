@@ -35,14 +35,7 @@ from tests.models import (
     Ticket,
     Word,
 )
-from tests.support.factories import (
-    ArticleFactory,
-    CategoryFactory,
-    ChildFactory,
-    CommentFactory,
-    TagFactory,
-    VisitFactory,
-)
+from tests.support.factories import CategoryFactory, ChildFactory, TagFactory, add_related
 from tests.support.writing import write
 
 UTC = timezone.utc
@@ -70,7 +63,11 @@ def compiled(section: Any, limits: Limits = LIMITS, base: Base = BASE) -> Any:
 
 
 def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:
-    return sources.page_map(source, limits)
+    return cut(source, sources.rows_on_page(source, limits))
+
+
+def cut(source: Any, rows: int) -> PageMap:
+    return PageMap(tuple(pages.each_page(source, rows)))
 
 
 def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None) -> list[RenderedPage]:
@@ -279,9 +276,8 @@ def articles(using: str) -> QuerySet[Article]:
     """Create fourteen articles with all relations. Several dates and weights are missing."""
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
     tags = [TagFactory(using=using, name=name) for name in "abc"]
-    rows = [
-        ArticleFactory(
-            using=using,
+    rows = Article.objects.using(using).bulk_create(
+        Article(
             pk=number * 2,
             slug=f"s{number * 7 % 15}",
             category=None if number == 5 else categories[number % 2],
@@ -291,12 +287,14 @@ def articles(using: str) -> QuerySet[Article]:
             weight=None if number % 5 == 0 else Decimal(number) / 20,
         )
         for number in range(1, 15)
-    ]
-    for number, row in enumerate(rows):
-        row.tags.set(tags[: number % 4])
-        CommentFactory.create_batch(number % 3, using=using, article=row)
-        for hour in range(number % 3):
-            VisitFactory(using=using, article=row, at=NOON + timedelta(days=number, hours=hour))
+    )
+    add_related(
+        using,
+        (
+            (row, tags[: n % 4], n % 3, [NOON + timedelta(days=n, hours=hour) for hour in range(n % 3)])
+            for n, row in enumerate(rows)
+        ),
+    )
     return Article.objects.using(using).all()
 
 

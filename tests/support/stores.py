@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,6 @@ from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store
-from tests.support.paths import ROOT
 from tests.support.services import REDIS
 
 PAGE = "sitemap-a-1.xml.gz"
@@ -182,21 +178,6 @@ class AnyStore:
         assert other == store
         assert (other, other.label, other.identity) == (store, store.label, store.identity)
         assert other.read(PAGE, MOST) == b"x"
-
-
-# This runs in a separate process: `python -m tests.support.store_processes killed FOLDER`.
-
-
-def in_a_process(function: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603 our own interpreter and arguments
-        [sys.executable, "-m", "tests.support.store_processes", function, str(folder)],
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"},
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
 
 
 def in_redis(prefix: str) -> dict[str, Any]:

@@ -166,6 +166,7 @@ DOCUMENTS: dict[str, Files] = {
     "a page that is compressed without a .gz": page(gzip.compress(PLAIN.encode())),
     "50,000 URLs": page(urlset(*(f"<url><loc>{BASE}/words/w{n}/</loc></url>" for n in range(50_000)))),
     "an entry of 4,999 elements": element("<i:a/>" * 4_998, f'{SPACE} xmlns:i="urn:i"'),
+    "a long comment before the root": page(PLAIN.replace(HEAD, f"{HEAD}<!-- {'a' * 300_000} -->\n")),
     "a long comment": page(PLAIN.replace("<url>", f"<!-- {'a' * 3_000_000} --><url>")),
     "text with a byte order mark": text(codecs.BOM_UTF8 + f"{BASE}/words/c/\n".encode()),
     "text with empty lines": text(f"\n{BASE}/words/c/\r\n\r\n{BASE}/words/d/"),
@@ -212,6 +213,11 @@ EXTENSIONS: dict[str, Files] = {
     ),
     "a page to choose a language first": languages(
         ("x-default", "/words/choose/"), EN, DE, pages=("/words/choose/", "/words/de/", "/words/en/")
+    ),
+    # Other sites, and pages to choose a language, need not link back.
+    "an alternate on another host": languages(EN, ("de", "https://example.de/"), pages=("/words/en/",)),
+    "a page to choose a language that is not listed": languages(
+        EN, ("x-default", "/words/choose/"), pages=("/words/en/",)
     ),
     "a language that is also the default": languages(EN, DE, ("x-default", "/words/en/")),
     "alternates with regions and scripts": languages(

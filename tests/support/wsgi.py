@@ -35,7 +35,7 @@ class BrowserServer(ThreadingMixIn, WSGIServer):
 def serve(application: Any, server_class: type[WSGIServer] = WSGIServer) -> Iterator[str]:
     """Serve an application, and yield the address."""
     with make_server("127.0.0.1", 0, application, server_class, Quiet) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,7 +20,7 @@ from django_sitemaps09.state import manifest
 from django_sitemaps09.views import exported as exported_views
 from tests.models import Article, Word
 from tests.support.articles import Articles
-from tests.support.clock import Clock, SecondsClock
+from tests.support.clock import SecondsClock
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, WordFactory
 from tests.support.published import SPACE
@@ -97,20 +96,6 @@ class TestLivePagesOfAnExport:
         write(5)
         export()
         assert page(4) == exported(folder, 4)
-
-    def test_are_those_of_the_newest_run_if_a_host_has_two_exports(
-        self, folder: Path, clock: Clock
-    ) -> None:
-        write(*range(0, 60, 2))
-        export_hosts([BASE])
-        clock.time += timedelta(hours=1)
-        write(5)
-        # The page with the new row is divided in the one, and it is one of equal pages in the other.
-        for run, names in ((export, [1, 2, 3, 4]), (lambda: export_hosts([BASE]), [4, 5, 2, 3])):
-            run()
-            clock.time += timedelta(hours=1)
-            cache.clear()
-            assert live("sitemap.xml") == [f"sitemap-articles-{number}.xml.gz" for number in names]
 
     def test_are_shared_by_hosts_that_clients_choose(self, folder: Path, settings: Any) -> None:
         write(*range(0, 60, 2))

@@ -232,7 +232,7 @@ class TestRobotsTxt:
         self, monkeypatch: pytest.MonkeyPatch, value: object
     ) -> None:
         get("/sitemap.xml")
-        monkeypatch.setattr(caching, "get", lambda name: value)
+        monkeypatch.setattr(caching.default, "get", lambda name: value)
         assert announced() == ["/sitemap.xml"]
 
     @pytest.mark.parametrize("cascade", [False, True])

@@ -13,15 +13,13 @@ import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
-from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import F
 from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
-from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
+from django.test import Client
 from django.urls import include, path
 from django.utils import timezone as django_timezone
 from django.utils import translation
@@ -51,13 +49,11 @@ class TestWhatIsNotFound:
         write_articles("a", "b")
         register(articles=Articles, numbers=Numbers(2), foreign=Foreign)
 
-    @pytest.mark.parametrize("end", [".xml", ".xml.gz"])
+    @pytest.mark.parametrize("end", [".xml", ".xml.gz", ".txt"])
     @pytest.mark.parametrize("name", ["articles", "numbers", "foreign"])
-    @pytest.mark.parametrize(
-        "number", ["0", "-1", "01", "3", "999999999", "9999999999", "1" * 300, "1e3", "²", "१", "", "+1"]
-    )
-    def test_is_a_page_that_no_map_has(self, name: str, number: str, end: str) -> None:
-        assert get(f"/sitemap-{name}-{number}{end}").status_code == 404
+    def test_is_a_page_that_no_map_has(self, name: str, end: str) -> None:
+        for number in ("0", "-1", "01", "3", "9" * 9, "9" * 10, "1" * 300, "1e3", "²", "१", "", "+1"):
+            assert get(f"/sitemap-{name}-{number}{end}").status_code == 404, number
 
     @pytest.mark.parametrize(
         "url",
@@ -69,6 +65,8 @@ class TestWhatIsNotFound:
             "/sitemap-articles.xml",
             "/sitemap-1.xml",
             "/sitemap-articles-1.xml.gz.gz",
+            "/sitemap-articles-1.txt.gz",
+            "/sitemap-articles-1.txt.txt",
             "/sitemap-articles-1.XML",
             "/sitemap-articles-1xxml",
             "/sitemapxxml",
@@ -85,15 +83,6 @@ class TestWhatIsNotFound:
     )
     def test_is_a_name_that_does_not_exist(self, url: str) -> None:
         assert get(url).status_code == 404
-
-    def test_is_an_absurd_page_without_a_query_once_the_map_is_known(
-        self, django_assert_num_queries: Any
-    ) -> None:
-        get("/sitemap.xml")
-        with django_assert_num_queries(0):
-            for number in (2, 77, 999_999_999):
-                assert get(f"/sitemap-articles-{number}.xml").status_code == 404
-                assert get(f"/sitemap-articles-{number}.xml.gz").status_code == 404
 
     def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
         self, register: Callable[..., None]
@@ -192,14 +181,6 @@ class TestTheHost:
         finally:
             Site.objects.clear_cache()
 
-    def test_gives_way_to_the_protocol_of_a_section(self, register: Callable[..., None]) -> None:
-        class Old(Numbers):
-            protocol = "http"
-
-        register(old=Old(1))
-        assert locations(get("/sitemap-old-1.xml").content) == ["http://www.example.com/numbers/0/"]
-        assert locations(get("/sitemap.xml").content) == [f"{BASE}/sitemap-old-1.xml.gz"]
-
 
 class JsonCache(LocMemCache):
     """A cache that stores values as JSON, so tuples are returned as lists."""
@@ -222,22 +203,14 @@ class TestTheLiveMap:
         write_articles("a", "b", "c", "d", "e")
         register(articles=Articles)
 
-    def test_is_made_once_for_all_readers(self) -> None:
-        with CaptureQueriesContext(
-            connection,
-        ) as first:
-            index = get("/sitemap.xml").content
-        with CaptureQueriesContext(connection) as second:
+    @pytest.mark.parametrize("backend", ["django.core.cache.backends.locmem.LocMemCache", "JsonCache"])
+    def test_is_made_once_for_all_readers_in_any_cache(
+        self, backend: str, settings: Any, django_assert_num_queries: Any
+    ) -> None:
+        settings.CACHES = {"default": {"BACKEND": backend if "." in backend else f"{__name__}.{backend}"}}
+        index = get("/sitemap.xml").content
+        with django_assert_num_queries(0):
             assert get("/sitemap.xml").content == index
-        assert len(first) > 2
-        assert len(second) == 0
-
-    @override_settings(CACHES={"default": {"BACKEND": "tests.views.test_native.JsonCache"}})
-    def test_is_kept_by_a_cache_of_json_too(self) -> None:
-        first = get("/sitemap.xml").content
-        with CaptureQueriesContext(connection) as queries:
-            assert get("/sitemap.xml").content == first
-        assert len(queries) == 0
         assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
 
     @pytest.mark.parametrize("place", [0, 1])
@@ -259,14 +232,6 @@ class TestTheLiveMap:
         assert after[1:-1] == before[1:-1]
         assert after[-1] == [*last, "/articles/f/"][:3]
 
-    def test_has_another_page_as_soon_as_its_open_one_overflows(self) -> None:
-        index = found()
-        last = found(index[-1])
-        write_articles("f", "g", "h")
-        assert found(index[-1]) == [*last, "/articles/f/", "/articles/g/", "/articles/h/"][:3]
-        assert found()[:-1] == index
-        assert sorted(listed()) == [f"/articles/{slug}/" for slug in "abcdefgh"]
-
     def test_is_not_that_of_another_section_or_limit(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
@@ -286,18 +251,6 @@ class TestTheLiveMap:
 
         register(articles=Short)
         assert [len(found(page)) for page in found()] == [1, 1, 1, 1, 1]
-
-    def test_has_an_empty_page_for_rows_that_are_all_gone_until_it_is_divided_again(self) -> None:
-        pages = found()
-        Article.objects.filter(slug__in=[url.split("/")[2] for url in found(pages[-1])]).delete()
-        assert found() == pages
-        assert [bool(found(page)) for page in pages] == [*[True] * (len(pages) - 1), False]
-        cache.clear()
-        assert found() == pages[:-1]
-        Article.objects.all().delete()
-        cache.clear()
-        assert found() == []
-        assert [get(page).status_code for page in pages] == [404] * len(pages)
 
 
 class TestALanguage:

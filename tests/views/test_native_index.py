@@ -57,10 +57,6 @@ class TestTheNames:
 
 
 class TestTheSections:
-    def test_are_the_registered_ones(self, register: Callable[..., None]) -> None:
-        register(one=Numbers(1))
-        assert found() == ["/sitemap-one-1.xml.gz"]
-
     def test_are_those_of_the_setting(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:

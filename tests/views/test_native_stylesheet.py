@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 import pytest
-from django.core.checks import run_checks
 from django.test import Client
 from django.urls import include, path, reverse
 
@@ -40,11 +38,6 @@ class TestTheDocuments:
         styled = get(url).content
         assert styled.startswith(HEAD)
         assert styled.removeprefix(HEAD) == plain.removeprefix(DECLARATION + b"<")
-
-    def test_are_the_same_compressed(self, configure: Callable[..., None]) -> None:
-        configure(STYLESHEET=True)
-        page = get("/sitemap-words-1.xml").content
-        assert gzip.decompress(get("/sitemap-words-1.xml.gz").content) == page
 
     def test_of_text_do_not_name_it(self, configure: Callable[..., None]) -> None:
         plain = get("/sitemap-words-1.txt").content
@@ -85,10 +78,3 @@ class TestTheStylesheet:
         client: Any = Client()
         assert client.head("/sitemap.css").status_code == 200
         assert client.post("/sitemap.css").status_code == 405
-
-
-@pytest.mark.parametrize("value", ["/sitemap.css", None, 1])
-def test_another_value_is_an_error_of_the_checks(configure: Callable[..., None], value: Any) -> None:
-    configure(STYLESHEET=value)
-    [found] = [message for message in run_checks() if message.id == "sitemaps09.E003"]
-    assert found.msg == f"SITEMAPS09['STYLESHEET'] must be True or False, not {value!r}."

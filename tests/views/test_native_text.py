@@ -10,23 +10,17 @@ from xml.etree import ElementTree
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F
-from django.db.models.functions import Concat
-from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import source
-from django_sitemaps09.stores.remote import content_type
 from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
-from tests.support.text import Paths, TextArticles, get, indexed, lines, of, text_of, urls, write
+from tests.support.text import Paths, TextArticles, get, indexed, of, text_of, urls, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 
@@ -53,48 +47,11 @@ class TestALivePageOfText:
             assert pages[0] == response.content
             assert b"".join(pages) == text_of(*(f"s{n}" for n in range(15)))
 
-    def test_has_no_time_in_it(self, register: Callable[..., None]) -> None:
-        ArticleFactory(slug="a", updated="2026-01-02T03:04:05Z")
-        register(articles=Articles)
-        assert get("sitemap-articles-1.txt").content == text_of("a")
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            *("articles-0", "articles-2", "articles-999999999", "articles-9999999999", "articles-01"),
-            *("nothing-1", "articles-", "articles", "empty-1", "articles-1.txt"),
-        ],
-    )
-    def test_is_404_if_there_is_none(self, register: Callable[..., None], name: str) -> None:
-        write(0, 5)
-        register(articles=Articles, empty=of())
-        assert get(f"sitemap-{name}.txt").status_code == 404
-        assert get(f"sitemap-{name}.txt.gz").status_code == 404
-
     def test_is_empty_if_all_its_items_are_skipped(self, register: Callable[..., None]) -> None:
         register(bad=of("https://elsewhere.example/"))
         assert named_live(".txt") == ["sitemap-bad-1.txt"]
         response = get("sitemap-bad-1.txt")
         assert (response.status_code, response.content) == (200, b"")
-
-    def test_has_an_entry_for_each_language(self, register: Callable[..., None], settings: Any) -> None:
-        class Translated(Sitemap[str]):
-            i18n = alternates = x_default = True
-            languages = ["en", "de"]
-
-            def items(self) -> list[str]:
-                return ["a", "b"]
-
-            def location(self, item: str) -> str:
-                from django.utils.translation import get_language
-
-                return f"/{get_language()}/{item}/"
-
-        register(words=Translated)
-        found = get("sitemap-words-1.txt").content.decode().splitlines()
-        assert sorted(found) == sorted(f"{BASE}/{code}/{item}/" for code in ("en", "de") for item in "ab")
-        root = ElementTree.fromstring(get("sitemap-words-1.xml").content)  # noqa: S314
-        assert found == [loc.text for loc in root.iter(f"{looked_at.SPACE}loc")]
 
     def test_has_those_of_what_others_wrote_for_contrib(self, register: Callable[..., None]) -> None:
         class Foreign(ContribSitemap):
@@ -109,12 +66,6 @@ class TestALivePageOfText:
         register(words=Foreign)
         assert get("sitemap-words-1.txt").content == f"{BASE}/a\n{BASE}/b\n".encode()
         assert get("sitemap-words-2.txt").content == f"{BASE}/c\n".encode()
-
-    def test_answers_head_as_any_page(self, register: Callable[..., None]) -> None:
-        write(0, 2)
-        register(articles=Articles)
-        response: Any = Client().head("/sitemap-articles-1.txt")
-        assert (response.status_code, response.content) == (200, b"")
 
     def test_leaves_out_what_cannot_stand(self, register: Callable[..., None]) -> None:
         bad = ("/b\n/c", "https://elsewhere.example/", "", "d", "/\ud800", f"/{'e' * 2_048}")
@@ -168,12 +119,6 @@ class TestLinesOfText:
         export(output=folder)
         assert (folder / "sitemap-words-1.txt").read_bytes() == f"{line}\n".encode()
 
-    def test_are_on_a_host_in_ascii(self, configure: Callable[..., None], folder: Path) -> None:
-        configure(BASE_URL="https://bücher.example")
-        export(output=folder, sitemaps={"words": of("/a", "https://bücher.example/b")})
-        expected = ("https://xn--bcher-kva.example/a", "https://xn--bcher-kva.example/b")
-        assert lines(folder, "sitemap-words-1.txt") == expected
-
     @settings(
         max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
     )
@@ -187,36 +132,6 @@ class TestLinesOfText:
                 for name in ("sitemap-a-1.txt", "sitemap-b-1.xml.gz")
             ]
             assert both[0] == both[1]
-
-    def test_are_the_same_of_columns_and_of_methods(self, folder: Path) -> None:
-        write(0, 5)
-        by_method = type(
-            "ByMethod",
-            (TextArticles,),
-            {"location": lambda self, item: item.get_absolute_url(), "lastmod": None},
-        )
-        by_concat = type("ByConcat", (TextArticles,), {"location": Concat("slug", F("slug"))})
-        by_concat.location = Articles.location  # type: ignore[attr-defined]
-        export(output=folder, sitemaps={"a": TextArticles, "b": by_method, "c": by_concat})
-        assert len({(folder / f"sitemap-{name}-1.txt").read_bytes() for name in "abc"}) == 1
-
-    def test_contain_only_urls(self, folder: Path) -> None:
-        class Rich(TextArticles):
-            changefreq = "daily"
-            priority = 0.5
-
-            def images(self, item: Article) -> list[Any]:
-                from django_sitemaps09 import Image
-
-                return [Image("/image.png")]
-
-        write(0, 2)
-        export(output=folder, sitemaps={"articles": Rich})
-        assert (folder / "sitemap-articles-1.txt").read_bytes() == text_of("s0", "s1")
-
-
-def test_the_type_of_a_text_file_names_its_encoding() -> None:
-    assert content_type("sitemap-a-1.txt") == "text/plain; charset=utf-8"
 
 
 class TestFormatOfAClassForContrib:

@@ -68,7 +68,7 @@ def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers = []
     render = page_responses.PageRequest._render
 
-    def noting(page_request: Any, *arguments: Any) -> kept_pages.RenderedPage:
+    def noting(page_request: Any, *arguments: Any) -> kept_pages.LivePage:
         numbers.append(page_request.number)
         return render(page_request, *arguments)
 
@@ -83,11 +83,11 @@ def _articles(register: Callable[..., None]) -> None:
     register(articles=Articles)
 
 
-KEPT = kept_pages.KeptPage("name", "Page")
+KEPT = kept_pages.CachedCopy("name", "Page")
 
 
-def made(content: bytes) -> kept_pages.RenderedPage:
-    return kept_pages.RenderedPage("etag", time.time(), content)
+def made(content: bytes) -> kept_pages.LivePage:
+    return kept_pages.LivePage("etag", time.time(), content)
 
 
 def get(url: str, **headers: str) -> Any:
@@ -136,14 +136,6 @@ class TestAPage:
         assert b"/s3/" not in second.content
         assert first.headers["ETag"] != second.headers["ETag"]
         assert renderings == [1, 1]
-
-    def test_takes_no_query_within_live_seconds(
-        self, configure: Callable[..., None], django_assert_num_queries: Any
-    ) -> None:
-        configure(LIVE_SECONDS=60)
-        document = get(PAGE).content
-        with django_assert_num_queries(0):
-            assert get(PAGE).content == document
 
     def test_is_the_same_as_without_a_cache(self, configure: Callable[..., None]) -> None:
         stored = [get(url).content for url in (PAGE, f"{PAGE}.gz") * 2]
@@ -344,59 +336,23 @@ class TestSeveralRequests:
         assert b"/other/" in get(PAGE).content
         assert renderings == [1, 1]
 
-    def test_wait_for_the_one_that_renders(self) -> None:
-        started, may_end = threading.Event(), threading.Event()
-        renderings = []
-
-        def render() -> kept_pages.RenderedPage:
-            renderings.append(1)
-            started.set()
-            assert may_end.wait(30)
-            return made(b"<urlset><url>")
-
-        pages: list[Any] = []
-
-        def request() -> None:
-            pages.append(KEPT.find_or_render("etag", render))
-
-        threads = [threading.Thread(target=request) for _ in range(8)]
-        threads[0].start()
-        assert started.wait(30)
-        for thread in threads[1:]:
-            thread.start()
-        may_end.set()
-        for thread in threads:
-            thread.join(60)
-        assert len(pages) == 8
-        assert {gzip.decompress(page.content) for page in pages} == {b"<urlset><url>"}
-        assert renderings == [1]
-
-    def test_render_after_the_one_that_fails(self) -> None:
-        def fail() -> kept_pages.RenderedPage:
-            raise ValueError("no rows")
-
-        with pytest.raises(ValueError, match="no rows"):
-            KEPT.find_or_render("etag", fail)
-        page = KEPT.find_or_render("etag", lambda: made(b"content"))
-        assert gzip.decompress(page.content) == b"content"
-
     def test_render_at_the_same_time_after_one_whose_page_is_not_kept(self) -> None:
         started, both_render = threading.Event(), threading.Barrier(2)
 
-        def first() -> kept_pages.RenderedPage:
+        def first() -> kept_pages.LivePage:
             started.set()
             # Meanwhile, the other requests begin to wait.
             time.sleep(0.3)
             return made(b"content")._replace(etag=None)
 
-        def render() -> kept_pages.RenderedPage:
+        def render() -> kept_pages.LivePage:
             both_render.wait(10)
             return made(b"own")
 
-        def request(render: Callable[[], kept_pages.RenderedPage]) -> None:
+        def request(render: Callable[[], kept_pages.LivePage]) -> None:
             pages.append(KEPT.find_or_render("etag", render))
 
-        pages: list[kept_pages.RenderedPage] = []
+        pages: list[kept_pages.LivePage] = []
         threads = [threading.Thread(target=request, args=[what]) for what in (first, render, render)]
         threads[0].start()
         assert started.wait(30)

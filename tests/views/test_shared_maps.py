@@ -48,7 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
             cache.delete(name)
         _LOCKS.clear()
 
-    added = caching.add
+    added = caching.default.add
 
     def add(name: str, *arguments: Any) -> bool:
         _LOCKS.append(name)
@@ -56,7 +56,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
     for module in (live_map, maps):
         monkeypatch.setattr(module, "time", seconds_clock)
-    monkeypatch.setattr(caching, "add", add)
+    monkeypatch.setattr(caching.default, "add", add)
     _LOCKS.clear()
     return move
 
@@ -254,6 +254,20 @@ class TestOtherPages:
 
 
 class TestSeveralRequests:
+    @pytest.mark.usefixtures("_default_section")
+    def test_let_no_client_store_an_index_while_another_one_counts_its_pages(
+        self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        articles(*range(1, 31))
+        index()
+        clock(maps.AGE)
+        with monkeypatch.context() as context:
+            context.setattr(caching.default, "add", lambda name, *_: ":count" not in name)
+            outdated = Client().get("/sitemap.xml")
+        assert (outdated.status_code, outdated["Cache-Control"]) == (200, "no-store")
+        assert "ETag" not in outdated
+        assert "ETag" in Client().get("/sitemap.xml")
+
     def test_build_a_cold_map_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         started, may_end, built = threading.Event(), threading.Event(), []
 

@@ -36,13 +36,7 @@ def live(url: str, host: str) -> list[str]:
 
 @pytest.mark.usefixtures("by_request")
 class TestLiveRowsOfASite:
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "/sitemap-pages-1.xml",
-            pytest.param("/contrib-pages.xml"),
-        ],
-    )
+    @pytest.mark.parametrize("url", ["/sitemap-pages-1.xml", "/contrib-pages.xml"])
     def test_are_those_of_the_host_that_is_requested(self, url: str) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")
         for _ in range(2):
@@ -53,13 +47,7 @@ class TestLiveRowsOfASite:
                         f"http://{host}/of-both/",
                     ]
 
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "/sitemap.xml",
-            pytest.param("/contrib.xml"),
-        ],
-    )
+    @pytest.mark.parametrize("url", ["/sitemap.xml", "/contrib.xml"])
     def test_are_in_the_index_of_the_host_that_is_requested(self, url: str, settings: Any) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")
         for host in ("a.example", "b.example"):
@@ -67,13 +55,7 @@ class TestLiveRowsOfASite:
             assert len(live(url, host)) == 1
 
     @pytest.mark.parametrize("site_id", [None, 1])
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "/sitemap-pages-1.xml",
-            pytest.param("/contrib-pages.xml"),
-        ],
-    )
+    @pytest.mark.parametrize("url", ["/sitemap-pages-1.xml", "/contrib-pages.xml"])
     def test_are_those_of_the_base_url(self, url: str, site_id: int | None, settings: Any) -> None:
         base = "https://xn--bcher-kva.example"
         settings.SITEMAPS09 = {"BASE_URL": "https://bücher.example"}
@@ -88,14 +70,7 @@ class TestLiveRowsOfASite:
         with pytest.raises((Site.DoesNotExist, ImproperlyConfigured)):
             live(url, "elsewhere.example")
 
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "/sitemap.xml",
-            "/sitemap-pages-1.xml",
-            pytest.param("/contrib-pages.xml"),
-        ],
-    )
+    @pytest.mark.parametrize("url", ["/sitemap.xml", "/sitemap-pages-1.xml", "/contrib-pages.xml"])
     def test_are_of_no_other_one_if_the_base_url_has_no_site(self, url: str, settings: Any) -> None:
         settings.SITE_ID = 1
         settings.SITEMAPS09 = {"BASE_URL": "https://elsewhere.example"}

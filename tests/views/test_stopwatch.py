@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,10 @@ class TestAPageMap:
     ) -> None:
         lines(MAP, url="/sitemap.xml")
         monkeypatch.setattr(live_map, "time", SecondsClock(time.time() + maps.AGE))
-        add = caching.add
-        monkeypatch.setattr(caching, "add", lambda name, *rest: ":count" not in name and add(name, *rest))
+        add = caching.default.add
+        monkeypatch.setattr(
+            caching.default, "add", lambda name, *rest: ":count" not in name and add(name, *rest)
+        )
         assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "outdated, 1 page"]
 
     def test_is_outdated_while_another_request_builds_the_map_of_a_new_export(
@@ -104,7 +107,7 @@ class TestAPageMap:
         lines(MAP)
         configure(ROOT=folder)
         export()
-        monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
+        monkeypatch.setattr(caching.default, "add", lambda name, *rest: not name.endswith(":lock"))
         assert lines(MAP) == ["outdated, 1 page"]
 
     def test_is_waited_for_while_another_request_builds_it(
@@ -114,7 +117,7 @@ class TestAPageMap:
         read, is_built = live_map.read, iter([False, False])
         # The first readings are from before the other request stored the map.
         monkeypatch.setattr(live_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
-        monkeypatch.setattr(caching, "add", lambda name, *rest: not name.endswith(":lock"))
+        monkeypatch.setattr(caching.default, "add", lambda name, *rest: not name.endswith(":lock"))
         assert lines(MAP) == ["waited, 1 page"]
 
 
@@ -167,10 +170,10 @@ class TestARenderedPage:
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         size = len(Client().get(f"{PAGE}.gz").content)
-        read, is_stored = kept_pages.KeptPage._read, iter([False])
+        read, is_stored = kept_pages.CachedCopy._read, iter([False])
         acquired = iter([False, True])
         monkeypatch.setattr(
-            kept_pages.KeptPage, "_read", lambda page: read(page) if next(is_stored, True) else None
+            kept_pages.CachedCopy, "_read", lambda page: read(page) if next(is_stored, True) else None
         )
         monkeypatch.setattr(
             caching.Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
@@ -219,9 +222,11 @@ def test_every_result_is_documented() -> None:
     code = "".join(path.read_text() for path in folder.rglob("*.py"))
     logged = {
         result
-        for arguments in re.findall(r"stopwatch\.log\(([^\n]+)\)", code)
+        for arguments in re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)
         for result in re.findall(r'"((?:fingerprint )?[a-z]{3,})"(?!\))', f"{arguments},")
     } - {"page", "row"}
+    # A fingerprint is also a value that one request builds at a time.
+    logged |= {f"fingerprint {result}" for result in re.findall(r'\blog\("(\w+)"', getsource(caching.once))}
     text = PAGES["docs/explanation/requests.md"].partition("## Log lines")[2]
     shown = text.split("```")[1].splitlines()[1:]
     assert len(shown) == 4

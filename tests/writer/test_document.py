@@ -7,13 +7,14 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, ItemError, Localization
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.writer import FORMATS, URLSET, Format, WriteResult, elements, urlset_head
-from tests.support.writing import BASES, LINKS, bases, entries, languages, read, single, write, write_all
+from tests.support.examples import EXAMPLES
+from tests.support.writing import BASES, LINKS, bases, languages, read, single, write, write_all
 
 # Pages
 
@@ -134,84 +135,6 @@ def pages(shape: Shape, limits: Limits) -> list[tuple[bytes, WriteResult]]:
         after = cut
 
 
-def fits(shape: Shape, key: int, limits: Limits) -> bool:
-    """Return whether an item fits on an empty page."""
-    return len(shape.locations(key)) <= limits.urls and shape.empty() + shape.size(key) <= limits.bytes
-
-
-@given(shaped)
-def test_no_page_is_over_its_limits_the_closing_tag_included(shaped: tuple[Shape, Limits]) -> None:
-    shape, limits = shaped
-    for document, written in pages(shape, limits):
-        assert written.urls == len(read(document)) <= limits.urls
-        assert written.bytes == len(document) <= limits.bytes
-        assert document.endswith(b"</urlset>\n")
-
-
-@given(shaped)
-def test_continuing_after_each_cut_writes_every_entry_that_fits_a_page_exactly_once(
-    shaped: tuple[Shape, Limits],
-) -> None:
-    shape, limits = shaped
-    found = [entry for document, _ in pages(shape, limits) for entry in read(document)]
-    fitting = [key for key in shape.items if fits(shape, key, limits)]
-    assert found == entries(shape.batch(fitting))
-
-
-@given(shaped)
-def test_an_item_is_skipped_with_an_error_only_if_it_fits_no_page(
-    shaped: tuple[Shape, Limits],
-) -> None:
-    shape, limits = shaped
-    errors = [error for _, written in pages(shape, limits) for error in written.errors]
-    assert errors == [
-        ItemError(str(key), "location", "its entries alone exceed the limits of a page")
-        for key in shape.items
-        if not fits(shape, key, limits)
-    ]
-
-
-@given(shaped)
-def test_a_cut_is_the_key_of_the_last_item_written_and_the_next_one_would_not_fit(
-    shaped: tuple[Shape, Limits],
-) -> None:
-    shape, limits = shaped
-    for document, written in pages(shape, limits):
-        if written.cut is None:
-            continue
-        last = shape.locations(written.cut)
-        assert [entry.loc for entry in read(document)][-len(last) :] == last
-        following = min(key for key in shape.items if key > written.cut)
-        assert (
-            written.urls + len(shape.locations(following)) > limits.urls
-            or written.bytes + shape.size(following) > limits.bytes
-        )
-
-
-@given(shaped)
-def test_the_entries_of_an_item_are_never_split(shaped: tuple[Shape, Limits]) -> None:
-    shape, limits = shaped
-    unique = {
-        key: Item(tuple(loc and f"{key}-{i}-{loc}" for i, loc in enumerate(item.locations)), item.lastmod)
-        for key, item in shape.items.items()
-    }
-    shape = shape._replace(items=unique)
-    for document, _ in pages(shape, limits):
-        found = [entry.loc for entry in read(document)]
-        for key in shape.items:
-            own = shape.locations(key)
-            assert set(own) <= set(found) or not set(own) & set(found)
-
-
-@given(shaped=shaped, cuts=st.lists(st.integers(0, 5), max_size=5).map(tuple))
-def test_how_entries_are_batched_changes_nothing(
-    shaped: tuple[Shape, Limits], cuts: tuple[int, ...]
-) -> None:
-    shape, limits = shaped
-    found = [pages(one, limits) for one in (shape, shape._replace(cuts=cuts))]
-    assert found[0] == found[1]
-
-
 def test_limits_count_entries_and_not_items() -> None:
     localizations = [Localization("", list("abcd")), Localization("de", ["e", None, "g", "h"])]
     batch = Batch([1, 2, 3, 4], [*localizations, Localization("x-default", list("ijkl"), is_listed=False)])
@@ -233,11 +156,12 @@ def shaped_for_several(draw: Callable[..., Any], kind: Format) -> tuple[Shape, S
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=5 * EXAMPLES)
 @given(data=st.data())
-def test_several_documents_have_the_same_items_each_as_if_it_were_written_alone(
+def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
     name: str, data: st.DataObject
 ) -> None:
-    """They are cut at the same key. The next item would not fit into at least one of them."""
+    """Several documents are cut at the same key. The next item would not fit into at least one of them."""
     kind = FORMATS[name]
     shape, several, limits = data.draw(shaped_for_several(kind))
     sizes = {key: [shape.size(key, kind, base) for base in several] for key in shape.items}

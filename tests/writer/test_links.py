@@ -10,7 +10,7 @@ from hypothesis import given
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, SafeColumn, TemplateColumn
 from django_sitemaps09.writer import TEXT, URLSET, elements
-from tests.support.writing import LINKS, Site, alone, bases, behind, read, sites, write, write_all
+from tests.support.writing import LINKS, Site, alone, bases, read, sites, write, write_all
 
 
 @given(sites(), bases)
@@ -28,24 +28,6 @@ def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_
                 assert (entry.loc, entry.alternates) == (location, own)
                 assert ((version.language, location) in entry.alternates) == bool(version.language)
     assert next(found, None) is None
-
-
-@given(sites(), bases)
-def test_a_version_that_is_not_listed_is_only_linked_and_one_without_a_language_never(
-    site: Site, base: str
-) -> None:
-    found = read(write([site.batch], base=base, namespaces=LINKS)[0])
-    locs = [entry.loc for entry in found]
-    hrefs = {href for entry in found for _, href in entry.alternates}
-    assert all(language for entry in found for language, _ in entry.alternates)
-    for item in site.batch.keys:
-        for version, location in site.locations(item, base):
-            assert locs.count(location) == version.is_listed
-            # The entries of the set link to a localization that is not listed.
-            linked = any(
-                other.is_listed and not alone(other, site.batch) for other, _ in site.locations(item, base)
-            )
-            assert (location in hrefs) == (bool(version.language) and linked)
 
 
 @given(sites(), bases)
@@ -69,23 +51,6 @@ def test_links_that_a_project_names_follow_those_between_localizations_in_every_
         )
         for entry, item, version in zip(own, items, localizations, strict=True)
     ]
-
-
-@given(sites(), bases)
-def test_paths_are_joined_to_the_base_and_absolute_locations_are_not(site: Site, base: str) -> None:
-    without = read(write([site.batch], namespaces=LINKS)[0])
-    joined = read(write([site.batch], base=base, namespaces=LINKS)[0])
-    assert joined == [
-        entry._replace(
-            loc=behind(base, entry.loc),
-            alternates=tuple((language, behind(base, href)) for language, href in entry.alternates),
-        )
-        for entry in without
-    ]
-    for entry in joined:
-        for location in (entry.loc, *(href for _, href in entry.alternates)):
-            assert location.startswith("/") == (not base and "://" not in location)
-            assert location.count("://") <= 1
 
 
 @pytest.mark.parametrize("listed", [True, False])

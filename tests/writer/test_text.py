@@ -11,14 +11,10 @@ from django_sitemaps09.protocol import Limits
 from django_sitemaps09.writer import TEXT, WriteResult, elements
 from tests.support.writing import (
     LINKS,
-    Site,
     bases,
     batches_of,
     entries,
-    read,
     single,
-    sites,
-    write,
     write_all,
 )
 
@@ -44,13 +40,6 @@ def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each_an
     assert document == "".join(f"{location}\n" for location in found).encode()
     assert (written.urls, written.bytes) == (len(found), len(document))
     assert "".join(elements(TEXT, batch, base)).encode() == document
-
-
-@given(sites(), bases)
-def test_a_text_file_has_the_locations_of_the_urlset_in_its_order(site: Site, base: str) -> None:
-    [(document, _)] = write_all(TEXT, [site.batch], [base])
-    found = read(write([site.batch], base=base, namespaces=LINKS)[0])
-    assert document.decode().splitlines() == [entry.loc for entry in found]
 
 
 @pytest.mark.parametrize(

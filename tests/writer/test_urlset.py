@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timezone
@@ -19,8 +18,6 @@ from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, XHTML_NAMESPACE, priority_text, w3c
 from django_sitemaps09.writer import URLSET, WriteResult, elements, urlset_head
 from tests.support.writing import (
-    DECLARATION,
-    FIELDS,
     LINKS,
     NOT_XML,
     XML_CHARACTERS,
@@ -37,7 +34,6 @@ from tests.support.writing import (
     parse,
     read,
     single,
-    tag,
     uris,
     writable,
     write,
@@ -135,24 +131,6 @@ def test_every_character_of_xml_is_read_again_as_it_was() -> None:
     assert read(document) == [Entry(text, None, None, None, ((text, text),) * 2)]
 
 
-@pytest.mark.parametrize("namespaces", [{}, LINKS], ids=["plain", "links"])
-def test_a_document_starts_at_byte_0_with_its_declaration_and_has_no_byte_order_mark(
-    namespaces: dict[str, str],
-) -> None:
-    document, _ = write([single([1], ["https://example.com/ü"])], namespaces=namespaces)
-    assert document.startswith(DECLARATION)
-    assert document.startswith(urlset_head(namespaces))
-    assert "https://example.com/ü".encode() in document
-    assert not re.search(rb"<!DOCTYPE|<!ENTITY|<!\[CDATA\[|\xef\xbb\xbf", document)
-
-
-def test_the_protocols_namespace_is_the_default_one_and_has_no_prefix() -> None:
-    document, _ = write([single([1], ["a"])])
-    assert parse(document).nsmap == {None: SITEMAP_NAMESPACE}
-    assert b"<urlset xmlns=" in document
-    assert b"<url><loc>a</loc></url>" in document
-
-
 def test_the_namespace_of_links_is_declared_only_if_entries_can_have_some() -> None:
     for batch in (
         single([1], ["a"], alternates=[[Alternate("de", "b")]]),
@@ -191,14 +169,6 @@ def test_namespaces_are_declared_in_the_order_of_their_prefixes_and_read_again_a
 def test_a_namespace_that_xml_cannot_hold_is_refused_with_its_prefix() -> None:
     with pytest.raises(TextError, match="second"):
         urlset_head({"first": "a", "second": "\x00"})
-
-
-@given(writable_batches)
-def test_elements_stand_in_the_order_of_the_schema(batch: Batch) -> None:
-    order = [*(tag(name) for name in ("loc", *FIELDS)), f"{{{XHTML_NAMESPACE}}}link"]
-    for url in parse(write([batch], namespaces=LINKS)[0]):
-        positions = [order.index(child.tag) for child in url]
-        assert positions == sorted(positions)
 
 
 @pytest.mark.parametrize("column", ["", None, [None, None], ["", ""], ["", None]], ids=repr)

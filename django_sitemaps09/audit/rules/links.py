@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit.documents import ReadEntry
@@ -81,23 +81,12 @@ _REGIONS = frozenset(
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {code[2:]: code[:2] for code in _TWO}
-_MISTAKES = {
-    "al": "sq",
-    "at": "de-AT",
-    "cn": "zh",
-    "cz": "cs",
-    "dk": "da",
-    "gb": "en-GB",
-    "gr": "el",
-    "jp": "ja",
-    "kz": "kk",
-    "mx": "es-MX",
-    "rs": "sr",
-    "sp": "es",
-    "ua": "uk",
-    "us": "en-US",
-    "vn": "vi",
-}
+_MISTAKES = dict(
+    mistake.split("=")
+    for mistake in """
+    al=sq at=de-AT cn=zh cz=cs dk=da gb=en-GB gr=el jp=ja kz=kk mx=es-MX rs=sr sp=es ua=uk us=en-US vn=vi
+    """.split()
+)
 
 
 @lru_cache(1_000)
@@ -128,14 +117,8 @@ def parse_language(language: str) -> tuple[str, str | None, str]:
     return code, warning and "hreflang-unsupported", warning or ""
 
 
-class _Group(NamedTuple):
-    """URLs that have the same alternates: the place and the languages of each, and those not yet read.
-
-    A page that only chooses a language is linked as `x-default`, and need not be in a sitemap itself.
-    """
-
-    entries: dict[str, tuple[str, frozenset[str]]]
-    missing: set[str]
+# URLs that have the same alternates, with the place of each, and the alternates that must link back.
+_Group = dict[str, tuple[str, frozenset[str]]]
 
 
 class LinkRules:
@@ -169,6 +152,7 @@ class LinkRules:
                 report("hreflang-repeated", f"{language!r} of {url}", entry.line)
             languages.add(code)
             hrefs.add(href)
+            # A page that only chooses a language need not be in a sitemap itself.
             if language.lower() != "x-default":
                 targets.add(href)
         if not targets:
@@ -180,25 +164,23 @@ class LinkRules:
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
         """Remember a URL with its alternates until all of them have linked to each other."""
-        group = self._groups.setdefault(key, _Group({}, set()))
-        if url not in group.entries:
+        group = self._groups.setdefault(key, {})
+        if url not in group:
             self._size += len(key)
-        group.entries[url] = (place, targets)
-        group.missing.update(targets)
-        group.missing.difference_update(group.entries)
-        if not group.missing and group.entries.keys() >= targets:
-            self._size -= len(key) * len(group.entries)
+        group[url] = (place, targets)
+        if all(returning <= group.keys() for _, returning in group.values()):
+            self._size -= len(key) * len(group)
             del self._groups[key]
             self._scratch.add_group(key)
         while len(self._groups) > _MAX_GROUPS or self._size > _MAX_KEPT:
             self._store(*self._groups.popitem(last=False))
 
     def _store(self, key: frozenset[str], group: _Group) -> None:
-        self._size -= len(key) * len(group.entries)
+        self._size -= len(key) * len(group)
         if self._scratch.has_group(key):
             # A URL of a complete group is listed again.
             return
-        for url, (place, targets) in group.entries.items():
+        for url, (place, targets) in group.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), targets, place)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from dataclasses import fields
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NamedTuple
 
 from django_sitemaps09.audit.documents import ReadEntry
@@ -66,18 +67,11 @@ _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
 _NEWS_DATES = (None, "lastmod-ambiguous")
 
 
-def _number(least: int, most: float) -> Callable[[str], bool]:
-    def is_valid(text: str) -> bool:
-        try:
-            return least <= Decimal(text.strip()) <= Decimal(most)
-        except InvalidOperation:
-            return False
-
-    return is_valid
-
-
-def _up_to(most: int) -> Callable[[str], bool]:
-    return lambda text: len(text) <= most
+def _is_number(text: str, least: int, most: int) -> bool:
+    try:
+        return least <= Decimal(text.strip()) <= most
+    except InvalidOperation:
+        return False
 
 
 def _word(pattern: str) -> Callable[[str], bool]:
@@ -90,11 +84,11 @@ def _is_date(text: str) -> bool:
 
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
-    "title": _up_to(MAX_VIDEO_TITLE),
-    "description": _up_to(MAX_VIDEO_DESCRIPTION),
-    "uploader": _up_to(MAX_VIDEO_UPLOADER),
-    "duration": _number(1, MAX_DURATION),
-    "rating": _number(0, 5),
+    "title": lambda text: len(text) <= MAX_VIDEO_TITLE,
+    "description": lambda text: len(text) <= MAX_VIDEO_DESCRIPTION,
+    "uploader": lambda text: len(text) <= MAX_VIDEO_UPLOADER,
+    "duration": partial(_is_number, least=1, most=MAX_DURATION),
+    "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
     "expiration_date": _is_date,
     "publication_date": _is_date,
@@ -106,50 +100,45 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
 }
 
 
-class MediaRules:
-    """The checks of extensions in one audit."""
+def check_media(report: ReportRule, entry: ReadEntry, now: datetime) -> int:
+    """Check the extensions of an entry. Return its number of news articles."""
+    problems: list[Problem] = [*_namespace_problems(entry.extensions)]
+    images, videos, articles = (
+        entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
+    )
+    if len(images) > MAX_IMAGES:
+        report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
+    if len(articles) > 1:
+        report("news-repeated", entry.location, entry.line)
+    for image in images:
+        problems += _image_problems(image)
+    for video in videos:
+        problems += _video_problems(video, entry.url)
+    for article in articles:
+        problems += _news_problems(article, now)
+    for rule, detail in dict.fromkeys(problems):
+        report(rule, f"{detail} of {entry.url}", entry.line)
+    return len(articles)
 
-    def __init__(self, now: datetime) -> None:
-        self._oldest_news = now - timedelta(days=NEWS_DAYS)
 
-    def check(self, report: ReportRule, entry: ReadEntry) -> int:
-        """Check the extensions of an entry. Return its number of news articles."""
-        problems: list[Problem] = [*_namespace_problems(entry.extensions)]
-        images, videos, articles = (
-            entry.extensions.get(f"{kind.namespace}{kind.prefix}", ()) for kind in (_IMAGE, _VIDEO, _NEWS)
-        )
-        if len(images) > MAX_IMAGES:
-            report("image-too-many", f"{entry.location}: {len(images):,}", entry.line)
-        if len(articles) > 1:
-            report("news-repeated", entry.location, entry.line)
-        for image in images:
-            problems += _image_problems(image)
-        for video in videos:
-            problems += _video_problems(video, entry.url)
-        for article in articles:
-            problems += self._news_problems(article)
-        for rule, detail in dict.fromkeys(problems):
-            report(rule, f"{detail} of {entry.url}", entry.line)
-        return len(articles)
-
-    def _news_problems(self, article: Any) -> Iterator[Problem]:
-        texts = yield from _texts(article, _NEWS)
-        publication = article.find(f"{_NEWS.namespace}publication")
-        if publication is not None:
-            texts |= yield from _texts(publication, _PUBLICATION)
-        yield from _missing(texts, "news", ("name", "language", "publication_date", "title"))
-        language = texts.get("language", "").strip()
-        if language and not _NEWS_LANGUAGE.fullmatch(language):
-            yield "news-language", repr(language)
-        if date := texts.get("publication_date", "").strip():
-            moment, rule = parse_lastmod(date)
-            if rule not in _NEWS_DATES:
-                yield "news-date", repr(date)
-            elif moment is not None:
-                # A date includes its whole day, in any time zone.
-                slack = timedelta(days=2) if moment.is_date else timedelta(0)
-                if moment.at + slack < self._oldest_news:
-                    yield "news-old", date
+def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
+    texts = yield from _texts(article, _NEWS)
+    publication = article.find(f"{_NEWS.namespace}publication")
+    if publication is not None:
+        texts |= yield from _texts(publication, _PUBLICATION)
+    yield from _missing(texts, "news", ("name", "language", "publication_date", "title"))
+    language = texts.get("language", "").strip()
+    if language and not _NEWS_LANGUAGE.fullmatch(language):
+        yield "news-language", repr(language)
+    if date := texts.get("publication_date", "").strip():
+        moment, rule = parse_lastmod(date)
+        if rule not in _NEWS_DATES:
+            yield "news-date", repr(date)
+        elif moment is not None:
+            # A date includes its whole day, in any time zone.
+            slack = timedelta(days=2) if moment.is_date else timedelta(0)
+            if moment.at + slack < now - timedelta(days=NEWS_DAYS):
+                yield "news-old", date
 
 
 def _image_problems(image: Any) -> Iterator[Problem]:

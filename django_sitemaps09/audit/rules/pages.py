@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
@@ -32,84 +32,80 @@ _CANONICAL = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*\"?canonical\b", re.IGNO
 _MODIFIED = ("article:modified_time", "og:updated_time")
 
 
-class PageRules:
-    """The checks of pages. At most `rate` pages are requested each second; 0 means as fast as possible."""
+def check_pages(pages: Iterable[SampledPage], reader: Reader, findings: Findings, rate: float) -> int:
+    """Request pages, check the responses, and return the number of pages.
 
-    def __init__(self, reader: Reader, findings: Findings, rate: float) -> None:
-        self._reader, self._findings = reader, findings
-        self._pause = 1 / rate if rate else 0.0
-        self._next = 0.0
-
-    def check(self, page: SampledPage) -> None:
-        """Request a page, and check the response."""
-        time.sleep(max(0.0, self._next - time.monotonic()))
-        self._next = time.monotonic() + self._pause
+    At most `rate` pages are requested each second; 0 means as fast as possible.
+    """
+    count, next_time = 0, 0.0
+    for count, page in enumerate(pages, 1):  # noqa: B007 the last number is returned
+        time.sleep(max(0.0, next_time - time.monotonic()))
+        next_time = time.monotonic() + (1 / rate if rate else 0.0)
         try:
-            with self._reader.open(page.url, redirects=False) as response:
-                problems = [*self._problems(page, response)]
+            with reader.open(page.url, redirects=False) as response:
+                problems = [*_problems(page, response)]
         except DocumentError as error:
             problems = [("page-unreachable", str(error))]
         for rule, detail in problems:
-            self._findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
+            findings.add(page.place, rule, f"{page.url} ({detail})" if detail else page.url)
+    return count
 
-    def _problems(self, page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
-        if 300 <= response.status < 400:
-            yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
-            return
-        if response.status != 200:
-            yield "page-status", str(response.status)
-            return
-        tag = response.headers.get("x-robots-tag", "")
-        if _NOINDEX.search(tag):
-            yield "page-noindex", f"X-Robots-Tag: {tag}"
-        modified = _http_date(response.headers.get("last-modified"))
-        canonical = _canonical(response.headers.get("link", ""), page.url)
-        if "html" in response.headers.get("content-type", ""):
-            head = _Head(_html(response), page.url)
-            if head.noindex is not None:
-                yield "page-noindex", head.noindex
-            canonical = head.canonical or canonical
-            modified = head.modified or modified
-        if canonical is not None and canonical != _normalized(page.url):
-            yield "page-canonical", canonical
-        moment = parse_lastmod((page.lastmod or "").strip()).moment
-        # A date includes its whole day.
-        slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
-        if moment is not None and modified is not None and modified > moment.at + slack:
-            yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
+
+def _problems(page: SampledPage, response: Response) -> Iterator[tuple[str, str]]:
+    if 300 <= response.status < 400:
+        yield "page-redirect", f"{response.status} to {response.headers.get('location', '')}"
+        return
+    if response.status != 200:
+        yield "page-status", str(response.status)
+        return
+    tag = response.headers.get("x-robots-tag", "")
+    if _NOINDEX.search(tag):
+        yield "page-noindex", f"X-Robots-Tag: {tag}"
+    modified = _http_date(response.headers.get("last-modified"))
+    canonical = _canonical(response.headers.get("link", ""), page.url)
+    if "html" in response.headers.get("content-type", ""):
+        noindex, html_canonical, html_modified = _read_head(_html(response), page.url)
+        if noindex is not None:
+            yield "page-noindex", noindex
+        canonical = html_canonical or canonical
+        modified = html_modified or modified
+    if canonical is not None and canonical != _comparable(page.url):
+        yield "page-canonical", canonical
+    moment = parse_lastmod((page.lastmod or "").strip()).moment
+    # A date includes its whole day.
+    slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
+    if moment is not None and modified is not None and modified > moment.at + slack:
+        yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
 
 
 def _canonical(links: str, url: str) -> str | None:
     """Return the canonical URL of a `Link` header."""
     with suppress(ValueError):
         if match := _CANONICAL.search(links):
-            return _normalized(urljoin(url, match[1].strip()))
+            return _comparable(urljoin(url, match[1].strip()))
     return None
 
 
-class _Head:
-    """Metadata for crawlers in the head of a page."""
-
-    def __init__(self, document: Any, url: str) -> None:
-        self.noindex: str | None = None
-        self.canonical: str | None = None
-        self.modified: datetime | None = None
-        if document is None:
-            return
-        for meta in document.iter("meta"):
-            name = (meta.get("name") or meta.get("property") or "").strip().lower()
-            value = meta.get("content") or ""
-            if name in _ROBOTS_NAMES and _NOINDEX.search(value):
-                self.noindex = f'<meta name="{name}" content="{value}">'
-            elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
-                self.modified = moment.at
-        for link in document.iter("link"):
-            if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
-                with suppress(ValueError):
-                    self.canonical = _normalized(urljoin(url, link.get("href").strip()))
+def _read_head(document: Any, url: str) -> tuple[str | None, str | None, datetime | None]:
+    """Return the element with `noindex`, the canonical URL, and the time of the last change."""
+    if document is None:
+        return None, None, None
+    noindex = canonical = modified = None
+    for meta in document.iter("meta"):
+        name = (meta.get("name") or meta.get("property") or "").strip().lower()
+        value = meta.get("content") or ""
+        if name in _ROBOTS_NAMES and _NOINDEX.search(value):
+            noindex = f'<meta name="{name}" content="{value}">'
+        elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
+            modified = moment.at
+    for link in document.iter("link"):
+        if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
+            with suppress(ValueError):
+                canonical = _comparable(urljoin(url, link.get("href").strip()))
+    return noindex, canonical, modified
 
 
-def _normalized(url: str) -> str:
+def _comparable(url: str) -> str:
     """Return a URL without its fragment, in the form of a URI if it is valid."""
     plain = url.partition("#")[0]
     try:
@@ -119,18 +115,14 @@ def _normalized(url: str) -> str:
 
 
 def _html(response: Response) -> Any:
-    """Parse the beginning of a page. Return `None` if it cannot be parsed."""
+    """Parse the beginning of a page. Return `None` if it is empty or cannot be parsed."""
     body, _ = read_start(response.content(lambda *_: None), MAX_PAGE)
+    charset = re.search(r"charset=[\"']?([\w-]+)", response.headers.get("content-type", ""), re.ASCII)
     try:
-        parser = etree.HTMLParser(encoding=_charset(response), no_network=True, huge_tree=False)
-        return etree.fromstring(body, parser) if body.strip() else None
+        parser = etree.HTMLParser(encoding=charset and charset[1], no_network=True, huge_tree=False)
+        return etree.fromstring(body, parser)
     except (etree.LxmlError, LookupError, ValueError):
         return None
-
-
-def _charset(response: Response) -> str | None:
-    match = re.search(r"charset=[\"']?([\w-]+)", response.headers.get("content-type", ""), re.ASCII)
-    return match and match[1]
 
 
 def _http_date(text: str | None) -> datetime | None:

@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,9 +62,8 @@ def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
     names = {"*"}
     for agent in agents:
         for name in re.findall(r"[\w-]+", agent.lower()):
-            parts = name.split("-")
             # A crawler without rules of its own, such as Googlebot-News, uses those of Googlebot.
-            names.update("-".join(parts[:count]) for count in range(1, len(parts) + 1))
+            names.update(accumulate(name.split("-"), "{}-{}".format))
     for line in text.splitlines():
         match = _AGENT.match(line)
         if match is None:

@@ -51,31 +51,24 @@ def url_problem(url: str) -> tuple[str, str] | None:
         return "url-relative", ""
     if len(url) > MAX_LOCATION:
         return "url-length", f"{len(url):,} characters"
-    return _uri_problem(url)
+    return _cached_problem(url)
 
 
 @lru_cache(1_000)
-def _uri_problem(url: str) -> tuple[str, str] | None:
+def _cached_problem(url: str) -> tuple[str, str] | None:
     """Check a URL as a URI. Results are cached, because each alternate occurs once for each language."""
     try:
-        normalized = protocol.uri(url)
+        encoded = protocol.uri(url)
     except ValueError as error:
         return "url-invalid", str(error)
     # A URL that differs only by its case, or by the slash after the host, needs no encoding.
-    if normalized.lower().rstrip("/") not in (url.lower().rstrip("/"), url.lower().replace("?", "/?", 1)):
-        return "url-encoding", f"write {normalized}"
+    if encoded.lower().rstrip("/") not in (url.lower().rstrip("/"), url.lower().replace("?", "/?", 1)):
+        return "url-encoding", f"write {encoded}"
     return None
 
 
-def normalized(urls: Sequence[str]) -> Sequence[str]:
-    """Return the same strings for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
-    content, start = "\n".join(urls), _USUAL.match(urls[0]) if urls else None
-    # Usually, all URLs are on one host, and one search is enough.
-    is_one_host = start and content.count(f"\n{start[0]}") == content.count("\n") == len(urls) - 1
-    return urls if is_one_host and not _UNUSUAL.search(content) else [*map(_normalized, urls)]
-
-
-def _normalized(url: str) -> str:
+def normalized(url: str) -> str:
+    """Return the same string for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
     if _USUAL.match(url) and not _UNUSUAL.search(url):
         return url
     url_origin = origin(url)
@@ -134,7 +127,7 @@ class UrlRules:
         # Findings for the URLs of a document that are on another host.
         self._others: dict[Base, Findings] = {}
         # The documents that the robots.txt of each host names.
-        self._named = {robots.base: {*normalized(robots.sitemaps)}}
+        self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
         self._base = base
         self._is_resolving = base is not None and not any(
             name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
@@ -164,11 +157,11 @@ class UrlRules:
         `documents` are the URLs of the document, and of the indexes that lead to it: it is enough to name
         one of them. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
         """
-        names = normalized(documents)
+        names = [*map(normalized, documents)]
         for host, findings in self._others.items():
             if host not in self._named and len(self._named) <= MAX_HOSTS:
                 robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
-                self._named[host] = {*normalized(robots.sitemaps)}
+                self._named[host] = {*map(normalized, robots.sitemaps)}
             if self._named.get(host, set()).isdisjoint(names):
                 self._findings.add_all(findings)
         self._others.clear()
@@ -221,7 +214,7 @@ class UrlRules:
         """Return whether the URLconf matches a URL. Those on other hosts are not checked."""
         if not url or origin(url) != self._base:
             return True
-        path = unquote(urlsplit(_normalized(url)).path)
+        path = unquote(urlsplit(normalized(url)).path)
         if not path.startswith(self._prefix):
             return False
         path = path[len(self._prefix) :]

@@ -12,12 +12,11 @@ from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.protocol import CHANGEFREQS
 
-# The forms that both the W3C note and the XSD allow. Groups: fraction of a second, offset.
-_STRICT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
-# Further forms that only one of them allows: a year, a month, no seconds, no offset, a date with an offset.
-_AMBIGUOUS = re.compile(
-    r"(\d{4})(?:-(\d\d))?|\d{4}-\d\d-\d\d(?:(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?)",
-    re.ASCII,
+# The forms that both the W3C note and the XSD allow.
+_STRICT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?", re.ASCII)
+# These, and forms that one of them allows: a year, a month, no seconds, no offset, a date with an offset.
+_VALID = re.compile(
+    r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
 # Maximum length of a value that is parsed and cached. A longer value is not a date.
@@ -52,17 +51,11 @@ def parse_lastmod(text: str) -> ParsedValue:
 
 @lru_cache(20_000)
 def _parse(text: str) -> ParsedValue:
-    rule = None
-    match = _STRICT.fullmatch(text)
-    value = text.replace(match[1], "", 1) if match and match[1] else text
-    if match is None:
-        match = _AMBIGUOUS.fullmatch(text)
-        if match is None:
-            return ParsedValue(None, "lastmod-format")
-        rule = "lastmod-ambiguous"
-        value = f"{text}-01-01"[:10] if match[1] else _FRACTION.sub("", text)
-        # `2026-01-01Z` is the XSD's form of a date with an offset.
-        value = value if "T" in value else value[:10]
+    if not _VALID.fullmatch(text):
+        return ParsedValue(None, "lastmod-format")
+    rule = None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+    # `2026-01-01Z` is the XSD's form of a date with an offset.
+    value = _FRACTION.sub("", text) if "T" in text else f"{text}-01-01"[:10]
     try:
         # Python 3.10 cannot parse `Z`.
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
@@ -76,31 +69,30 @@ class LastmodRange:
     """The oldest and the newest lastmod of a document."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.oldest: Moment | None = None
-        self.newest: Moment | None = None
+        self._count = 0
+        # The oldest and the newest, after the first call of `add()`.
+        self._ends: list[Moment] = []
 
     def add(self, moments: Sequence[Moment], count: int) -> None:
         if moments:
-            known = [moment for moment in (self.oldest, self.newest) if moment is not None]
-            self.oldest, self.newest = min([*known, *moments]), max([*known, *moments])
-            self.count += count
+            known = [*self._ends, *moments]
+            self._ends = [min(known), max(known)]
+            self._count += count
 
     def alike(self) -> str | None:
         """Return the text of the finding if all values are alike."""
-        if self.count < _ALIKE_URLS or self.oldest is None or self.newest is None:
+        if self._count < _ALIKE_URLS:
             return None
-        if self.newest.at - self.oldest.at > _ALIKE:
+        oldest, newest = (moment.at for moment in self._ends)
+        if newest - oldest > _ALIKE:
             return None
-        return (
-            f"{self.count:,} URLs from {self.oldest.at:%Y-%m-%d %H:%M} to {self.newest.at:%Y-%m-%d %H:%M}"
-        )
+        return f"{self._count:,} URLs from {oldest:%Y-%m-%d %H:%M} to {newest:%Y-%m-%d %H:%M}"
 
     def newer_than(self, listed: Moment | None) -> str | None:
         """Return the text of the finding if the newest value is newer than that in the index."""
-        newest = self.newest
-        if newest is None or listed is None:
+        if not self._ends or listed is None:
             return None
+        newest = self._ends[-1]
         # A date includes its whole day. If only one of the values is a date, its zone is not known.
         slack = timedelta(0)
         if listed.is_date and not newest.is_date:
@@ -112,40 +104,28 @@ class LastmodRange:
         return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
 
 
-class ValueRules:
-    """The checks of values in one audit."""
+def check_values(
+    report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange, now: datetime
+) -> None:
+    """Check the values of a batch of entries, and add their lastmod to the span of the document."""
+    moments: list[Moment] = []
+    for entry in entries:
+        if entry.lastmod is not None:
+            moment, rule = _parse_past(entry.lastmod, now)
+            moments += [] if moment is None else [moment]
+            if rule is not None:
+                report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
+        if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
+            report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
+        if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
+            report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
+    span.add(moments, sum(entry.lastmod is not None for entry in entries))
 
-    def __init__(self, now: datetime) -> None:
-        # The latest date and time that are not in the future everywhere on earth.
-        self._latest = {True: now + _ZONES, False: now + _CLOCK}
 
-    def check(self, report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange) -> None:
-        """Check the entries of a batch, and add their lastmod to the span of the document."""
-        parsed = {
-            text: self._parse(text) for text in {entry.lastmod for entry in entries} if text is not None
-        }
-        rules = {text: rule for text, (_, rule) in parsed.items() if rule is not None}
-        if parsed:
-            moments = [moment for moment, _ in parsed.values() if moment is not None]
-            span.add(moments, sum(entry.lastmod in parsed for entry in entries))
-        words = {entry.changefreq for entry in entries} - {None, *CHANGEFREQS}
-        numbers = {entry.priority for entry in entries} - {None}
-        bad = {text for text in numbers if text is not None and not _PRIORITY.fullmatch(text.strip())}
-        if not (rules or words or bad):
-            return
-        for entry in entries:
-            problems: list[tuple[str, str | None]] = []
-            if entry.lastmod in rules:
-                problems.append((rules[entry.lastmod], entry.lastmod))
-            if entry.changefreq in words and str(entry.changefreq).strip() not in CHANGEFREQS:
-                problems.append(("changefreq-value", entry.changefreq))
-            if entry.priority in bad:
-                problems.append(("priority-value", entry.priority))
-            for rule, value in problems:
-                report(rule, f"{value!r} of {entry.url}", entry.line)
-
-    def _parse(self, text: str) -> ParsedValue:
-        parsed = parse_lastmod(text.strip())
-        moment = parsed.moment
-        is_late = moment is not None and moment.at > self._latest[moment.is_date]
-        return ParsedValue(moment, "lastmod-future") if is_late else parsed
+def _parse_past(text: str, now: datetime) -> ParsedValue:
+    """Parse a lastmod that must not be in the future everywhere on earth."""
+    parsed = parse_lastmod(text.strip())
+    moment = parsed.moment
+    if moment is not None and moment.at > now + (_ZONES if moment.is_date else _CLOCK):
+        return ParsedValue(moment, "lastmod-future")
+    return parsed

@@ -45,7 +45,7 @@ def engine(
     if problem is not None and is_requested:
         raise ImproperlyConfigured(problem)
     # A fork would have to close the caller's connections. If any are open, start processes only on request.
-    if problem is not None or (engine_name == "processes" and not is_requested and _connected()):
+    if problem is not None or (engine_name == "processes" and not is_requested and is_connected()):
         return nullcontext()
     engine_type = engine_class(engine_name)
     count = getattr(engine_type, "default_workers", available_cores()) if workers is None else workers
@@ -74,7 +74,8 @@ def available_cores() -> int:
     return min(cores, _MAX_DEFAULT_WORKERS)
 
 
-def _connected() -> bool:
+def is_connected() -> bool:
+    """Return whether this process has an open connection to a database."""
     return any(connection.connection for connection in connections.all(initialized_only=True))
 
 

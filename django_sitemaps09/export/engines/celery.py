@@ -30,7 +30,10 @@ class Celery(QueueEngine):
 
     def _send(self, message: str) -> None:
         if render.app.main == "default" and not render.app.conf.broker_url:
-            raise ExportError(_NO_APP)
+            raise ExportError(
+                "No Celery app with a broker is loaded. Import the project's Celery app in the __init__.py "
+                "beside the settings module, as Celery's Django guide describes"
+            )
         super()._send(message)
 
 
@@ -62,9 +65,3 @@ def _broker() -> str:
         return f"{connection.transport_cls}://{connection.hostname}:{port}"
     except Exception:  # noqa: BLE001 each transport has its own exceptions
         return "an unknown address"
-
-
-_NO_APP = (
-    "No Celery app with a broker is loaded. Import the project's Celery app in the __init__.py beside the "
-    "settings module, as Celery's Django guide describes"
-)

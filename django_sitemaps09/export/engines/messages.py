@@ -81,7 +81,7 @@ def sign(message: Mapping[str, Any]) -> str:
     return signing.dumps(message, salt=_MESSAGE)
 
 
-def verify(
+def unsign(
     text: object, salt: str = _MESSAGE, max_age: int | None = _LIFETIME
 ) -> tuple[dict[str, Any], str | bytes]:
     """Return the content of a signed message, and the key that signed it. This key also signs the reply.
@@ -104,7 +104,7 @@ def verify(
     )
 
 
-def check(message: Mapping[str, Any]) -> None:
+def check_version(message: Mapping[str, Any]) -> None:
     """Raise `ExportError` if the message is of another version, or from another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
@@ -124,19 +124,14 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
     """Return a target; raise `ExportError` if a folder is invalid, or if its output is not `output`."""
-    target = HostTarget(
-        Base(*values["base"]),
-        values["output"] and Path(values["output"]),
-        values["stage"],
-        values["folder"],
-    )
-    is_ours = _STAGE.fullmatch(target.stage or "") and stores.is_host_folder(target.folder)
+    stage, folder = values["stage"], values["folder"]
+    is_ours = _STAGE.fullmatch(stage or "") and stores.is_host_folder(folder)
     if not is_ours or values["output"] != output:
         raise ExportError(
-            f"A message contains an invalid stage ({target.stage!r:.100}) or host folder "
-            f"({target.folder!r:.100}), or different output folders."
+            f"A message contains an invalid stage ({stage!r:.100}) or host folder ({folder!r:.100}), or "
+            "different output folders."
         )
-    return target
+    return HostTarget(Base(*values["base"]), Path(output) if output else None, stage, folder)
 
 
 def build_reply(rendered: RenderedPage) -> dict[str, Any]:
@@ -152,7 +147,7 @@ def build_reply(rendered: RenderedPage) -> dict[str, Any]:
 def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
     """Return the page from a worker's reply; raise `ExportError` if it is invalid or reports a failure."""
     try:
-        content, _ = verify(reply.decode(errors="replace"), _REPLY)
+        content, _ = unsign(reply.decode(errors="replace"), _REPLY)
     except ExportError as error:
         raise ExportError(f"A worker's reply was rejected: {error}") from error
     try:
@@ -165,7 +160,7 @@ def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
         steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
         errors = tuple(ItemError(*error) for error in content["errors"])
         return RenderedPage(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except PARSE_ERRORS as error:
         raise ExportError(
             f"A worker's reply was rejected: it is not in the format of this version ({error!r:.200})"
         ) from error
@@ -233,7 +228,7 @@ class Folder:
         with suppress(ExportError, OSError, *PARSE_ERRORS):
             text = self._read(f"{self.token}.claim", _MOST_OF_CLAIM) or b""
             # The machines' clocks may differ.
-            content, _ = verify(text.decode(), _CLAIM, max_age=None)
+            content, _ = unsign(text.decode(), _CLAIM, max_age=None)
             if (content.pop("run"), content.pop("token")) == (self.stage, self.token):
                 return Claim(**content)
         return None

@@ -22,6 +22,7 @@ from django.core.cache import caches
 from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import is_connected
 from django_sitemaps09.export.rendering.page import (
     RenderedPage,
     Renderer,
@@ -46,7 +47,7 @@ class Processes:
         # A message in this pipe ends the workers.
         self._end_receiver, self._end_sender = multiprocessing.Pipe(duplex=False)
         # Checked before the export opens connections: forking must not close the caller's connections.
-        self._fork = not any(connection.connection for connection in connections.all(initialized_only=True))
+        self._can_fork = not is_connected()
 
     def __enter__(self) -> Processes:
         return self
@@ -89,7 +90,7 @@ class Processes:
 
     def _create_pool(self) -> ProcessPoolExecutor:
         # A process with threads cannot be forked: locks held by other threads would never be released.
-        context = multiprocessing.get_context(None if self._fork and _threads() == 1 else "spawn")
+        context = multiprocessing.get_context(None if self._can_fork and _threads() == 1 else "spawn")
         if context.get_start_method() == "fork":
             # Processes that share a connection would receive each other's results.
             connections.close_all()

@@ -14,23 +14,17 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages, workers
 from django_sitemaps09.export.engines.messages import Claim, Folder
-from django_sitemaps09.export.rendering.page import (
-    RenderedPage,
-    Renderer,
-    Task,
-    render_page,
-)
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.export.report import pluralize
 
 logger = logging.getLogger(__name__)
 
-QueueEngineT = TypeVar("QueueEngineT", bound="QueueEngine")
 
 #: Whether the export itself runs in a worker. If this is the only one, it has to render all pages alone.
 in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
@@ -120,7 +114,7 @@ class QueueEngine:
         # How many pages were returned, and how many of these the command has rendered itself.
         self._returned = self._rendered = 0
 
-    def __enter__(self: QueueEngineT) -> QueueEngineT:
+    def __enter__(self) -> QueueEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -170,7 +164,6 @@ class QueueEngine:
         return partial(self._result, page)
 
     def _render(self, renderer: Renderer, task: Task) -> RenderedPage:
-        """Render a page in this process."""
         rendered = render_page(renderer, task)
         self._rendered += 1
         self._returned += 1
@@ -205,13 +198,12 @@ class QueueEngine:
                 return self._render(page.renderer, page.task)
             if not page.is_taken or page.times_sent == _MAX_SENT:
                 raise self._error(page, outcome)
+            problem = f"No {self.worker_name} has returned {page.task.label}"
             if outcome == "died":
-                worker = (
-                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label}"
+                problem = (
+                    f"The {self.worker_name} on {excerpt(page.claim.host)} that rendered {page.task.label} "
+                    f"has died: it gave no sign of life for {workers.EXPIRY:.0f} seconds"
                 )
-                problem = f"{worker} has died: it gave no sign of life for {workers.EXPIRY:.0f} seconds"
-            else:
-                problem = f"No {self.worker_name} has returned {page.task.label}"
             logger.warning("%s; sending the task again.", problem)
             self._send(page.message)
             page.sent_at, page.is_taken = self._sent_at, False
@@ -248,17 +240,14 @@ class QueueEngine:
                 return "late"
             if self._phase.name == "unseen" and now - first_look >= self.notice:
                 self._phase = self._warned(page.folder)
-            self._look_at_claims(now)
+            if now - self._looked_at >= workers.RENEWAL:
+                # Look at the claims of all other pages, too: workers that die together cost one wait.
+                self._looked_at = now
+                for other_page in self._open_pages:
+                    other_page.has_new_claim()
             time.sleep(pause)
             pause = min(2 * pause, _LONG)
             now = time.monotonic()
-
-    def _look_at_claims(self, now: float) -> None:
-        """Look at the claims of all other pages at intervals: workers that die together cost one wait."""
-        if now - self._looked_at >= workers.RENEWAL:
-            self._looked_at = now
-            for page in self._open_pages:
-                page.has_new_claim()
 
     def _warned(self, folder: Folder) -> _Phase:
         """Log a warning if no worker has taken any page, and return the new phase."""
@@ -278,9 +267,11 @@ class QueueEngine:
         return _Phase("warned")
 
     def _error(self, page: _SentPage, silence: _Silence) -> ExportError:
-        """Return the error for a page that is not sent again."""
         if silence == "died":
-            return ExportError(f"{page.task.label}: {_DIED_TWICE.format(excerpt(page.claim.host))}")
+            return ExportError(
+                f"{page.task.label}: two workers in a row died unexpectedly, the last one on "
+                f"{excerpt(page.claim.host)}; the system may have killed them for lack of memory"
+            )
         reason = (
             f"No {self.worker_name} returned {page.task.label} within "
             f"{page.times_sent * self.patience / 60:.0f} minutes. {self._advice(page.folder.store.label)}"
@@ -295,9 +286,3 @@ class QueueEngine:
             f"SECRET_KEY, and can access {files} as the same user. If one is running, its log says whether "
             "it rejected a page"
         )
-
-
-_DIED_TWICE = (
-    "two workers in a row died unexpectedly, the last one on {}; the system may have killed them for lack "
-    "of memory"
-)

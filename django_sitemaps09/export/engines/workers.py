@@ -12,11 +12,6 @@ import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
-from threading import Event, Thread
-
-from django.core.cache import caches
-from django.db import connections
 
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
@@ -24,6 +19,7 @@ from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import Claim, Folder
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import EXPECTED, check_declaration, render_page
+from django_sitemaps09.stores.lock import renewed
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +35,7 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
     `is_redelivered` is true if the queue delivers the message again because a worker was lost.
     """
     try:
-        content, key = messages.verify(message)
+        content, key = messages.unsign(message)
     except ExportError as error:
         # Do not reply: the folder for the reply comes from the message, which cannot be trusted.
         logger.error("A message was rejected and ignored: %s.", excerpt(error))
@@ -55,7 +51,7 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
     attempt = secrets.token_hex(4)
     try:
         with _claimed(folder, attempt):
-            messages.check(content)
+            messages.check_version(content)
             if is_redelivered and folder.is_lost_again():
                 raise ExportError(
                     "a page was delivered three times, and two workers were lost while rendering it"
@@ -75,7 +71,7 @@ def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -
 
 @contextmanager
 def _claimed(folder: Folder, attempt: str) -> Iterator[None]:
-    """Claim a page for an attempt to render it, and renew the claim until the block ends.
+    """Claim a page for an attempt to render it, and renew the claim until the block or the run ends.
 
     The first claim is written before the block starts. Otherwise, a page that kills its worker at once
     would look like a page that no worker has taken.
@@ -86,29 +82,18 @@ def _claimed(folder: Folder, attempt: str) -> Iterator[None]:
     except (ExportError, OSError) as error:
         # The page can still be rendered.
         logger.warning("A claim in %s could not be written: %s", folder.store.label, reason_of(error))
-    end_event = Event()
-    thread = Thread(target=_renew, args=[folder, claim, end_event], name="sitemap-claim", daemon=True)
-    thread.start()
-    try:
+
+    def renew() -> bool:
+        nonlocal claim
+        claim = claim._replace(number=claim.number + 1)
+        try:
+            # A late worker must not create the folder of its run again.
+            if not folder.is_active():
+                return False
+            folder.write_claim(claim)
+        except Exception:
+            logger.warning("A claim in %s could not be renewed", folder.store.label, exc_info=True)
+        return True
+
+    with renewed(renew, RENEWAL, "sitemap-claim"):
         yield
-    finally:
-        end_event.set()
-        thread.join()
-
-
-def _renew(folder: Folder, claim: Claim, end_event: Event) -> None:
-    """Renew a claim at intervals until the run ends: a late worker must not create its folder again."""
-    try:
-        for number in count(1):
-            if end_event.wait(RENEWAL):
-                return
-            try:
-                if not folder.is_active():
-                    return
-                folder.write_claim(claim._replace(number=number))
-            except Exception:
-                logger.warning("A claim in %s could not be renewed", folder.store.label, exc_info=True)
-    finally:
-        # Storages and caches have separate connections in each thread.
-        caches.close_all()
-        connections.close_all()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
 from tempfile import TemporaryFile
 from typing import IO, Literal, NamedTuple
 
@@ -28,8 +27,6 @@ from django_sitemaps09.stores.plain import name_errors
 from django_sitemaps09.writer.lines import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
-
-_AT_ONCE = 1_000
 
 Kind = Literal["added", "removed", "changed"]
 
@@ -60,11 +57,13 @@ class Published:
 class Spool:
     """Changed URLs, counted and kept on disk until the report is built.
 
-    With a `limit`, comparing ends as soon as there are more changes. The counts are incomplete then.
+    Unless `is_complete`, comparing ends as soon as there are more changes than `limit`, so the counts are
+    incomplete then.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(self, limit: int, *, is_complete: bool) -> None:
         self.limit = limit
+        self.is_complete = is_complete
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -78,7 +77,7 @@ class Spool:
         store: Store,
         previous: Mapping[str, SectionRecord],
         outcomes: Mapping[str, SectionOutcome],
-        removed: Iterable[str] = (),
+        removed: Iterable[str],
     ) -> None:
         """Write the changes to all sections and to the `removed` sections, before anything is published."""
         for name, outcome in outcomes.items():
@@ -91,14 +90,18 @@ class Spool:
 
     @property
     def exceeds_limit(self) -> bool:
-        return self.limit is not None and sum(self.counts.values()) > self.limit
+        return sum(self.counts.values()) > self.limit
+
+    @property
+    def _has_ended(self) -> bool:
+        return self.exceeds_limit and not self.is_complete
 
     def _write(self, changes: Iterable[UrlChange]) -> None:
         # Above the limit, do not compare the next pages: this takes time even if they have not changed.
-        for change in () if self.exceeds_limit else changes:
+        for change in () if self._has_ended else changes:
             self.counts[change.kind] += 1
             self._file.write(f"{json.dumps(change)}\n")
-            if self.exceeds_limit:
+            if self._has_ended:
                 break
 
     def changes(self) -> Iterator[UrlChange]:
@@ -182,11 +185,10 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
     """Yield the differences between two urlsets, using a table on disk since they can be large."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
-        _insert(table, "INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", old_lines)
-        _insert(
-            table,
+        table.executemany("INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", _digests(old_lines))
+        table.executemany(
             "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
-            new_lines,
+            _digests(new_lines),
         )
         yield from table.execute(
             "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
@@ -194,10 +196,8 @@ def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Itera
         )
 
 
-def _insert(table: sqlite3.Connection, sql: str, lines: Iterable[bytes]) -> None:
-    rows = ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
-    while batch := list(islice(rows, _AT_ONCE)):
-        table.executemany(sql, batch)
+def _digests(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
+    return ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
 
 
 def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.filenames import INDEX, index_name, page_name
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
 
 #: Limits of one index.
 LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
@@ -65,13 +65,14 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
     first = min(
         (page.index_number for record in numbered_sections.values() for page in record.pages), default=1
     )
-    return {name: _renumber(record, first) for name, record in numbered_sections.items()}
 
+    def renumber(page: PageRecord) -> PageRecord:
+        return page._replace(index_number=1) if page.index_number == first else page
 
-def _renumber(record: SectionRecord, first: int) -> SectionRecord:
-    """Return the record with the pages of the index `first` moved to index 1."""
-    pages = (page._replace(index_number=1) if page.index_number == first else page for page in record.pages)
-    return replace(record, pages=tuple(pages))
+    return {
+        name: replace(record, pages=tuple(map(renumber, record.pages)))
+        for name, record in numbered_sections.items()
+    }
 
 
 def documents(

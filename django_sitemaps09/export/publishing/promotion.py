@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.compression import decompress
-from django_sitemaps09.exceptions import ExportError, ManifestError
+from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
+from django_sitemaps09.export.publishing.published_files import read_content
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import INDEX, is_index
 from django_sitemaps09.state import manifest as manifests
@@ -54,14 +55,9 @@ def digest(store: Store, name: str) -> str | None:
     file = store.open(name)
     if file is None:
         return None
-    hash_ = sha256()
-    with file, name_errors(f"{store.label}/{name}"):
-        try:
-            for data in decompress(file, protocol.MAX_BYTES):
-                hash_.update(data)
-        except (zlib.error, EOFError):
-            return None
-    return hash_.hexdigest()
+    with file, name_errors(f"{store.label}/{name}"), suppress(zlib.error, EOFError):
+        return read_content(file, name, protocol.MAX_BYTES).digest
+    return None
 
 
 def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
@@ -167,10 +163,9 @@ def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options:
     names = indexes.to_announce(manifests.parse_root(journal.root, JOURNAL).indexes)
 
     def update_robots(is_transition: bool) -> None:
-        try:
+        root = None
+        with suppress(ManifestError):
             root = manifests.read_root(publish_target.state)
-        except ManifestError:
-            root = None
         previous_names = () if root is None else root.indexes
         Robots.for_host(host_options, names, previous_names).publish(is_transition)
 
@@ -207,13 +202,3 @@ def clean(store: Store) -> None:
         if folder.startswith(RUN):
             store.delete_folder(f"{STATE}/{folder}")
     store.clean()
-
-
-def clean_state(state: Store, manifest: Manifest) -> None:
-    """Remove the files of sections that neither this manifest nor the previous one lists."""
-    try:
-        backup = manifests.read_root(state, manifests.BACKUP)
-    except ExportError:
-        backup = None
-    for name in manifests.unused_files(state, manifest, backup):
-        state.delete(name)

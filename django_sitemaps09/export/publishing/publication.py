@@ -12,7 +12,6 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.promotion import (
     TRANSITION,
     PublishTarget,
-    clean_state,
     publish,
     stage,
     write_sections,
@@ -20,9 +19,9 @@ from django_sitemaps09.export.publishing.promotion import (
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
-from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused
 from django_sitemaps09.state.previous import PreviousState
-from django_sitemaps09.stores import Store
+from django_sitemaps09.stores import STATE, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +74,22 @@ class Publication:
         has_stylesheet = conf.stylesheet and documents and not previous.has_foreign_stylesheet
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
         foreign_names = {STYLESHEET} if previous.has_foreign_stylesheet else set()
-        names = {*documents, *stylesheets, *_names(sections), *foreign_names}
-        unnamed = {*old.indexes, *old.stylesheets, *_names(old.sections)} - names
-        removed = {name: since for name, since in old.removed.items() if name not in names}
-        due_before = started - conf.keep_removed
-        due = tuple(name for name, since in removed.items() if since <= due_before)
-        removed = {name: since for name, since in removed.items() if since > due_before}
-        removed_files = tuple(sorted(unnamed))
-        removed |= dict.fromkeys(removed_files, started)
-        run = (stage or "").rpartition("/")[2]
-        manifest = Manifest(run, old.url, old.base, sections, removed)
-        manifest = replace(
-            manifest, indexes=tuple(documents), stylesheets=tuple(stylesheets), target=old.target
+        manifest = Manifest(
+            run=(stage or "").rpartition("/")[2],
+            url=old.url,
+            base=old.base,
+            sections=sections,
+            indexes=tuple(documents),
+            stylesheets=tuple(stylesheets),
+            target=old.target,
         )
+        names = {*documents, *stylesheets, *manifest.pages(), *foreign_names}
+        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old.pages()} - names))
+        earlier = {name: since for name, since in old.removed.items() if name not in names}
+        due_before = started - conf.keep_removed
+        due = tuple(name for name, since in earlier.items() if since <= due_before)
+        removed = {name: since for name, since in earlier.items() if since > due_before}
+        manifest = replace(manifest, removed=removed | dict.fromkeys(removed_files, started))
         return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
     def files_to_write(self, store: Store) -> list[str]:
@@ -96,10 +98,10 @@ class Publication:
         documents = {**self.stylesheets, **self.documents}
         return [*pages, *dict(_changed_documents(store, documents))]
 
-    def publish(self, publish_target: PublishTarget, folder: str, robots: Callable[[bool], None]) -> None:
+    def publish(self, publish_target: PublishTarget, robots: Callable[[bool], None]) -> None:
         """Publish the staged files; if nothing has changed, only update robots.txt."""
         old_manifest, new_manifest = self.previous.manifest, self.manifest
-        steps = self._steps(publish_target.store, folder)
+        steps = self._steps(publish_target.store)
         is_same = old_manifest == replace(new_manifest, run=old_manifest.run, files=old_manifest.files)
         if not steps and is_same and old_manifest.run and not self.previous.is_unverified:
             robots(False)
@@ -124,19 +126,18 @@ class Publication:
             if name in sections
             for file in sections[name].file_names(name)
         }
-        root = stored_manifest.root().decode()
         journal = Journal(
-            new_manifest.run,
-            tuple(steps),
-            root,
-            changed_sections,
-            tuple(sorted(names)),
-            self.files_to_delete,
+            run=new_manifest.run,
+            steps=tuple(steps),
+            root=stored_manifest.root().decode(),
+            sections=changed_sections,
+            files=tuple(sorted(names)),
+            delete=self.files_to_delete,
         )
         publish(publish_target, journal, robots)
-        clean_state(publish_target.state, stored_manifest)
+        remove_unused(publish_target.state, stored_manifest)
 
-    def _steps(self, store: Store, folder: str) -> list[Step]:
+    def _steps(self, store: Store) -> list[Step]:
         """Return the steps in order, adding before removing, so that a crawler never misses a file.
 
         The stylesheet and pages that are new or only gain rows come first. If any page loses rows to
@@ -152,6 +153,7 @@ class Publication:
             for name, path in outcome.staged.items()
         ]
         shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
+        folder = f"{STATE}/{self.manifest.run}"
         stylesheets = _changed_documents(store, self.stylesheets)
         steps = stage(store, f"{folder}/", stylesheets)
         steps += [step for step in staged if step.name not in shrinks]
@@ -182,8 +184,3 @@ def _has_moved(old_manifest: Manifest, name: str, record: SectionRecord) -> bool
     return any(
         old_indexes.get(page.number, page.index_number) != page.index_number for page in record.pages
     )
-
-
-def _names(sections: Mapping[str, SectionRecord]) -> Iterator[str]:
-    for name, record in sections.items():
-        yield from record.file_names(name)

@@ -6,7 +6,7 @@ import copy
 import threading
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -21,6 +21,7 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import STYLESHEET, page_name
+from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import Journal, check_owner, read_journal
 from django_sitemaps09.state.manifest import Manifest
@@ -55,16 +56,28 @@ class CheckedFile(NamedTuple):
     problem: str | None = None
 
 
+class CheckedFiles(NamedTuple):
+    """Files that were read back, by name, and the journal of a run that is replacing them."""
+
+    files: Mapping[str, CheckedFile]
+    journal: Journal | None
+
+    @property
+    def damaged(self) -> dict[str, CheckedFile]:
+        """The files that have a problem, by name."""
+        return {name: file for name, file in self.files.items() if file.problem is not None}
+
+
 class PublishedState(NamedTuple):
     """Manifest of the published files, and the journal of a run that is replacing them."""
 
     manifest: Manifest
     journal: Journal | None
 
-    def is_same_run(self, other: PublishedState) -> bool:
-        """Return whether no run has begun or ended publishing between the two states."""
-        runs = [(state.manifest.run, state.journal and state.journal.run) for state in (self, other)]
-        return runs[0] == runs[1]
+    @property
+    def runs(self) -> tuple[str, str | None]:
+        """The names of the published run, and of the run that is replacing its files."""
+        return self.manifest.run, self.journal and self.journal.run
 
     def files(self, sections: Collection[str] | None) -> Iterator[ExpectedFile]:
         """Yield the indexes, the stylesheet, and the pages of these sections, or of all sections."""
@@ -89,20 +102,6 @@ class PublishedState(NamedTuple):
                 yield ExpectedFile(name, digests, section, urls, page.bytes)
 
 
-def read_state(store: Store, state: Store, host_options: HostOptions) -> PublishedState:
-    """Read the manifest and the journal. Raise `ExportError` if there is no manifest that can be used."""
-    check_owner(store, state)
-    # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
-    journal = read_journal(state)
-    manifest = _read_manifest(state)
-    if manifest is None:
-        raise ExportError(
-            f"{store.label} has no manifest of an export, so its files cannot be verified. Export first."
-        )
-    check_site(store, state, manifest, host_options.site)
-    return PublishedState(manifest, journal)
-
-
 def _read_manifest(state: Store) -> Manifest | None:
     # Two exports may end after the root is read, and remove the section files that it lists. So try twice.
     with suppress(UnreadableError):
@@ -122,38 +121,45 @@ class FilesCheck:
     Decompressing and hashing release the GIL, and so does waiting for a storage.
     """
 
-    def __init__(self, store: Store, state: Store, host_options: HostOptions, workers: int) -> None:
-        self.store, self._state, self._host_options = store, state, host_options
+    def __init__(self, host_options: HostOptions, workers: int) -> None:
+        _, self.store, self._state = ExportFolder.in_target(host_options.folder, host_options.output)
+        self.host_options = host_options
         self._workers = workers
-        self.is_unfinished = False
-        self.unfinished_sections: set[str] = set()
 
-    def check(self) -> list[CheckedFile]:
+    def check(self) -> CheckedFiles:
         """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt.
 
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.
         """
         published = self._read_state()
-        files = {file.name: file for file in self._check(published, None)}
+        checked = CheckedFiles(self._check(published, None), published.journal)
         for _ in range(_ATTEMPTS):
-            damaged = {name for name, file in files.items() if file.problem is not None}
-            if not damaged or (current := self._read_state()).is_same_run(published):
+            damaged = checked.damaged.keys()
+            if not damaged or (current := self._read_state()).runs == published.runs:
                 break
             published = current
-            files = {name: file for name, file in files.items() if name not in damaged}
-            files |= {file.name: file for file in self._check(published, damaged)}
-        self.is_unfinished = published.journal is not None
-        self.unfinished_sections = set(published.journal.sections if published.journal is not None else ())
-        return list(files.values())
+            intact = {name: file for name, file in checked.files.items() if name not in damaged}
+            checked = CheckedFiles(intact | self._check(published, damaged), published.journal)
+        return checked
 
     def _read_state(self) -> PublishedState:
-        return read_state(self.store, self._state, self._host_options)
+        """Read the manifest and the journal. Raise `ExportError` if no manifest can be used."""
+        check_owner(self.store, self._state)
+        # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
+        journal = read_journal(self._state)
+        manifest = _read_manifest(self._state)
+        if manifest is None:
+            raise ExportError(
+                f"{self.store.label} has no manifest of an export, so its files cannot be verified. Export "
+                "first."
+            )
+        check_site(self.store, self._state, manifest, self.host_options.site)
+        return PublishedState(manifest, journal)
 
-    def _check(self, published: PublishedState, names: Collection[str] | None) -> Iterator[CheckedFile]:
-        """Yield the files as they are now, compared with what they should be in this state."""
-        host_options = self._host_options
-        sections = None if host_options.is_whole else host_options.chosen_sections
+    def _check(self, published: PublishedState, names: Collection[str] | None) -> dict[str, CheckedFile]:
+        """Return the files as they are now, compared with what they should be in this state."""
+        sections = None if self.host_options.is_whole else self.host_options.chosen_sections
         existing_names = self.store.names()
         local = threading.local()
 
@@ -171,18 +177,19 @@ class FilesCheck:
 
         files = (file for file in published.files(sections) if names is None or file.name in names)
         with ThreadPoolExecutor(self._workers, "sitemap-verify", begin) as pool:
-            yield from pool.map(check, files)
+            checked = {file.name: file for file in pool.map(check, files)}
         robots = self._robots(published)
         if robots is not None and (names is None or robots.name in names):
-            yield robots
+            checked[robots.name] = robots
+        return checked
 
     def _robots(self, published: PublishedState) -> CheckedFile | None:
         """Check robots.txt, unless a run is updating it."""
-        path, manifest = self._host_options.robots, published.manifest
+        path, manifest = self.host_options.robots, published.manifest
         if path is None or not manifest.indexes or published.journal is not None:
             return None
         names = indexes.to_announce(manifest.indexes)
-        robots = Robots.for_host(self._host_options, names, manifest.indexes)
+        robots = Robots.for_host(self.host_options, names, manifest.indexes)
         robots.update(write=False)
         problem = None
         if robots.state != "unchanged":
@@ -199,7 +206,7 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
         if file is None:
             return checked._replace(problem=_MISSING)
         with file:
-            content = _read(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+            content = read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
     except (zlib.error, EOFError) as error:
         reason = excerpt(error) or "it is truncated"
         return checked._replace(problem=f"it cannot be decompressed ({reason})")
@@ -224,14 +231,16 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
     return checked
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
+    """SHA-256 of a file's uncompressed content, its number of URLs, and its size."""
+
     digest: str
     urls: int
     bytes: int
 
 
-def _read(file: BinaryIO, name: str, max_bytes: int) -> _Content:
-    """Read a file in chunks, up to one more than `max_bytes`.
+def read_content(file: BinaryIO, name: str, max_bytes: int) -> Content:
+    """Read a file in chunks, up to one byte more than `max_bytes`.
 
     Raise `zlib.error` or `EOFError` if it is damaged.
     """
@@ -248,4 +257,4 @@ def _read(file: BinaryIO, name: str, max_bytes: int) -> _Content:
         urls += text.count(pattern)
         tail = text[max(0, len(text) - len(pattern) + 1) :]
         bytes_ += len(data)
-    return _Content(hash_.hexdigest(), urls, bytes_)
+    return Content(hash_.hexdigest(), urls, bytes_)

@@ -9,7 +9,7 @@ import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
@@ -34,25 +34,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _FAILURES = (ExportError, OSError, sqlite3.Error)
-
-_FIRST = (
-    "This is the first export to this target, so no URLs were queued for IndexNow, which is for changes. "
-    "The next export that changes URLs queues them."
-)
-_TOO_MANY = (
-    "This run changed more URLs than INDEXNOW_MAX_URLS ({:,}), so none were queued for IndexNow. Crawlers "
-    "find the changes in the sitemap."
-)
-_NO_KEY = "URLs on {} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: {:,}."
-_MISSED = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. All "
-    "URLs of their pages are queued now; removed URLs are unknown."
-)
-_LEFT = (
-    "Changes were published since {:%Y-%m-%d %H:%M:%S} UTC that could not be queued for submission. The "
-    "URLs of some of their pages are still not queued: {:,}."
-)
-_REPAIR = "to repair it, run export_sitemaps --verify --repair."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +67,20 @@ class SubmissionQueue:
             changes = self._changes(self._missed_urls(pages, queued), without_key)
             ledger.prepare(run, chain(changes, pings))
             is_stored = True
-        self.warnings.extend(_NO_KEY.format(host, count) for host, count in without_key.items())
+        self.warnings.extend(
+            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
+            f"{count:,}."
+            for host, count in without_key.items()
+        )
         if unqueued and is_stored:
             since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
-            left = len(pages) - len(queued)
-            self.warnings.append((_LEFT if left else _MISSED).format(since, left))
+            result = "All URLs of their pages are queued now; removed URLs are unknown."
+            if left := len(pages) - len(queued):
+                result = f"The URLs of some of their pages are still not queued: {left:,}."
+            self.warnings.append(
+                f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued for "
+                f"submission. {result}"
+            )
         yield queued if is_stored else None
         with self.lenient("the changes are queued for submission only by the next run"):
             ledger.activate(run)
@@ -108,15 +98,19 @@ class SubmissionQueue:
         if conf.indexnow_key is None:
             return
         if self.previous.is_first:
-            self.warnings.append(_FIRST)
+            self.warnings.append(
+                "This is the first export to this target, so no URLs were queued for IndexNow, which is "
+                "for changes. The next export that changes URLs queues them."
+            )
             return
         urls: Iterable[str] = ()
-        if self.spool is not None:
-            limit = conf.indexnow_max_urls
-            if sum(self.spool.counts.values()) > limit:
-                self.warnings.append(_TOO_MANY.format(limit))
-            else:
-                urls = (change.url for change in self.spool.changes())
+        if self.spool is not None and self.spool.exceeds_limit:
+            self.warnings.append(
+                f"This run changed more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so none were "
+                "queued for IndexNow. Crawlers find the changes in the sitemap."
+            )
+        elif self.spool is not None:
+            urls = (change.url for change in self.spool.changes())
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
         yield from change_messages(
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
@@ -128,7 +122,10 @@ class SubmissionQueue:
             try:
                 urls = published_urls(self.publish_target.store, name, page)
             except (ExportError, OSError) as error:
-                self.warnings.append(f"{reason_of(error)}, so its URLs are not queued; {_REPAIR}")
+                self.warnings.append(
+                    f"{reason_of(error)}, so its URLs are not queued; to repair it, run export_sitemaps "
+                    "--verify --repair."
+                )
                 continue
             yield from urls
             # Without a key for any of its URLs, none are queued.
@@ -191,12 +188,10 @@ def activate_prepared(publish_target: PublishTarget, previous: PreviousState) ->
 
 def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:
     """Submit what is pending for each target within one deadline. Return the reports with the results."""
-    client, blocked = new_client(), Blocked()
-    try:
+    blocked = Blocked()
+    with closing(new_client()) as client:
         pairs = zip(targets, reports, strict=True)
         return [_submit(target, report, client, blocked) for target, report in pairs]
-    finally:
-        client.close()
 
 
 def _submit(target: PublishTarget, report: Report, client: Client, blocked: Blocked) -> Report:

@@ -119,12 +119,6 @@ class Renderer:
         self, source: Source, task: Task, host_stores: Sequence[Store]
     ) -> Callable[[], RenderedPage]:
         """Render one page to its staged files, and return a function that waits until they are on disk."""
-        return retry(partial(self.render_once, source, task, host_stores), task.label)
-
-    def render_once(
-        self, source: Source, task: Task, host_stores: Sequence[Store]
-    ) -> Callable[[], RenderedPage]:
-        """Render one page as `render` does, but do not retry."""
         page = task.page
         file_name = page_name(task.section, page.number, self.suffix(source))
         staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
@@ -149,10 +143,9 @@ class Renderer:
             waits = [sink.end() for sink in sinks]
 
         def wait() -> RenderedPage:
-            digests = [wait_for_sink() for wait_for_sink in waits]
             files = [
-                _page_file(source, page, file_name, document, sink, digest, rows.fingerprint)
-                for document, sink, digest in zip(documents, sinks, digests, strict=True)
+                _page_file(source, page, file_name, document, sink, wait_for_sink(), rows.fingerprint)
+                for document, sink, wait_for_sink in zip(documents, sinks, waits, strict=True)
             ]
             return RenderedPage(tuple(files), documents[0].errors, costs, staged_paths)
 
@@ -246,7 +239,7 @@ def render_page(
         source = sources.source(task.section, section, renderer.bases, conf.limits, task.using)
         check(source, task)
         host_stores = [stores.target_store(target.output, target.folder) for target in renderer.targets]
-        return renderer.render_once(source, task, host_stores)()
+        return renderer.render(source, task, host_stores)()
 
     try:
         with surroundings(renderer.script_prefix, renderer.urlconf):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count
@@ -32,7 +32,7 @@ class KeptPage:
     cut: None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Pages of a section before they are rendered.
 
@@ -49,26 +49,15 @@ class Plan:
     merged_count: int = 0
     split_numbers: set[int] = field(default_factory=set)
 
-    def fingerprint(
-        self, page: Page, rendered: RenderedPage, *, is_same_declaration: bool
-    ) -> Fingerprint | None:
-        """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
-        if rendered.errors:
-            return None
-        fingerprint = rendered.file.fingerprint
-        record = self.previous_pages.get(page.number)
-        if fingerprint is None and record is not None and is_same_declaration:
-            return record.fingerprint if record.digest == rendered.file.digest else None
-        return fingerprint
-
 
 class HostFiles(NamedTuple):
-    """Files of one host: its store, and the existing files with their sizes.
+    """Files of one host: its store, its published sections, and the existing files with their sizes.
 
     `foreign_names` are the names of files that the manifest does not list.
     """
 
     store: Store
+    sections: Mapping[str, SectionRecord]
     names: Mapping[str, int | None]
     foreign_names: Collection[str]
 
@@ -84,6 +73,10 @@ class Run:
     engine: Engine | None
     listeners: Listeners
 
+    def records(self, section: str) -> list[SectionRecord]:
+        """Return each host's published record of a section, or an empty one."""
+        return [host.sections.get(section, SectionRecord()) for host in self.hosts]
+
     def for_host(self, index: int) -> Run:
         """Return this run with only one of its hosts."""
         return replace(
@@ -97,7 +90,8 @@ class SectionPages(NamedTuple):
     """Pages of one section in one run, the same for all hosts.
 
     `previous_records` has each host's published record, and `previous` is the record common to all hosts.
-    `previous_pages` has, for each host, the records of the common pages by number.
+    `previous_pages` has, for each host, the records of the common pages by number. `declaration_digest` is
+    that of the source, which compiles the section's query for it.
     """
 
     run: Run
@@ -106,6 +100,12 @@ class SectionPages(NamedTuple):
     previous_records: Sequence[SectionRecord]
     previous: SectionRecord
     previous_pages: Sequence[Mapping[int, PageRecord]]
+    declaration_digest: str
+
+    @property
+    def is_same_declaration(self) -> bool:
+        """Whether the published pages were rendered from the same declaration."""
+        return self.previous.declaration_digest == self.declaration_digest
 
     @property
     def rows(self) -> RetriedSource:
@@ -153,16 +153,21 @@ class SectionPages(NamedTuple):
     def divide(self, plan: Plan, page: Page, rendered: RenderedPage | KeptPage) -> Sequence[Key]:
         """Record that a page is split, and return the keys at which it is split."""
         plan.split_numbers.add(page.number)
-        if rendered.cut is not None and self.has_bound(plan, page.number):
+        # Crawlers may still use an index with the old file of a page that has an upper bound, so all parts
+        # of such a page get new numbers.
+        if rendered.cut is not None and has_key_ranges(self.source) and page.number in plan.closed_numbers:
             return pages.even_bounds(self.rows, page, rendered.cut)
         return []
 
-    def has_bound(self, plan: Plan, number: int) -> bool:
-        """Return whether a published page has an upper bound, and is a range of keys.
-
-        Crawlers may still use an index with its old file, so all parts get new numbers if it is split.
-        """
-        return has_key_ranges(self.source) and number in plan.closed_numbers
+    def fingerprint(self, plan: Plan, page: Page, rendered: RenderedPage) -> Fingerprint | None:
+        """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
+        if rendered.errors:
+            return None
+        fingerprint = rendered.file.fingerprint
+        record = plan.previous_pages.get(page.number)
+        if fingerprint is None and record is not None and self.is_same_declaration:
+            return record.fingerprint if record.digest == rendered.file.digest else None
+        return fingerprint
 
     def _is_taken(self, number: int) -> bool:
         """Return whether a file that the manifest does not list has the name of this page."""
@@ -182,43 +187,37 @@ class SectionPages(NamedTuple):
             for group, after in zip(groups, bounds, strict=False)
         ]
         *closed_pages, last_page = ranges
-        plan = Plan(
-            iter(ranges),
-            {group[0].number: group[0] for group in groups},
-            closed_numbers=frozenset(page.number for page in closed_pages),
-            merged_count=len(records) - len(groups),
-        )
-        if self._can_keep_pages():
-            self._keep_pages(plan, ranges, groups)
-        if last_page.number not in plan.kept_numbers:
+        kept_numbers = self._kept_numbers(ranges, groups)
+        last_pages: Iterable[Page] = [last_page]
+        if last_page.number not in kept_numbers:
             last_numbers = chain([last_page.number], new_numbers)
             last_pages = pages.each_page(self.rows, rows_on_page, last_numbers, last_page.after)
-            plan.pages = chain(closed_pages, last_pages)
-        return plan
+        return Plan(
+            chain(closed_pages, last_pages),
+            {group[0].number: group[0] for group in groups},
+            frozenset(page.number for page in closed_pages),
+            kept_numbers,
+            merged_count=len(records) - len(groups),
+        )
 
-    def _can_keep_pages(self) -> bool:
-        """Return whether published pages can be kept without rendering them."""
+    def _kept_numbers(
+        self, ranges: Sequence[Page], groups: Sequence[Sequence[PageRecord]]
+    ) -> frozenset[int]:
+        """Return the pages that are not rendered: undamaged pages in a repair, else unchanged pages."""
         options, source = self.run.options, self.source
         can_keep = (
             has_key_ranges(source) if options.is_repair else options.changed_only and source.can_fingerprint
         )
-        return can_keep and self.previous.declaration_digest == self.rows.declaration_digest
-
-    def _keep_pages(
-        self, plan: Plan, ranges: Sequence[Page], groups: Sequence[Sequence[PageRecord]]
-    ) -> None:
-        """Add the pages to keep to a plan: in a repair, undamaged pages; otherwise, unchanged pages."""
-        if self.run.options.is_repair:
-            plan.kept_numbers = frozenset(
-                page.number for page in ranges if None not in self.digests(page.number)
-            )
-            return
+        if not can_keep or not self.is_same_declaration:
+            return frozenset()
+        numbers = frozenset(page.number for page in ranges)
+        if options.is_repair:
+            return frozenset(number for number in numbers if None not in self.digests(number))
         fingerprints = [
             (page, self._known_fingerprint(group[0]) if len(group) == 1 else None)
             for page, group in zip(ranges, groups, strict=True)
         ]
-        changed = pages.find_changed(fingerprints, self.rows.fingerprint)
-        plan.kept_numbers = frozenset(page.number for page in ranges) - changed
+        return numbers - pages.find_changed(fingerprints, self.rows.fingerprint)
 
     def _known_fingerprint(self, record: PageRecord) -> Fingerprint | None:
         """Return the published fingerprint of a page, or `None` if the page must be rendered."""

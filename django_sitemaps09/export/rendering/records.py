@@ -18,15 +18,6 @@ from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 BASELINE = 7 * 24 * 3600
 
 
-def published_files(name: str, record: SectionRecord) -> list[PageFile]:
-    """Return the published files of a section, from its record."""
-    bounds = [None, *(page.until for page in record.pages)]
-    return [
-        _published_file(name, record.suffix, page, after)
-        for page, after in zip(record.pages, bounds, strict=False)
-    ]
-
-
 def _published_file(name: str, suffix: Suffix, record: PageRecord, after: Key | None) -> PageFile:
     return PageFile(
         name=page_name(name, record.number, suffix),
@@ -52,6 +43,13 @@ class SectionOutcome(NamedTuple):
     record: SectionRecord
     staged: Mapping[str, str] = {}
     shrinks: frozenset[str] = frozenset()
+
+    @classmethod
+    def unpublished(cls, name: str, record: SectionRecord) -> SectionOutcome:
+        """Return the outcome of a section that keeps its published files."""
+        pages = zip(record.pages, record.page_map().pages, strict=True)
+        files = [_published_file(name, record.suffix, page, key_range.after) for page, key_range in pages]
+        return cls(SectionReport(name, files, 0.0, unchanged=len(files)), record)
 
 
 @dataclass(slots=True)
@@ -104,16 +102,16 @@ class Records:
         if not file.unchanged:
             self.staged[file.name] = staged
 
-    def outcome(self, plan: Plan, highest: int) -> SectionOutcome:
-        """Return the outcome of the section; `highest` is the highest page number before this run."""
-        name, source = self.section_pages.name, self.section_pages.rows
+    def outcome(self, plan: Plan) -> SectionOutcome:
+        """Return the outcome of the section, after all its pages were added."""
+        name = self.section_pages.name
         if self.pages:
             self.pages[-1] = self.pages[-1]._replace(until=None)
         section_record = SectionRecord(
             suffix=self.section_pages.suffix,
-            key_identity=source.key_identity,
-            declaration_digest=source.declaration_digest,
-            highest=max([highest, *(record.number for record in self.pages)]),
+            key_identity=self.section_pages.rows.key_identity,
+            declaration_digest=self.section_pages.declaration_digest,
+            highest=max([self.section_pages.previous.highest, *(page.number for page in self.pages)]),
             counts=self._counts(),
             pages=tuple(self.pages),
         )
@@ -157,24 +155,14 @@ def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list
 
     If the hosts' pages or declarations differ, the record has no pages, so all pages get new numbers.
     """
-    first, *other_records = records
+    first = records[0]
     highest = max(record.highest for record in records)
-    if all(_has_same_pages(first, other) for other in other_records):
-        # Limits apply to the largest of the hosts' files.
-        page_groups = zip(*(record.pages for record in records), strict=True)
-        pages = [
-            same_pages[0]._replace(bytes=max(page.bytes for page in same_pages))
-            for same_pages in page_groups
-        ]
-        pages_by_number = [{page.number: page for page in record.pages} for record in records]
-        return replace(first, highest=highest, pages=tuple(pages)), pages_by_number
-    return SectionRecord(first.suffix, highest=highest), [{} for _ in records]
-
-
-def _has_same_pages(first: SectionRecord, other: SectionRecord) -> bool:
-    return (
-        first.key_identity == other.key_identity
-        and first.suffix == other.suffix
-        and first.declaration_digest == other.declaration_digest
-        and first.page_map() == other.page_map()
-    )
+    if len({(r.key_identity, r.suffix, r.declaration_digest, r.page_map()) for r in records}) > 1:
+        return SectionRecord(first.suffix, highest=highest), [{} for _ in records]
+    # Limits apply to the largest of the hosts' files.
+    page_groups = zip(*(record.pages for record in records), strict=True)
+    pages = [
+        same_pages[0]._replace(bytes=max(page.bytes for page in same_pages)) for same_pages in page_groups
+    ]
+    pages_by_number = [{page.number: page for page in record.pages} for record in records]
+    return replace(first, highest=highest, pages=tuple(pages)), pages_by_number

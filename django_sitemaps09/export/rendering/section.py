@@ -18,21 +18,15 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import KeptPage, Plan, Run, SectionPages
-from django_sitemaps09.export.rendering.records import (
-    BASELINE,
-    Records,
-    SectionOutcome,
-    common_record,
-    published_files,
-)
-from django_sitemaps09.export.report import SectionReport, pluralize
+from django_sitemaps09.export.rendering.records import BASELINE, Records, SectionOutcome, common_record
+from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
-from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.sources.retry import RetriedSource, retry
 from django_sitemaps09.state.manifest import SectionRecord
 
 logger = logging.getLogger(__name__)
@@ -66,11 +60,10 @@ class SkippedItems:
                 logger.warning("Section %r: skipped %s", self.section, error)
 
 
-def export_section(
-    run: Run, name: str, section: Section, records: Sequence[SectionRecord]
-) -> list[SectionOutcome]:
+def export_section(run: Run, name: str, section: Section) -> list[SectionOutcome]:
     """Export all pages of a section, and return the outcome for each host, even if the section failed."""
     started = time.perf_counter()
+    records = run.records(name)
     errors, costs = SkippedItems(name), Costs()
     advice: Sequence[str] = ()
     reason: str | None
@@ -79,8 +72,8 @@ def export_section(
         with site_locale():
             source, rows, initial = retry(lambda: _open(run, name, section), f"Section {name!r}")
             costs.add(initial)
-            previous, known_pages = common_record(records)
-            section_pages = SectionPages(run, name, source, records, previous, known_pages)
+            digest = RetriedSource(source, f"Section {name!r}").declaration_digest
+            section_pages = SectionPages(run, name, source, records, *common_record(records), digest)
             outcomes = _outcomes(section_pages, rows, errors, costs)
         report = outcomes[0].report
         advice = hints(source, costs, report.urls) if report.files else ()
@@ -96,7 +89,7 @@ def export_section(
         ]
         reason = next(filter(None, failures), None)
     if reason is not None:
-        outcomes = [_unpublished(name, record) for record in records]
+        outcomes = [SectionOutcome.unpublished(name, record) for record in records]
     seconds = time.perf_counter() - started
     return [
         outcome._replace(
@@ -112,11 +105,6 @@ def export_section(
         )
         for outcome in outcomes
     ]
-
-
-def _unpublished(name: str, record: SectionRecord) -> SectionOutcome:
-    files = published_files(name, record)
-    return SectionOutcome(SectionReport(name, files, 0.0, unchanged=len(files)), record)
 
 
 def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
@@ -137,15 +125,13 @@ def _outcomes(
     plan = section_pages.plan(rows_on_page)
     if isinstance(source, PositionSource):
         listeners.plan({section_pages.name: -(-source.count // rows_on_page)})
-    records = section_pages.previous_records
     hosts = [
         Records(section_pages, record, {number: pages_by_number[number] for number in plan.previous_pages})
-        for record, pages_by_number in zip(records, section_pages.previous_pages, strict=True)
+        for record, pages_by_number in zip(
+            section_pages.previous_records, section_pages.previous_pages, strict=True
+        )
     ]
-    # The digest compiles the section's query, so compute it only once.
-    declaration_digest = section_pages.rows.declaration_digest
-    is_same_declaration = section_pages.previous.declaration_digest == declaration_digest
-    with closing(_render(section_pages, plan, declaration_digest)) as results:
+    with closing(_render(section_pages, plan)) as results:
         for page, result in results:
             if isinstance(result, KeptPage):
                 for host in hosts:
@@ -155,17 +141,13 @@ def _outcomes(
             errors.add(result.errors)
             costs.add(result.costs)
             listeners.page(section_pages.name, result.file)
-            fingerprint = plan.fingerprint(page, result, is_same_declaration=is_same_declaration)
+            fingerprint = section_pages.fingerprint(plan, page, result)
             for host, file, staged in zip(hosts, result.files, result.staged, strict=True):
                 host.add(page, file, staged, fingerprint)
-    highest = max(record.highest for record in records)
-    return [host.outcome(plan, highest) for host in hosts]
+    return [host.outcome(plan) for host in hosts]
 
 
-def _render(
-    section_pages: SectionPages, plan: Plan, declaration_digest: str
-) -> Generator[tuple[Page, RenderedPage | KeptPage]]:
-    """Yield each page with its result."""
+def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, RenderedPage | KeptPage]]:
     run, source = section_pages.run, section_pages.source
     engine = run.engine if has_key_ranges(source) else None
     # If pages are rendered in this process, a thread finishes one page while the next one is read.
@@ -174,11 +156,19 @@ def _render(
     def submit(page: Page) -> Callable[[], RenderedPage | KeptPage]:
         if page.number in plan.kept_numbers:
             return KeptPage
-        task = _task(section_pages, plan, page, declaration_digest)
+        task = Task(
+            section_pages.name,
+            page,
+            known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
+            fingerprint=run.options.changed_only and source.can_fingerprint,
+            declaration_digest=section_pages.declaration_digest,
+            using=source.members.rows.db if has_key_ranges(source) else None,
+        )
         # For a single page, whose range has no bounds, another process saves no time.
         if engine is not None and page.after != page.until:
             return engine.submit(run.renderer, task)
-        local_results.append(run.renderer.render(source, task, [host.store for host in run.hosts]))
+        host_stores = [host.store for host in run.hosts]
+        local_results.append(retry(partial(run.renderer.render, source, task, host_stores), task.label))
         return local_results[-1]
 
     try:
@@ -195,18 +185,6 @@ def _render(
             with suppress(Exception):
                 wait()
         raise
-
-
-def _task(section_pages: SectionPages, plan: Plan, page: Page, declaration_digest: str) -> Task:
-    source = section_pages.source
-    return Task(
-        section_pages.name,
-        page,
-        known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
-        fingerprint=section_pages.run.options.changed_only and source.can_fingerprint,
-        declaration_digest=declaration_digest,
-        using=source.members.rows.db if has_key_ranges(source) else None,
-    )
 
 
 def _check_names(section_pages: SectionPages, page: Page, rendered: RenderedPage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,7 +31,7 @@ class DiscardFile(Exception):
 
 
 class Sink:
-    """Output file that counts, hashes and compresses bytes, and writes them with an `opener`.
+    """Output file that counts, hashes and compresses bytes, and writes them with an `opener`, if any.
 
     Hashing and compressing have one thread each. They release the GIL, so rows are read meanwhile. Only a
     few chunks wait for these threads. The next `write()`, or waiting for the end, raises their errors.
@@ -46,14 +47,11 @@ class Sink:
         self.unchanged = False
         self._digest = sha256()
         self._stream = stream
-        self._opener = opener
+        self._opener = opener or _discard
         self._known_digest = known_digest
         self._stack = ExitStack()
-        self._file: BinaryIO | None = None
-        if known_digest is not None:
-            self._file = self._stack.enter_context(TemporaryFile())  # noqa: SIM115
-        elif opener is not None:
-            self._file = self._stack.enter_context(opener())
+        first_opener: Open = self._opener if known_digest is None else TemporaryFile
+        self._file = self._stack.enter_context(first_opener())
         self._thread = ThreadPoolExecutor(1, "sitemap-file")
         # Hashing takes half as long as compressing where entries have many links.
         self._hashing = ThreadPoolExecutor(1, "sitemap-digest")
@@ -70,26 +68,24 @@ class Sink:
     def _hand_over(self) -> None:
         data, self._buffer = b"".join(self._buffer), []
         self._hash_futures.append(self._hashing.submit(self._digest.update, data))
-        self._write_futures.append(self._thread.submit(self._receive, data))
+        receive = self._compress if self._known_digest is None else self._save
+        self._write_futures.append(self._thread.submit(receive, data))
         if len(self._write_futures) > _WAITING:
             self._hash_futures.popleft().result()
             self._write_futures.popleft().result()
-
-    def _receive(self, data: bytes) -> None:
-        if self._known_digest is not None and self._file is not None:
-            with _name_errors(self._file):
-                self._file.write(data)
-        else:
-            self._compress(data)
 
     def _compress(self, data: bytes) -> None:
         self._out(data if self._stream is None else self._stream.compress(data))
 
     def _out(self, data: bytes) -> None:
         self.size += len(data)
-        if self._file is not None:
-            with _name_errors(self._file):
-                self._file.write(data)
+        self._save(data)
+
+    def _save(self, data: bytes) -> None:
+        # A temporary file has no name, so errors name its folder.
+        name = getattr(self._file, "name", None)
+        with name_errors(name if isinstance(name, (str, Path)) else gettempdir()):
+            self._file.write(data)
 
     def end(self) -> Callable[[], str]:
         """End the file, and return a function that waits until it is on disk.
@@ -112,43 +108,31 @@ class Sink:
 
     def _finish(self) -> None:
         with self._stack:
-            if self._known_digest is None:
-                self._flush()
-                return
-            # All chunks were submitted for hashing before this task.
-            self._hashing.shutdown()
-            self.unchanged = self._digest.hexdigest() == self._known_digest
-            if not self.unchanged:
-                self._compress_temporary_file()
-
-    def _compress_temporary_file(self) -> None:
-        raw, self._file = self._file, None
-        if raw is None:
-            return
-        raw.seek(0)
-        with ExitStack() as stack:
-            if self._opener is not None:
-                self._file = stack.enter_context(self._opener())
-            for data in iter(partial(raw.read, _READ), b""):
-                self._compress(data)
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._stream is not None:
-            self._out(self._stream.flush())
+            if self._known_digest is not None:
+                # All chunks were submitted for hashing before this task.
+                self._hashing.shutdown()
+                self.unchanged = self._digest.hexdigest() == self._known_digest
+                if self.unchanged:
+                    return
+                temporary_file = self._file
+                temporary_file.seek(0)
+                self._file = self._stack.enter_context(self._opener())
+                for data in iter(partial(temporary_file.read, _READ), b""):
+                    self._compress(data)
+            if self._stream is not None:
+                self._out(self._stream.flush())
 
     def give_up(self) -> None:
         """Close the file and discard what was written."""
         self._thread.shutdown(cancel_futures=True)
         self._hashing.shutdown(cancel_futures=True)
-        with suppress(DiscardFile):
-            self._stack.__exit__(DiscardFile, DiscardFile(), None)
+        with suppress(DiscardFile), self._stack:
+            raise DiscardFile
 
 
-def _name_errors(file: BinaryIO) -> AbstractContextManager[None]:
-    """Add the file name to errors, or the folder of temporary files if the file has no name."""
-    name = getattr(file, "name", None)
-    return name_errors(name if isinstance(name, (str, Path)) else gettempdir())
+def _discard() -> BinaryIO:
+    """Open a file that keeps nothing, for a dry run."""
+    return Path(os.devnull).open("wb")
 
 
 @contextmanager

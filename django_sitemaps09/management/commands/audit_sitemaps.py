@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from django_sitemaps09.audit import AuditReport, audit
+from django_sitemaps09.audit import audit
 from django_sitemaps09.audit.api import RATE, Fetch
 from django_sitemaps09.audit.report import parse_baseline
 from django_sitemaps09.entries import excerpt
@@ -67,8 +67,17 @@ class Command(BaseCommand):
             accepted = {} if path is None else parse_baseline(Path(path).read_bytes(), path)
         except (SitemapError, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
+        shows_documents = options["verbosity"] > 1 and options["format"] == "table"
         try:
-            report = self._audit(options).accepting(accepted)
+            report = audit(
+                options["url"],
+                directory=options["dir"],
+                base_url=options["base_url"],
+                agents=options["agent"],
+                fetch=options["fetch"],
+                rate=options["rate"],
+                on_document=self._show if shows_documents else lambda place: None,
+            ).accepting(accepted)
             if options["write_baseline"]:
                 content = json.dumps(report.baseline(), indent=2)
                 Path(options["write_baseline"]).write_text(f"{content}\n", encoding="utf-8")
@@ -87,18 +96,6 @@ class Command(BaseCommand):
         if is_failed and not options["write_baseline"]:
             counts = f"{pluralize(report.errors, 'error')} and {pluralize(report.warnings, 'warning')}"
             raise CommandError(f"The audit of {report.target} found {counts}.")
-
-    def _audit(self, options: dict[str, Any]) -> AuditReport:
-        shows_documents = options["verbosity"] > 1 and options["format"] == "table"
-        return audit(
-            options["url"],
-            directory=options["dir"],
-            base_url=options["base_url"],
-            agents=options["agent"],
-            fetch=options["fetch"],
-            rate=options["rate"],
-            on_document=self._show if shows_documents else lambda place: None,
-        )
 
     def _show(self, place: str) -> None:
         self.stdout.write(excerpt(place, MAX_LOCATION))

@@ -68,20 +68,9 @@ class Command(BaseCommand):
         add("--strict", action=flag, help="publish nothing if a section fails or anything is skipped")
         add("--changed-only", action=flag, help="do not render pages whose rows have not changed")
         add("--rebalance", action=flag, help="rebuild all pages")
-        add(
-            "--force",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="publish this section even if it shrinks too much",
-        )
-        add(
-            "--remove",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="remove this published section; it must no longer be declared",
-        )
+        names: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
+        add("--force", **names, help="publish this section even if it shrinks too much")
+        add("--remove", **names, help="remove this published section; it must no longer be declared")
         add(
             "--engine",
             metavar="NAME",
@@ -129,8 +118,12 @@ class Command(BaseCommand):
         super().check(*args, **kwargs)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["repair"] and not options["verify"]:
+            raise CommandError("--repair is only valid with --verify.")
+        for name in _PASSED_ON:
+            if options["verify"] and options[name] and name not in _VERIFIED:
+                raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
-        _check_combination(options)
         try:
             failures = run(options)
         except EXPORT_ERRORS as error:
@@ -152,12 +145,11 @@ class Command(BaseCommand):
 
     def _print_suggestions(self, reports: Mapping[Any, Report], base_urls: Sequence[str] | None) -> None:
         """Print the suggestions for sections whose hints name `suggest_sitemaps`, if there are any."""
-        hinted = [
-            report for host in reports.values() for report in host.sections if has_suggestible(report.hints)
-        ]
-        names = list(dict.fromkeys(report.section for report in hinted))
+        reported = [section for report in reports.values() for section in report.sections]
+        names = dict.fromkeys(each.section for each in reported if has_suggestible(each.hints))
+        base_url = base_urls[0] if base_urls else None
         try:
-            suggestions = suggest(names, base_url=next(iter(base_urls or []), None)) if names else []
+            suggestions = suggest(list(names), base_url=base_url) if names else []
         except Exception as error:  # noqa: BLE001 the export has succeeded, whatever the project's code does
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
@@ -167,7 +159,7 @@ class Command(BaseCommand):
 
     def _print_verification(self, options: dict[str, Any]) -> list[str]:
         """Verify the published files, print the results and the warnings, and return the failures."""
-        results = self._verify(options)
+        results = _for_hosts(verify, verify_hosts, options, **{name: options[name] for name in _VERIFIED})
         self._print(options, results, verification_lines)
         reports = [result.repair for result in results.values() if result.repair is not None]
         for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
@@ -195,45 +187,33 @@ class Command(BaseCommand):
         # Flush here, so that a failure of the stream is reported before the end of the process.
         self.stdout.flush()
 
-    def _verify(self, options: dict[str, Any]) -> Mapping[Any, Verification]:
-        arguments: Any = {name: options[name] for name in _VERIFIED}
-        arguments["gzip"] = False if options["no_gzip"] else None
-        base_urls = options["base_url"] or [None]
-        if len(base_urls) > 1:
-            return verify_hosts(base_urls, options["sections"], **arguments)
-        [base_url] = base_urls
-        return {base_url: verify(options["sections"], base_url=base_url, **arguments)}
-
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
-        """Export with these options, and show the progress in a terminal."""
+        """Export, and show the progress in a terminal."""
         shows_table = options["format"] == "table" and options["verbosity"] > 0
         arguments = {name: options[name] for name in _PASSED_ON}
-        arguments["gzip"] = False if options["no_gzip"] else None
-        base_urls = options["base_url"] or [None]
         with bar(self.stderr, wanted=shows_table) as progress:
             if progress is not None:
-                arguments |= {
-                    "on_plan": progress.plan,
-                    "on_page": progress.page,
-                    "progress": progress.section,
-                }
+                arguments["on_plan"], arguments["on_page"] = progress.plan, progress.page
+                arguments["progress"] = progress.section
             elif shows_table:
                 arguments["progress"] = self._line
-            if len(base_urls) > 1:
-                return export_hosts(base_urls, options["sections"], **arguments)
-            [base_url] = base_urls
-            return {base_url: export(options["sections"], base_url=base_url, **arguments)}
+            return _for_hosts(export, export_hosts, options, **arguments)
 
     def _line(self, section: SectionReport) -> None:
         self.stdout.write(f"{section.section}: {section.failure or pluralize(section.urls, 'URL')}")
         self.stdout.flush()
 
 
-def _check_combination(options: dict[str, Any]) -> None:
-    """Raise `CommandError` for options that cannot be combined."""
-    if options["repair"] and not options["verify"]:
-        raise CommandError("--repair is only valid with --verify.")
-    if options["verify"]:
-        for name in _PASSED_ON:
-            if options[name] and name not in _VERIFIED:
-                raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
+def _for_hosts(
+    run: Callable[..., ResultT],
+    run_hosts: Callable[..., Mapping[Any, ResultT]],
+    options: Mapping[str, Any],
+    **arguments: Any,
+) -> Mapping[Any, ResultT]:
+    """Call `run` for one host, or `run_hosts` for several."""
+    arguments["gzip"] = False if options["no_gzip"] else None
+    base_urls = options["base_url"] or [None]
+    if len(base_urls) > 1:
+        return run_hosts(base_urls, options["sections"], **arguments)
+    [base_url] = base_urls
+    return {base_url: run(options["sections"], base_url=base_url, **arguments)}

@@ -77,11 +77,10 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     if content is None:
         raise Http404(f"There are only {len(indexes)} indexes")
     if name == INDEX and not failures and len(indexes) != read_count(base, request.path):
-        caching.store(_count_name(base, request.path), len(indexes), _SECONDS)
+        caching.default.set(_count_name(base, request.path), len(indexes), _SECONDS)
     response = HttpResponse(content, content_type="application/xml")
-    answer = responses.conditional(
-        request, response, responses.content_etag(content) if is_current else None
-    )
+    etag = responses.content_etag(content) if is_current else None
+    answer = responses.conditional(request, response, etag)
     stopwatch.log_status(answer, "content")
     return answer
 
@@ -108,7 +107,7 @@ def _list_pages(
 def _last_listed(request: HttpRequest, section: str, base: Base) -> list[IndexEntry]:
     """Return the entries of the pages that the last index listed within `KEEP_REMOVED`."""
     try:
-        _, view, value = caching.get(_listing_name(request, section, base))
+        _, view, value = caching.default.get(_listing_name(request, section, base))
         pages = [(int(number), live_map.lastmod(lastmod)) for number, lastmod in value]
     except (OverflowError, TypeError, ValueError):
         return []
@@ -120,13 +119,13 @@ def _remember(name: str, view: str, pages: Iterable[tuple[int, str | None]]) -> 
     """Cache the pages of a section if they have changed, or if the cache would soon forget them."""
     # Lists, since some caches turn tuples into lists.
     value = [view, [[*page] for page in pages]]
-    now, cached_value = time.time(), caching.get(name)
+    now, cached_value = time.time(), caching.default.get(name)
     try:
         is_cached = cached_value[1:] == value and 0 <= now - cached_value[0] < conf.keep_removed / 10
     except (LookupError, TypeError):
         is_cached = False
     if not is_cached:
-        caching.store(name, [now, *value], conf.keep_removed)
+        caching.default.set(name, [now, *value], conf.keep_removed)
 
 
 def _listing_name(request: HttpRequest, section: str, base: Base) -> str:
@@ -188,7 +187,7 @@ def read_count(base: Base, path: str) -> int:
 
     robots.txt must not depend on any section: crawlers stay away from a site if they cannot read it.
     """
-    count = caching.get(_count_name(base, path))
+    count = caching.default.get(_count_name(base, path))
     return count if isinstance(count, int) and 1 <= count <= _MAX_COUNT else 1
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -32,7 +31,7 @@ _live_cache = PausingCache(
 )
 
 
-class RenderedPage(NamedTuple):
+class LivePage(NamedTuple):
     """A document, its ETag, and its time of rendering in seconds since 1970.
 
     A page without an ETag is not cached, by this package or by clients: it is incomplete or outdated. If
@@ -46,7 +45,7 @@ class RenderedPage(NamedTuple):
     unpacked: bytes | None = None
 
 
-class KeptPage(NamedTuple):
+class CachedCopy(NamedTuple):
     """The copy of a page in the cache, under `name`. Log lines begin with `subject`.
 
     With `unpack`, a page that cannot be decompressed counts as missing.
@@ -56,40 +55,36 @@ class KeptPage(NamedTuple):
     subject: str
     unpack: bool = False
 
-    def find(self, etag: str | None) -> RenderedPage | None:
+    def find(self, etag: str | None) -> LivePage | None:
         """Return the page that has this ETag; without one, a page that is at most `LIVE_SECONDS` old."""
-        stopwatch, page = Stopwatch(self.subject), self._read()
-        if page is None or not _is_valid(page, etag):
-            return None
-        stopwatch.log("hit", len(page.content))
+        stopwatch, page = Stopwatch(self.subject), _valid(self._read(), etag)
+        if page is not None:
+            stopwatch.log("hit", len(page.content))
         return page
 
-    def find_or_render(self, etag: str | None, render: Callable[[], RenderedPage]) -> RenderedPage:
+    def find_or_render(self, etag: str | None, render: Callable[[], LivePage]) -> LivePage:
         """Return the page as `find()` does, or render it in one request.
 
         Meanwhile, other requests get an outdated page or wait.
         """
         stopwatch, kept = Stopwatch(self.subject), self._read()
-        if kept is not None and _is_valid(kept, etag):
-            stopwatch.log("hit", len(kept.content))
-            return kept
 
-        def read() -> RenderedPage | None:
-            page = self._read()
-            if page is None or not _is_valid(page, etag):
-                return None
-            stopwatch.log("waited", len(page.content))
+        def log(result: str, page: LivePage) -> None:
+            stopwatch.log(result, len(page.content))
+
+        if (page := _valid(kept, etag)) is not None:
+            log("hit", page)
             return page
+        return caching.once(
+            caching.Lock(self.name, _RENDER_SECONDS, cache=_live_cache),
+            lambda: _valid(self._read(), etag),
+            lambda: self._store(render()),
+            kept and kept._replace(etag=None),
+            otherwise=render,
+            log=log,
+        )
 
-        locks = partial(_live_cache.call, "add"), partial(_live_cache.call, "delete")
-        lock = caching.Lock(self.name, _RENDER_SECONDS, locks=locks)
-        outdated = kept and kept._replace(etag=None)
-        page = caching.once(lock, read, lambda: self._store(render()), outdated, otherwise=render)
-        if page is outdated:
-            stopwatch.log("outdated", len(page.content))
-        return page
-
-    def _store(self, page: RenderedPage) -> RenderedPage:
+    def _store(self, page: LivePage) -> LivePage:
         """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
         if page.etag is None:
             return page
@@ -97,22 +92,22 @@ class KeptPage(NamedTuple):
         content = compressed(page.content)
         digest = _digest(content)
         for part_name, start in _part_starts(self.name, digest, len(content)).items():
-            _live_cache.call("set", part_name, content[start : start + _PART], _SECONDS)
-        _live_cache.call("set", self.name, (page.etag, page.rendered_at, digest, len(content)), _SECONDS)
+            _live_cache.set(part_name, content[start : start + _PART], _SECONDS)
+        _live_cache.set(self.name, (page.etag, page.rendered_at, digest, len(content)), _SECONDS)
         if not _live_cache.is_paused():
             stopwatch.log("stored", len(content))
         return page._replace(content=content, is_compressed=True, unpacked=page.content)
 
-    def _read(self) -> RenderedPage | None:
+    def _read(self) -> LivePage | None:
         """Return the cached page; `None` if it is missing, invalid, or larger than any sitemap."""
         try:
-            etag, rendered_at, digest, size = _live_cache.call("get", self.name)
+            etag, rendered_at, digest, size = _live_cache.get(self.name)
             part_names = list(_part_starts(self.name, digest, size))
-            parts = _live_cache.call("get_many", part_names)
+            parts = _live_cache.get_many(part_names)
             content = b"".join(parts[part_name] for part_name in part_names)
             if not content or _digest(content) != digest or not _ETAG.fullmatch(etag):
                 return None
-            page = RenderedPage(etag, float(rendered_at), content, is_compressed=True)
+            page = LivePage(etag, float(rendered_at), content, is_compressed=True)
         except (KeyError, OverflowError, TypeError, ValueError):
             # The cached value may not be ours, or the cache may have dropped a part.
             return None
@@ -128,10 +123,11 @@ def compressed(content: bytes) -> bytes:
     return compress(content, conf.gzip_level, linked=linked)
 
 
-def _is_valid(page: RenderedPage, etag: str | None) -> bool:
-    if etag is not None:
-        return page.etag == etag
-    return 0 <= time.time() - page.rendered_at < conf.live_seconds
+def _valid(page: LivePage | None, etag: str | None) -> LivePage | None:
+    if page is None:
+        return None
+    is_recent = 0 <= time.time() - page.rendered_at < conf.live_seconds
+    return page if page.etag == etag or (etag is None and is_recent) else None
 
 
 def _digest(content: bytes) -> str:

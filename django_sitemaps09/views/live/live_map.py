@@ -41,15 +41,15 @@ _LOCK_SECONDS, _WAIT = 30, 5
 class LiveMap(NamedTuple):
     """The pages of a section, and what was seen of them when they were last counted.
 
-    `base` identifies the export whose pages the map has adopted; it is empty without an export. Each change
-    increments `generation`. `looked_at` is when all pages were counted, or cut, in seconds since 1970. A
-    new page has at most `rows` rows. A page without a look is not counted yet. If this is the last page, it
-    may have to be divided.
+    `export_digest` identifies the export whose pages the map has adopted; it is empty without an export.
+    Each change increments `generation`. `looked_at` is when all pages were counted, or cut, in seconds
+    since 1970. A new page has at most `rows` rows. A page without a look is not counted yet. If this is the
+    last page, it may have to be divided.
     """
 
     map: PageMap
     looks: Mapping[Page, Look]
-    base: str
+    export_digest: str
     generation: int
     looked_at: float
     rows: int
@@ -178,7 +178,7 @@ class Repair:
                 live.rows if page.until is None else max(self._source.rows_per_page, most)
             ):
                 if page not in self._parts:
-                    self._parts[page] = [*sources.divide(self._source, page, live.rows, numbers)]
+                    self._parts[page] = [*sources.divide(self._source.members, page, live.rows, numbers)]
                 parts = self._parts[page]
                 numbers |= {part.number for part in parts}
             for part in parts:
@@ -200,7 +200,7 @@ def read(name: str, source: QuerySource) -> LiveMap | None:
 
     Reading a map of thousands of pages takes as long as a short page, so each process does it once.
     """
-    value = caching.get(name)
+    value = caching.default.get(name)
     known = _read.get(name)
     if known is None or known[0] != value:
         if len(_read) >= _MAX_READ:
@@ -222,23 +222,23 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
             return live
         live = live._replace(generation=live.generation + 1)
         if not (live.pages or live.map.left):
-            caching.delete(name)
+            caching.default.delete(name)
             return live
         value = (
-            live.base,
+            live.export_digest,
             live.generation,
             live.looked_at,
             live.rows,
             [(*page, *live.looks.get(page, ())) for page in live.pages],
             [(*left.page, left.until, left.listed_until) for left in live.map.left[-_MAX_LEFT:]],
         )
-        caching.store(name, value, max(_SECONDS, conf.keep_removed))
+        caching.default.set(name, value, max(_SECONDS, conf.keep_removed))
         return live
 
 
 def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
     try:
-        base, generation, looked_at, rows, page_values, left_values = value
+        export_digest, generation, looked_at, rows, page_values, left_values = value
         if len(page_values) > _MAX_PAGES or len(left_values) > _MAX_LEFT:
             return None
         pages, looks = [], {}
@@ -254,7 +254,7 @@ def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
             source.members.key.parse(part.page.after)
             source.members.key.parse(part.page.until)
         page_map = PageMap(tuple(pages), tuple(left))
-        live = LiveMap(page_map, looks, str(base), int(generation), float(looked_at), int(rows))
+        live = LiveMap(page_map, looks, str(export_digest), int(generation), float(looked_at), int(rows))
     except (OverflowError, TypeError, ValueError, ValidationError):
         return None
     bounds = [page.until for page in pages]
@@ -280,10 +280,10 @@ def _page(number: Any, after: Any, until: Any) -> Page:
 
 
 def _key(value: Iterable[object] | None) -> Key | None:
-    if isinstance(value, str):
-        raise TypeError(f"{value!r:.200} is not a key")
+    if value is None:
+        return None
     # Some caches turn tuples into lists.
-    key = None if value is None else tuple(map(str, value))
-    if key is not None and not _VALID.fullmatch("".join(key)):
+    key = tuple(map(str, value))
+    if isinstance(value, str) or not _VALID.fullmatch("".join(key)):
         raise ValueError(f"{value!r:.200} is not a key")
     return key

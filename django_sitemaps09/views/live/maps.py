@@ -18,7 +18,7 @@ from django.urls import get_script_prefix, set_script_prefix
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.pages import Look, Page, PageMap
+from django_sitemaps09.pages import Look, Page, PageMap, each_page
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching, exported
@@ -69,7 +69,7 @@ def _maps_for_number(source: QuerySource, number: int) -> Iterator[LiveMap]:
     live = section_map.find(number=number)
     yield live
     yield section_map.divided(live, number)
-    if caching.add(f"{section_map.name}:unknown", True, _SEARCH_SECONDS):
+    if caching.default.add(f"{section_map.name}:unknown", True, _SEARCH_SECONDS):
         # A new export, or the rows that another process has seen, may have this number.
         exported.find_section(source, again=True)
         yield SectionMap(source).find(_UNKNOWN_SECONDS)
@@ -77,7 +77,7 @@ def _maps_for_number(source: QuerySource, number: int) -> Iterator[LiveMap]:
 
 def pages_by_position(source: Source) -> PageMap:
     """Return the pages of a section without key ranges, counted from the first row."""
-    return sources.live_pages(source, _rows(source))
+    return PageMap(tuple(each_page(source, _rows(source))))
 
 
 def divide_page(source: QuerySource, page: Page, rows: int) -> bool:
@@ -118,8 +118,10 @@ class SectionMap:
         facts = (live_map.FORMAT, self.source.map_cache_key, len(_measured_base(self.source)), folder)
         return f"django_sitemaps09:map:{sources.digest(facts)}"
 
-    def _stopwatch(self) -> Stopwatch:
-        return Stopwatch(f"Section {self.source.section!r}, page map")
+    def _timed_log(self) -> Callable[[str, LiveMap], None]:
+        """Return a function that logs the result of a step, which begins now, with the number of pages."""
+        stopwatch = Stopwatch(f"Section {self.source.section!r}, page map")
+        return lambda result, live: stopwatch.log(result, len(live.pages), "page")
 
     def cached(self) -> LiveMap | None:
         """Return the cached map. No map is built or counted, and no query is executed."""
@@ -131,14 +133,16 @@ class SectionMap:
         A map is built again if there is a new export. Without a shared cache, it also is if it is older
         than `seconds`, so that it becomes like those of other processes.
         """
-        stopwatch, published, live = self._stopwatch(), self.published, self.cached()
+        log, published, live = self._timed_log(), self.published, self.cached()
         outdated = live if live is not None and live.pages else None
         if outdated is not None and (
-            published is None or outdated.base == sources.digest(published) or exported.is_unreadable()
+            published is None
+            or outdated.export_digest == sources.digest(published)
+            or exported.is_unreadable()
         ):
             is_shared = not caching.default.is_paused() and caching.is_shared()
             if is_shared or outdated.is_recent(seconds):
-                stopwatch.log("hit", len(outdated.pages), "page")
+                log("hit", outdated)
                 return outdated
         generation = -1 if live is None else live.generation
         return self._once(
@@ -150,13 +154,13 @@ class SectionMap:
 
     def _build(self, outdated: LiveMap | None, number: int | None) -> LiveMap:
         """Build and cache a map. Return the outdated one, if any, while the export cannot be read."""
-        stopwatch, source, published = self._stopwatch(), self.source, self.published
+        log, source, published = self._timed_log(), self.source, self.published
         is_empty = source.is_empty()
         records = [] if published is None or is_empty else exported.records(source, published)
         if records is None and outdated is not None:
             return outdated
         # Another build follows when the export can be read again.
-        base = "" if published is None or records is None else sources.digest(published)
+        export_digest = "" if published is None or records is None else sources.digest(published)
         rows = _rows(source)
         versions = [record.page_map().pages for record in reversed(records or ())]
         looks: dict[Page, Look] = {}
@@ -167,24 +171,23 @@ class SectionMap:
         def built(live: LiveMap) -> LiveMap:
             for pages in versions:
                 live = live.replaced(source, pages)
-            return live._replace(base=base, rows=rows, looked_at=time.time(), looks=looks)
+            return live._replace(export_digest=export_digest, rows=rows, looked_at=time.time(), looks=looks)
 
         # Until its first export, a host had the map of all hosts.
         first = live_map.read(self._name_in(""), source) or LiveMap(PageMap(()), {}, "", 0, 0.0, rows)
         live = live_map.change(self.name, source, first, built)
-        stopwatch.log("built", len(live.pages), "page")
+        log("built", live)
         return live
 
     def divided(self, live: LiveMap, number: int | None = None) -> LiveMap:
         """Divide the rows after the last bound of a map up to the page with this number, or all of them."""
-        stopwatch = self._stopwatch()
+        log = self._timed_log()
 
         def divide() -> LiveMap:
             current = self.cached() or live
-            if current.is_whole:
-                return current
-            current = self.divide(current, current.pages[-1], current.rows, number)
-            stopwatch.log("built", len(current.pages), "page")
+            if not current.is_whole:
+                current = self.divide(current, current.pages[-1], current.rows, number)
+                log("built", current)
             return current
 
         def is_divided(current: LiveMap) -> bool:
@@ -213,7 +216,7 @@ class SectionMap:
         is_due = (
             live.pages and live.is_whole and live.is_recent(AGE) and not live.is_recent(conf.live_seconds)
         )
-        if is_due and caching.add(f"{self.name}:end", True, conf.live_seconds):
+        if is_due and caching.default.add(f"{self.name}:end", True, conf.live_seconds):
             last = live.pages[-1]
             if self.source.key_after(last.after, live.rows) is not None:
                 return self.divide(live, last, live.rows)
@@ -221,7 +224,7 @@ class SectionMap:
 
     def _counted(self, live: LiveMap, outdated: LiveMap | None) -> LiveMap:
         """Return the map with looks at all pages: at those that have none or, if the map is old, at all."""
-        stopwatch, is_due = self._stopwatch(), not live.is_recent(AGE)
+        log, is_due = self._timed_log(), not live.is_recent(AGE)
 
         def count() -> LiveMap:
             now, current = time.time(), self.divided(self.cached() or live)
@@ -235,7 +238,7 @@ class SectionMap:
                 return live.replaced(self.source, pages)
 
             current = live_map.change(self.name, self.source, current, counted)
-            stopwatch.log("renewed", len(current.pages), "page")
+            log("renewed", current)
             return current
 
         def is_counted(current: LiveMap) -> bool:
@@ -251,19 +254,13 @@ class SectionMap:
         outdated: LiveMap | None = None,
     ) -> LiveMap:
         """Build a valid map. While another request does that, return the outdated one, if any, or wait."""
-        stopwatch = self._stopwatch()
 
         def read() -> LiveMap | None:
             live = self.cached()
-            if live is None or not is_valid(live):
-                return None
-            stopwatch.log("waited", len(live.pages), "page")
-            return live
+            return live if live is not None and is_valid(live) else None
 
-        live = caching.once(caching.Lock(f"{self.name}{step}", _BUILD_SECONDS), read, build, outdated)
-        if live is outdated:
-            stopwatch.log("outdated", len(live.pages), "page")
-        return live
+        lock = caching.Lock(f"{self.name}{step}", _BUILD_SECONDS)
+        return caching.once(lock, read, build, outdated, log=self._timed_log())
 
     def divide(self, live: LiveMap, page: Page, rows: int, number: int | None = None) -> LiveMap:
         """Replace a page with its parts, up to that with this number, unless it has just been replaced."""
@@ -283,7 +280,9 @@ class SectionMap:
         self, page: Page, rows: int, pages: tuple[Page, ...], number: int | None
     ) -> tuple[tuple[Page, ...], dict[Page, Look]]:
         """Divide a page of a map, up to the part with this number. Count the end if it is reached."""
-        parts = tuple(sources.divide(self.source, page, rows, {page.number for page in pages}, number))
+        parts = tuple(
+            sources.divide(self.source.members, page, rows, {page.number for page in pages}, number)
+        )
         is_end = page.until is None and all(part.number != number for part in parts[:-1])
         return parts, {parts[-1]: self.source.look(parts[-1])} if is_end else {}
 

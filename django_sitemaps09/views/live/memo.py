@@ -130,18 +130,11 @@ class PageMemo(NamedTuple):
         return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
 
     def _reading(self) -> _Entry:
-        """Return the fingerprint, from memory or from the database."""
         stopwatch, started = Stopwatch(page_subject(self.source.section, self.page.number)), time.time()
         known = _find(self.name, started - 2 * conf.live_seconds)
         if known is not None and known.read_at > started - conf.live_seconds:
             stopwatch.log("fingerprint known")
             return known
-
-        def read_elsewhere() -> _Entry | None:
-            reading = _find(self.name, started - conf.live_seconds)
-            if reading is not None:
-                stopwatch.log("fingerprint waited")
-            return reading
 
         def read() -> _Entry:
             fingerprint, read_at = None, time.time()
@@ -151,15 +144,15 @@ class PageMemo(NamedTuple):
             return _store(self.name, read_at, fingerprint)
 
         # Only the requests of this process wait for each other.
-        locks = caching.default.fallback.add, caching.default.fallback.delete
-        try:
-            lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, locks=locks)
-            reading = caching.once(lock, read_elsewhere, read, known)
-        except caching.BusyError:
-            return read()
-        if reading is known:
-            stopwatch.log("fingerprint outdated")
-        return reading
+        process_cache = caching.default.fallback
+        return caching.once(
+            caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, cache=process_cache),
+            lambda: _find(self.name, started - conf.live_seconds),
+            read,
+            known,
+            otherwise=read,
+            log=lambda result, _: stopwatch.log(f"fingerprint {result}"),
+        )
 
 
 def of_page(source: Source, page: Page) -> PageMemo | None:

@@ -22,7 +22,7 @@ from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import kept_pages, maps, memo
-from django_sitemaps09.views.live.kept_pages import KeptPage, RenderedPage
+from django_sitemaps09.views.live.kept_pages import CachedCopy, LivePage
 from django_sitemaps09.views.live.memo import PageETag, PageMemo
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
@@ -86,7 +86,7 @@ class PageRequest(NamedTuple):
         Stopwatch(self.subject).log("fingerprint known")
         answer = self._empty_answer(known.etag)
         if answer is None and known.cache_key is not None:
-            page = self._kept_page(known.cache_key).find(known.etag.value)
+            page = self._cached_copy(known.cache_key).find(known.etag.value)
             answer = page and self._full_answer(page)
         return answer
 
@@ -112,11 +112,9 @@ class PageRequest(NamedTuple):
         answer = self._empty_answer(etag)
         if answer is None:
             render = partial(self._render, source, page, page_memo, started)
-            if cache_key is None:
-                answer = self._full_answer(render())
-            else:
-                kept_page = self._kept_page(cache_key)
-                answer = self._full_answer(kept_page.find_or_render(etag and etag.value, render))
+            copy = None if cache_key is None else self._cached_copy(cache_key)
+            rendered = copy.find_or_render(etag and etag.value, render) if copy else render()
+            answer = self._full_answer(rendered)
         etag = page_memo and page_memo.etag(may_read=False)
         memo.remember(request, self.sitemaps, cache_key, etag)
         return answer
@@ -131,28 +129,24 @@ class PageRequest(NamedTuple):
             return HeadResponse(headers=response.headers), "fingerprint"
         return None
 
-    def _render(
-        self, source: Source, page: Page, page_memo: PageMemo | None, started: float
-    ) -> RenderedPage:
+    def _render(self, source: Source, page: Page, page_memo: PageMemo | None, started: float) -> LivePage:
         """Return a page within the limits. If the rows exceed a limit, divide the live page.
 
         If all items of a page are skipped, the page has no URLs, but is still in the index.
         """
         stopwatch = Stopwatch(self.subject)
-        needs_fingerprint = page_memo is not None and page_memo.needs_fingerprint()
+        unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
         limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
         if not has_key_ranges(source):
             # Such pages cannot be split, so they may have as many URLs as the protocol allows.
             limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
         chunks: list[bytes] = []
-        with sources.read_page(source, page, needs_fingerprint=needs_fingerprint) as rows:
+        with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
             outs = [Destination(chunks.append, str(source.bases[0]))]
             kind = writer.page_format(self._format_name, styled=conf.stylesheet)
             [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
-        etag = (
-            page_memo.remember_rows(rows.fingerprint, started) if page_memo and needs_fingerprint else None
-        )
+        etag = unread and unread.remember_rows(rows.fingerprint, started)
         _log(self.subject, source, document)
         is_incomplete = False
         if has_key_ranges(source) and document.cut is not None:
@@ -161,9 +155,9 @@ class PageRequest(NamedTuple):
         content = b"".join(chunks)
         stopwatch.log("rendered", len(content))
         value = etag.value if etag else responses.content_etag(content)
-        return RenderedPage(None if is_incomplete else value, started, content)
+        return LivePage(None if is_incomplete else value, started, content)
 
-    def _full_answer(self, page: RenderedPage) -> _Answer:
+    def _full_answer(self, page: LivePage) -> _Answer:
         """Return an answer with a page, as it is cached if the client accepts that."""
         response = self._response()
         if isinstance(response, GzipFileResponse):
@@ -197,8 +191,8 @@ class PageRequest(NamedTuple):
         facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant)
         return f"django_sitemaps09:page:{sources.digest(facts)}"
 
-    def _kept_page(self, cache_key: str) -> KeptPage:
-        return KeptPage(cache_key, self.subject, unpack=not self._takes_gzip())
+    def _cached_copy(self, cache_key: str) -> CachedCopy:
+        return CachedCopy(cache_key, self.subject, unpack=not self._takes_gzip())
 
     def _takes_gzip(self) -> bool:
         """Return whether the response can be a compressed page as it is cached."""

@@ -19,46 +19,8 @@ from tests.compat.cases import (
     sections,
     times,
 )
-from tests.compat.cases.foreign import Tree
-from tests.compat.cases.parts import (
-    CASES,
-    COMPAT_BASES,
-    CONTRIB_BASES,
-    EARLY,
-    LATE,
-    LEAVES,
-    NEW_YORK,
-    UTC,
-    ZURICH,
-    Bases,
-    Leaf,
-    constant,
-    timed,
-)
 
 __all__ = [
-    "CASES",
-    "COMPAT_BASES",
-    "CONTRIB_BASES",
-    "EARLY",
-    "LATE",
-    "LEAVES",
-    "NEW_YORK",
-    "UTC",
-    "ZURICH",
-    "Bases",
-    "Leaf",
-    "Tree",
-    "constant",
-    "failures",
-    "foreign",
-    "generic",
-    "hooks",
-    "items",
-    "languages",
-    "overrides",
-    "pages",
-    "sections",
-    "timed",
+    "failures", "foreign", "generic", "hooks", "items", "languages", "overrides", "pages", "sections",
     "times",
-]
+]  # fmt: skip

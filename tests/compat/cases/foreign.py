@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.flatpages.sitemaps import FlatPageSitemap
 from django.core.paginator import Paginator
 
-from tests.compat.cases.parts import EARLY, LATE, LEAVES, MIDDLE, Bases, Leaf, Sections, case
+from tests.compat.cases.parts import EARLY, LATE, LEAVES, MIDDLE, Bases, Sections, case, section, updated
 
 ENTRY = SimpleNamespace(location="https://example.com/o?a&b", lastmod=EARLY, priority="0.3")
 
@@ -70,16 +70,8 @@ def tree_with_a_newest_time(bases: Bases) -> Sections:
 
 @case
 def tree_built_on_the_base(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
+    class Section(section(bases, LEAVES, limit=2, lastmod=updated)):
         """A subclass like the real one: its items create their own entries."""
-
-        limit = 2
-
-        def items(self) -> list[Leaf]:
-            return LEAVES
-
-        def lastmod(self, item: Leaf) -> Any:
-            return item.updated
 
         def _urls(self, page: Any, protocol: str, domain: str) -> list[Any]:
             urls = [
@@ -95,15 +87,11 @@ def tree_built_on_the_base(bases: Bases) -> Sections:
 
 @case
 def tree_with_alternates_of_its_own(bases: Bases) -> Sections:
-    class Section(Tree):
-        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[Any]:
-            links = [
-                {"location": "https://example.de/?x=1&y=2", "lang_code": "de"},
-                {"location": "https://example.com/", "lang_code": "x-default"},
-            ]
-            return [{"location": "https://example.com/", "alternates": links, "changefreq": None}]
-
-    return {"one": Section}
+    links = [
+        {"location": "https://example.de/?x=1&y=2", "lang_code": "de"},
+        {"location": "https://example.com/", "lang_code": "x-default"},
+    ]
+    return {"one": giving({"location": "https://example.com/", "alternates": links, "changefreq": None})}
 
 
 @case
@@ -122,30 +110,19 @@ def tree_that_gives_a_tuple_or_a_generator(bases: Bases) -> Sections:
 @case
 def entries_with_values_that_are_false(bases: Bases) -> Sections:
     """A template treats 0 as missing, but the 0 of a hook is a string by then."""
-    falses: list[Any] = [0, 0.0, "", None, False]
-
-    class Section(Tree):
-        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[Any]:
-            return [
-                {
-                    "location": f"https://example.com/{position}",
-                    "priority": value,
-                    "changefreq": value,
-                    "lastmod": value,
-                    "alternates": value or (),
-                }
-                for position, value in enumerate(falses)
-            ]
-
-    return {"one": Section}
+    entries = []
+    for position, value in enumerate((0, 0.0, "", None, False)):
+        values = dict.fromkeys(("priority", "changefreq", "lastmod"), value)
+        entries.append({"location": f"https://example.com/{position}", "alternates": value or (), **values})
+    return {"one": giving(*entries)}
 
 
 @case
 def entries_that_are_objects(bases: Bases) -> Sections:
     """A template reads attributes in the same way as keys."""
+    return {"one": giving(ENTRY)}
 
-    class Section(Tree):
-        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> list[Any]:
-            return [ENTRY]
 
-    return {"one": Section}
+def giving(*entries: Any) -> Any:
+    """Return a class without a base class whose `get_urls()` returns these entries."""
+    return type("Giving", (Tree,), {"get_urls": lambda self, page=1, site=None, protocol=None: [*entries]})

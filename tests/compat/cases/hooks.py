@@ -10,30 +10,30 @@ from typing import Any
 
 from django.utils.functional import cached_property
 
-from tests.compat.cases.parts import BARE, EARLY, LATE, LEAVES, MIDDLE, SEVEN, Bases, Leaf, Sections, case
+from tests.compat.cases.parts import (
+    BARE,
+    EARLY,
+    LATE,
+    LEAVES,
+    MIDDLE,
+    SEVEN,
+    Bases,
+    Leaf,
+    Sections,
+    case,
+    section,
+)
 
 
 @case
 def hooks_missing(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    return {"one": section(bases, BARE)}
 
 
 @case
 def hooks_as_attributes(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        location = "/everywhere/"
-        lastmod = LATE
-        changefreq = "weekly"
-        priority = 0.5
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    values = {"location": "/everywhere/", "lastmod": LATE, "changefreq": "weekly", "priority": 0.5}
+    return {"one": section(bases, BARE, **values)}
 
 
 @case
@@ -59,50 +59,30 @@ def hooks_as_methods(bases: Bases) -> Sections:
 
 @case
 def hooks_that_are_none(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        lastmod = None
-        changefreq = None
-        priority = None
-
-        def items(self) -> list[Leaf]:
-            return LEAVES
-
-    return {"one": Section}
+    return {"one": section(bases, LEAVES, lastmod=None, changefreq=None, priority=None)}
 
 
 @case
 def hooks_that_return_none_for_some(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return LEAVES
-
-        def lastmod(self, item: Leaf) -> Any:
-            return None if item.slug == "elm" else item.updated
-
-        def changefreq(self, item: Leaf) -> str | None:
-            return None if item.slug == "oak" else "yearly"
-
-        def priority(self, item: Leaf) -> float | None:
-            return None if item.slug == "ash" else 1.0
-
-    return {"one": Section}
+    return {
+        "one": section(
+            bases,
+            LEAVES,
+            lastmod=lambda self, item: None if item.slug == "elm" else item.updated,
+            changefreq=lambda self, item: None if item.slug == "oak" else "yearly",
+            priority=lambda self, item: None if item.slug == "ash" else 1.0,
+        )
+    }
 
 
 @case
 def hooks_as_empty_strings(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        changefreq = ""
-        priority = ""
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    return {"one": section(bases, BARE, changefreq="", priority="")}
 
 
 @case
 def hooks_as_properties(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
+    class Section(section(bases, BARE)):
         @property
         def lastmod(self) -> datetime:
             return MIDDLE
@@ -115,86 +95,62 @@ def hooks_as_properties(bases: Bases) -> Sections:
         def priority(self) -> str:
             return "0.25"
 
-        def items(self) -> list[Leaf]:
-            return BARE
-
     return {"one": Section}
 
 
 @case
 def hooks_as_properties_that_raise_attribute_error_are_missing_ones(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        @property
-        def changefreq(self) -> str:
-            raise AttributeError
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    return {"one": section(bases, BARE, changefreq=property(lambda self: self.nothing))}
 
 
 @case
 def hooks_as_callables_that_do_not_bind(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        location = attrgetter("slug")
-        lastmod = attrgetter("updated")
-        changefreq = staticmethod(functools.partial(lambda word, item: word, "monthly"))
-        priority = staticmethod(lambda item: "0.1")
-
-        def items(self) -> list[Leaf]:
-            return [Leaf("/a/", EARLY), Leaf("/b/", LATE)]
-
-    return {"one": Section}
+    return {
+        "one": section(
+            bases,
+            [Leaf("/a/", EARLY), Leaf("/b/", LATE)],
+            location=attrgetter("slug"),
+            lastmod=attrgetter("updated"),
+            changefreq=staticmethod(functools.partial(lambda word, item: word, "monthly")),
+            priority=staticmethod(lambda item: "0.1"),
+        )
+    }
 
 
 @case
 def hooks_as_class_methods(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        @classmethod
-        def location(cls, item: Leaf) -> str:
-            return f"/{cls.__name__}/{item.slug}"
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    location = classmethod(lambda cls, item: f"/{cls.__name__}/{item.slug}")
+    return {"one": section(bases, BARE, location=location)}
 
 
 @case
 def hooks_on_the_instance(bases: Bases) -> Sections:
-    section = bases.Sitemap()
-    section.items = lambda: LEAVES
-    section.location = lambda item: f"/on/{item.slug}"
-    section.lastmod = lambda item: item.updated
-    section.priority = 0.7
-    return {"one": section}
+    one = bases.Sitemap()
+    one.items = lambda: LEAVES
+    one.location = lambda item: f"/on/{item.slug}"
+    one.lastmod = lambda item: item.updated
+    one.priority = 0.7
+    return {"one": one}
 
 
 @case
 def hooks_set_in_the_constructor(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
+    class Section(section(bases, BARE)):
         def __init__(self) -> None:
             self.changefreq = "always"
             self.lastmod = LATE
             self.limit = 1
-
-        def items(self) -> list[Leaf]:
-            return BARE
 
     return {"one": Section}
 
 
 @case
 def hooks_by_getattr(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
+    class Section(section(bases, BARE)):
         def __getattr__(self, name: str) -> str:
             if name == "changefreq":
                 return "daily"
             raise AttributeError(name)
-
-        def items(self) -> list[Leaf]:
-            return BARE
 
     return {"one": Section}
 
@@ -207,11 +163,7 @@ def hooks_from_a_mixin(bases: Bases) -> Sections:
         def priority(self, item: Leaf) -> float:
             return 0.9
 
-    class Section(Mixin, bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    return {"one": section(bases, BARE, Mixin)}
 
 
 @case
@@ -223,47 +175,20 @@ def hooks_inherited_from_a_base_of_the_project(bases: Bases) -> Sections:
         def location(self, item: Leaf) -> str:
             return "/ours" + super().location(item)
 
-    class Section(Ours):
-        def items(self) -> list[Leaf]:
-            return SEVEN
-
-    return {"one": Section}
+    return {"one": type("Section", (Ours,), {"items": lambda self: SEVEN})}
 
 
 @case
 def priorities_of_every_kind(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        values = [0.5, "0.8", Decimal("0.30"), Decimal(1), 1, 0, 0.0, 0.1 + 0.2, "", None]
-
-        def items(self) -> range:
-            return range(len(self.values))
-
-        def location(self, item: int) -> str:
-            return f"/{item}"
-
-        def priority(self, item: int) -> Any:
-            return self.values[item]
-
-    return {"one": Section}
+    values = [0.5, "0.8", Decimal("0.30"), Decimal(1), 1, 0, 0.0, 0.1 + 0.2, "", None]
+    hooks = {"location": lambda self, item: f"/{item}", "priority": lambda self, item: values[item]}
+    return {"one": section(bases, range(len(values)), **hooks)}
 
 
 @case
 def words_and_numbers_outside_the_protocol(bases: Bases) -> Sections:
-    class Attributes(bases.Sitemap):
-        changefreq = "sometimes"
-        priority = 7
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    class Methods(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return BARE
-
-        def changefreq(self, item: Leaf) -> str:
-            return "<often>"
-
-        def priority(self, item: Leaf) -> float:
-            return -0.5
-
-    return {"attributes": Attributes, "methods": Methods}
+    methods = {"changefreq": lambda self, item: "<often>", "priority": lambda self, item: -0.5}
+    return {
+        "attributes": section(bases, BARE, changefreq="sometimes", priority=7),
+        "methods": section(bases, BARE, **methods),
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,18 @@ from typing import Any
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
-from tests.compat.cases.parts import BARE, EARLY, LATE, MIDDLE, Bases, Leaf, Sections, case
+from tests.compat.cases.parts import (
+    BARE,
+    EARLY,
+    LATE,
+    MIDDLE,
+    Bases,
+    Leaf,
+    Sections,
+    case,
+    section,
+    updated,
+)
 from tests.models import Article
 
 THINGS = [SimpleNamespace(get_absolute_url=lambda: "/thing")]
@@ -19,52 +29,25 @@ THINGS = [SimpleNamespace(get_absolute_url=lambda: "/thing")]
 
 @case
 def items_as_strings_by_reverse(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        changefreq = "daily"
-
-        def items(self) -> list[str]:
-            return ["home", "about"]
-
-        def location(self, item: str) -> str:
-            return reverse(item)
-
-    return {"one": Section}
+    location = lambda self, item: reverse(item)  # noqa: E731
+    return {"one": section(bases, ["home", "about"], changefreq="daily", location=location)}
 
 
 @case
 def items_as_dicts(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        location = itemgetter("path")
-        lastmod = itemgetter("when")
-
-        def items(self) -> list[dict[str, Any]]:
-            return [{"path": "/d/1", "when": EARLY}, {"path": "/d/2", "when": MIDDLE}]
-
-    return {"one": Section}
+    items = [{"path": "/d/1", "when": EARLY}, {"path": "/d/2", "when": MIDDLE}]
+    return {"one": section(bases, items, location=itemgetter("path"), lastmod=itemgetter("when"))}
 
 
 @case
 def items_as_pairs(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> tuple[tuple[str, datetime], ...]:
-            return (("/p/1", EARLY), ("/p/2", LATE))
-
-        def location(self, item: tuple[str, datetime]) -> str:
-            return item[0]
-
-        def lastmod(self, item: tuple[str, datetime]) -> datetime:
-            return item[1]
-
-    return {"one": Section}
+    hooks = {"location": lambda self, item: item[0], "lastmod": lambda self, item: item[1]}
+    return {"one": section(bases, (("/p/1", EARLY), ("/p/2", LATE)), **hooks)}
 
 
 @case
 def items_as_objects(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> list[SimpleNamespace]:
-            return THINGS
-
-    return {"one": Section}
+    return {"one": section(bases, THINGS)}
 
 
 @case
@@ -86,38 +69,27 @@ def items_as_a_queryset(bases: Bases) -> Sections:
 
 @case
 def items_as_values_of_a_queryset(bases: Bases) -> Sections:
-    class Dicts(bases.Sitemap):
-        def items(self) -> Any:
-            return Article.objects.order_by("pk").values("slug", "day")
-
-        def location(self, item: dict[str, Any]) -> str:
-            return f"/values/{item['slug']}"
-
-        def lastmod(self, item: dict[str, Any]) -> Any:
-            return item["day"]
-
-    class Scalars(bases.Sitemap):
-        def items(self) -> Any:
-            return Article.objects.order_by("pk").values_list("slug", flat=True)
-
-        def location(self, item: str) -> str:
-            return f"/flat/{item}"
-
-    return {"dicts": Dicts, "scalars": Scalars}
+    rows = Article.objects.order_by("pk")
+    return {
+        "dicts": section(
+            bases,
+            rows.values("slug", "day"),
+            location=lambda self, item: f"/values/{item['slug']}",
+            lastmod=lambda self, item: item["day"],
+        ),
+        "scalars": section(
+            bases, rows.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"
+        ),
+    }
 
 
 @case
 def items_as_a_sliced_and_a_combined_queryset(bases: Bases) -> Sections:
-    class Sliced(bases.Sitemap):
-        def items(self) -> Any:
-            return Article.objects.order_by("-slug")[1:4]
-
-    class Combined(bases.Sitemap):
-        def items(self) -> Any:
-            first = Article.objects.filter(slug="alpha")
-            return first.union(Article.objects.filter(slug="delta")).order_by("slug")
-
-    return {"sliced": Sliced, "combined": Combined}
+    first, second = (Article.objects.filter(slug=slug) for slug in ("alpha", "delta"))
+    return {
+        "sliced": section(bases, Article.objects.order_by("-slug")[1:4]),
+        "combined": section(bases, first.union(second).order_by("slug")),
+    }
 
 
 @case
@@ -131,25 +103,12 @@ def items_as_a_sequence_of_the_project(bases: Bases) -> Sections:
         def __getitem__(self, part: slice) -> list[str]:
             return [f"/number/{index}" for index in range(*part.indices(5))]
 
-    class Section(bases.Sitemap):
-        limit = 2
-
-        def items(self) -> Numbers:
-            return Numbers()
-
-        def location(self, item: str) -> str:
-            return item
-
-    return {"one": Section}
+    return {"one": section(bases, Numbers(), limit=2, location=lambda self, item: item)}
 
 
 @case
 def items_twice_the_same(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return [*BARE, *BARE]
-
-    return {"one": Section}
+    return {"one": section(bases, [*BARE, *BARE])}
 
 
 @dataclass(frozen=True)
@@ -165,15 +124,7 @@ MUTES = [Mute("hush", EARLY)]
 
 @case
 def items_whose_text_nobody_needs(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        def items(self) -> list[Mute]:
-            return MUTES
-
-    class Localized(Section):
-        i18n = True
-        alternates = True
-
-    return {"plain": Section, "localized": Localized}
+    return {"plain": section(bases, MUTES), "localized": section(bases, MUTES, i18n=True, alternates=True)}
 
 
 @case
@@ -183,57 +134,31 @@ def nothing_at_all(bases: Bases) -> Sections:
 
 @case
 def no_items(bases: Bases) -> Sections:
-    class Empty(bases.Sitemap):
-        lastmod = LATE
-
-    class EmptyMethod(bases.Sitemap):
-        def lastmod(self, item: Any) -> Any:
-            return item.updated
-
-    class EmptyQueryset(bases.Sitemap):
-        def items(self) -> Any:
-            return Article.objects.none()
-
-    return {"base": bases.Sitemap, "a": Empty, "b": EmptyMethod, "c": EmptyQueryset}
+    return {
+        "base": bases.Sitemap,
+        "a": type("Empty", (bases.Sitemap,), {"lastmod": LATE}),
+        "b": type("EmptyMethod", (bases.Sitemap,), {"lastmod": updated}),
+        "c": section(bases, Article.objects.none()),
+    }
 
 
 @case
 def locations_to_escape(bases: Bases) -> Sections:
     paths = ["/?a=1&b=2", "/<tag>", '/"quoted"', "/it's", "/ü/日本", "/a b", "/100%25", "/&amp;"]
-
-    class Section(bases.Sitemap):
-        def items(self) -> list[str]:
-            return paths
-
-        def location(self, item: str) -> str:
-            return item
-
-    class Localized(bases.Sitemap):
-        i18n = True
-        alternates = True
-
-        def items(self) -> list[str]:
-            return paths
-
-        def location(self, item: str) -> str:
-            return item
-
-    return {"plain": Section, "localized": Localized}
+    location = lambda self, item: item  # noqa: E731
+    return {
+        "plain": section(bases, paths, location=location),
+        "localized": section(bases, paths, location=location, i18n=True, alternates=True),
+    }
 
 
 @case
 def locations_marked_safe(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        """A section with a safe string as location. Joined to a domain, it is no longer marked as safe."""
-
-        location = mark_safe("/?a=1&b=2")
-
-        def items(self) -> list[Leaf]:
-            return BARE
+    """Joined to a domain, a safe string is no longer marked as safe."""
 
     class Ready(bases.Sitemap):
         def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
             ready = mark_safe("http://example.com/?a=1&amp;b=2")
             return [{"location": ready}]
 
-    return {"joined": Section, "ready": Ready}
+    return {"joined": section(bases, BARE, location=mark_safe("/?a=1&b=2")), "ready": Ready}

@@ -7,150 +7,85 @@ from typing import Any
 from django.urls import reverse_lazy
 from django.utils.translation import get_language
 
-from tests.compat.cases.parts import Bases, Leaf, Localized, Sections, case
+from tests.compat.cases.parts import Bases, Leaf, Sections, case, localized, updated
 from tests.models import Article
 
 
 @case
 def languages_all(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        pass
-
-    return {"one": Section}
+    return {"one": localized(bases)}
 
 
 @case
 def languages_with_every_hook(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        changefreq = "daily"
-
-        def lastmod(self, item: Leaf) -> Any:
-            return item.updated
-
-        def priority(self, item: Leaf) -> float:
-            return 0.3 if item.slug == "oak" else 0.5
-
-    return {"one": Section}
+    priority = lambda self, item: 0.3 if item.slug == "oak" else 0.5  # noqa: E731
+    return {"one": localized(bases, changefreq="daily", lastmod=updated, priority=priority)}
 
 
 @case
 def languages_reach_location_alone(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        def changefreq(self, item: Leaf) -> str:
-            return str(get_language())
-
-        def location(self, item: Leaf) -> str:
-            return f"/{get_language()}/{item.slug}"
-
-    return {"one": Section}
+    location = lambda self, item: f"/{get_language()}/{item.slug}"  # noqa: E731
+    return {"one": localized(bases, location=location, changefreq=lambda self, item: get_language())}
 
 
 @case
 def languages_by_a_lazy_location(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-
-        def location(self, item: Leaf) -> Any:
-            return reverse_lazy("localized", kwargs={"slug": item.slug})
-
-    return {"one": Section}
+    location = lambda self, item: reverse_lazy("localized", kwargs={"slug": item.slug})  # noqa: E731
+    return {"one": localized(bases, alternates=True, location=location)}
 
 
 @case
 def languages_with_a_constant_location(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        location = "/en/constant/"
-        alternates = True
-        x_default = True
-
-    return {"one": Section}
+    return {"one": localized(bases, location="/en/constant/", alternates=True, x_default=True)}
 
 
 @case
 def languages_with_alternates(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-
-    return {"one": Section}
+    return {"one": localized(bases, alternates=True)}
 
 
 @case
 def languages_with_a_default(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-        x_default = True
-
-    class Without(Localized, bases.Sitemap):
-        x_default = True
-
-    return {"with-alternates": Section, "without": Without}
+    linked = localized(bases, alternates=True, x_default=True)
+    return {"with-alternates": linked, "without": localized(bases, x_default=True)}
 
 
 @case
 def languages_with_a_default_cut_once(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-        x_default = True
-
-        def location(self, item: Leaf) -> str:
-            return f"/shop/{get_language()}/{get_language()}/{item.slug}/"
-
-    return {"one": Section}
+    location = lambda self, item: f"/shop/{get_language()}/{get_language()}/{item.slug}/"  # noqa: E731
+    return {"one": localized(bases, alternates=True, x_default=True, location=location)}
 
 
 @case
 def languages_listed(bases: Bases) -> Sections:
-    class Tuple(Localized, bases.Sitemap):
-        languages = ("de", "en")
-        alternates = True
-        x_default = True
-
-    class WithoutDefault(Tuple):
-        languages = ["pt-br", "de"]
-
-    class Unknown(Tuple):
-        languages = ["fr"]
-
-    class Empty(Tuple):
-        languages: list[str] = []
-
-    class Property(Tuple):
-        @property
-        def languages(self) -> list[str]:
-            return ["de"]
-
+    listed = {
+        "tuple": ("de", "en"),
+        "without-default": ["pt-br", "de"],
+        "unknown": ["fr"],
+        "empty": [],
+        "property": property(lambda self: ["de"]),
+    }
     return {
-        "tuple": Tuple,
-        "without-default": WithoutDefault,
-        "unknown": Unknown,
-        "empty": Empty,
-        "property": Property,
+        name: localized(bases, languages=codes, alternates=True, x_default=True)
+        for name, codes in listed.items()
     }
 
 
 @case
 def languages_of_each_item(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-        x_default = True
+    def languages(self: Any, item: Leaf) -> list[str]:
+        return {"oak": ["en", "de"], "elm": ["de"]}.get(item.slug, [])
 
-        def get_languages_for_item(self, item: Leaf) -> list[str]:
-            return {"oak": ["en", "de"], "elm": ["de"]}.get(item.slug, [])
-
-    class Iterator_(Section):
-        def get_languages_for_item(self, item: Leaf) -> set[str]:
-            return {"de"}
-
-    return {"lists": Section, "set": Iterator_}
+    hooks = {"lists": languages, "set": lambda self, item: {"de"}}
+    return {
+        name: localized(bases, alternates=True, x_default=True, get_languages_for_item=hook)
+        for name, hook in hooks.items()
+    }
 
 
 @case
 def languages_in_pages(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-        limit = 4
-
-    return {"one": Section}
+    return {"one": localized(bases, alternates=True, limit=4)}
 
 
 @case
@@ -173,10 +108,4 @@ def languages_of_a_queryset(bases: Bases) -> Sections:
 
 @case
 def languages_without_i18n_mean_nothing(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        i18n = False
-        alternates = True
-        x_default = True
-        languages = ["de"]
-
-    return {"one": Section}
+    return {"one": localized(bases, i18n=False, alternates=True, x_default=True, languages=["de"])}

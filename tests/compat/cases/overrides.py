@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.compat.cases.parts import LATE, Bases, Leaf, Localized, Sections, bare_section, case
+from tests.compat.cases.parts import BARE, LATE, Bases, Leaf, Sections, case, localized, section
 
 
 @case
 def overridden_get(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def _get(self, name: str, item: Any, default: Any = None) -> Any:
             if name == "changefreq":
                 return "daily"
@@ -22,35 +22,30 @@ def overridden_get(bases: Bases) -> Sections:
 
 @case
 def overridden_items(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def _items(self) -> Any:
             return [*reversed(self.items()), Leaf("added")]
 
-    class Localized_(Localized, bases.Sitemap):
+    class Localized_(localized(bases)):
         def _items(self) -> Any:
-            return [(Leaf("only"), "de")]
+            return [*super()._items()[1:], (Leaf("only"), "de")]
 
     return {"one": Section, "localized": Localized_}
 
 
 @case
 def overridden_location(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def _location(self, item: Any, force_lang_code: str | None = None) -> str:
             return f"/mirror{super()._location(item, force_lang_code)}"
 
-    class Localized_(Localized, bases.Sitemap):
-        alternates = True
-
-        def _location(self, item: Any, force_lang_code: str | None = None) -> str:
-            return f"/{item[1]}/{force_lang_code}/{item[0].slug}"
-
-    return {"one": Section, "localized": Localized_}
+    location = lambda self, item, code=None: f"/{item[1]}/{code}/{item[0].slug}"  # noqa: E731
+    return {"one": Section, "localized": localized(bases, alternates=True, _location=location)}
 
 
 @case
 def overridden_urls(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         limit = 1
 
         def _urls(self, page: Any, protocol: str, domain: str) -> Any:
@@ -63,18 +58,12 @@ def overridden_urls(bases: Bases) -> Sections:
 
 @case
 def overridden_languages(bases: Bases) -> Sections:
-    class Section(Localized, bases.Sitemap):
-        alternates = True
-
-        def _languages(self) -> list[str]:
-            return ["de"]
-
-    return {"one": Section}
+    return {"one": localized(bases, alternates=True, _languages=lambda self: ["de"])}
 
 
 @case
 def overridden_get_urls(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
             urls = super().get_urls(page=page, site=site, protocol=protocol)
             return [{**url, "extra": str(site.domain)} for url in urls][1:]
@@ -84,7 +73,7 @@ def overridden_get_urls(bases: Bases) -> Sections:
 
 @case
 def overridden_get_protocol(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def get_protocol(self, protocol: str | None = None) -> str:
             return f"x-{super().get_protocol(protocol)}"
 
@@ -93,7 +82,7 @@ def overridden_get_protocol(bases: Bases) -> Sections:
 
 @case
 def overridden_get_domain(bases: Bases) -> Sections:
-    class Section(bare_section(bases)):
+    class Section(section(bases, BARE)):
         def get_domain(self, site: Any = None) -> str:
             return f"mirror.{super().get_domain(site)}:8080"
 
@@ -102,7 +91,7 @@ def overridden_get_domain(bases: Bases) -> Sections:
 
 @case
 def overridden_on_the_instance(bases: Bases) -> Sections:
-    first, second = bare_section(bases)(), bare_section(bases)()
+    first, second = section(bases, BARE)(), section(bases, BARE)()
     first._location = lambda item, force_lang_code=None: f"/patched/{item.slug}"
     second.get_urls = lambda page=1, site=None, protocol=None: [{"location": f"{protocol}://x/"}]
     return {"location": first, "get-urls": second}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.contrib import sitemaps as contrib
+from django.db.models import QuerySet
 from django.urls import reverse
 
 import django_sitemaps09
@@ -58,6 +59,12 @@ BARE = [Leaf("fir"), Leaf("yew")]
 SEVEN = [Leaf(f"n{number}", EARLY + timedelta(days=number)) for number in range(7)]
 
 
+def section(bases: Bases, items: Any, *mixins: type, **attributes: Any) -> Any:
+    """Return a section of items with these attributes and methods. A queryset is read anew each time."""
+    read = items.all if isinstance(items, QuerySet) else lambda: items
+    return type("Section", (*mixins, bases.Sitemap), {"items": lambda self: read(), **attributes})
+
+
 class Localized:
     """A mixin of sections with an entry for each language."""
 
@@ -70,36 +77,21 @@ class Localized:
         return reverse("localized", kwargs={"slug": item.slug})
 
 
+def localized(bases: Bases, **attributes: Any) -> Any:
+    """Return a section with an entry for each language."""
+    return type("Section", (Localized, bases.Sitemap), attributes)
+
+
+def updated(self: Any, item: Leaf) -> Any:
+    return item.updated
+
+
 def timed(bases: Bases, *values: Any) -> Any:
     """Return a section with an item for each value, which is the `lastmod` of the item."""
-
-    class Section(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return [Leaf(f"t{number}", value) for number, value in enumerate(values)]
-
-        def lastmod(self, item: Leaf) -> Any:
-            return item.updated
-
-    return Section
+    leaves = [Leaf(f"t{number}", value) for number, value in enumerate(values)]
+    return section(bases, leaves, lastmod=updated)
 
 
 def constant(bases: Bases, value: Any) -> Any:
     """Return a section whose `lastmod` is an attribute."""
-
-    class Section(bases.Sitemap):
-        lastmod = value
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return Section
-
-
-def bare_section(bases: Bases) -> Any:
-    """Return a section with items and no hooks."""
-
-    class Section(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return Section
+    return section(bases, BARE, lastmod=value)

@@ -10,7 +10,17 @@ from typing import Any
 
 from django.contrib import sitemaps as contrib
 
-from tests.compat.cases.parts import BARE, EARLY, LEAVES, Bases, Leaf, Sections, bare_section, case
+from tests.compat.cases.parts import (
+    BARE,
+    CONTRIB_BASES,
+    EARLY,
+    LEAVES,
+    Bases,
+    Leaf,
+    Sections,
+    case,
+    section,
+)
 from tests.models import Article
 
 
@@ -49,25 +59,15 @@ def sections_of_every_form(bases: Bases) -> Sections:
 
 @case
 def sections_of_both_bases(bases: Bases) -> Sections:
-    class Ours(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return LEAVES
-
-    class Theirs(contrib.Sitemap):
-        lastmod = EARLY
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
+    ours, theirs = section(bases, LEAVES), section(CONTRIB_BASES, BARE, lastmod=EARLY)
     generic = contrib.GenericSitemap({"queryset": Article.objects.order_by("pk")}, priority=0.4)
-    return {"ours": Ours, "theirs": Theirs, "generic": generic}
+    return {"ours": ours, "theirs": theirs, "generic": generic}
 
 
 @case
 def section_names_of_any_kind(bases: Bases) -> Sections:
-    section = bare_section(bases)
     names = ["Blog", "blog", "index", "a.b", "two words", "ü", "x-1", "1", "a&b", "%41", "sitemap"]
-    return dict.fromkeys(names, section)
+    return dict.fromkeys(names, section(bases, BARE))
 
 
 @case
@@ -76,7 +76,7 @@ def sections_in_a_mapping_that_is_no_dict(bases: Bases) -> Sections:
         def __getitem__(self, name: str) -> Any:
             if name not in ("a", "b"):
                 raise KeyError(name)
-            return bare_section(bases)
+            return section(bases, BARE)
 
         def __iter__(self) -> Iterator[str]:
             return iter(("a", "b"))
@@ -89,9 +89,9 @@ def sections_in_a_mapping_that_is_no_dict(bases: Bases) -> Sections:
 
 @case
 def sections_in_a_user_dict(bases: Bases) -> Sections:
-    return UserDict({"b": bare_section(bases), "a": bare_section(bases)})
+    return UserDict({"b": section(bases, BARE), "a": section(bases, BARE)})
 
 
 @case
 def sections_in_a_read_only_mapping(bases: Bases) -> Sections:
-    return MappingProxyType({"b": bare_section(bases), "a": bare_section(bases)})
+    return MappingProxyType({"b": section(bases, BARE), "a": section(bases, BARE)})

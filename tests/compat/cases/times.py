@@ -12,10 +12,10 @@ from tests.compat.cases.parts import (
     MIDDLE,
     UTC,
     Bases,
-    Leaf,
     Sections,
     case,
     constant,
+    section,
     timed,
 )
 
@@ -101,34 +101,22 @@ def times_with_and_without_a_zone_in_one_section(bases: Bases) -> Sections:
 
 @case
 def newest_time_by_a_method(bases: Bases) -> Sections:
-    class Newest(timed(bases, EARLY, None)):
-        def get_latest_lastmod(self) -> Any:
-            return LATE
-
-    class NewestDate(timed(bases, EARLY)):
-        def get_latest_lastmod(self) -> Any:
-            return date(2023, 1, 1)
-
-    return {"time": Newest, "date": NewestDate}
+    return {
+        "time": told(timed(bases, EARLY, None), LATE),
+        "date": told(timed(bases, EARLY), date(2023, 1, 1)),
+    }
 
 
 @case
 def newest_time_denied_by_a_method(bases: Bases) -> Sections:
-    class Denied(timed(bases, EARLY)):
-        limit = 1
+    return {"one": told(timed(bases, EARLY), None, limit=1), "other": timed(bases, EARLY)}
 
-        def get_latest_lastmod(self) -> Any:
-            return None
 
-    return {"one": Denied, "other": timed(bases, EARLY)}
+def told(base: Any, newest: Any, **attributes: Any) -> Any:
+    """Return a section that says what its newest time is."""
+    return type("Told", (base,), {"get_latest_lastmod": lambda self: newest, **attributes})
 
 
 @case
 def newest_time_as_a_class_attribute(bases: Bases) -> Sections:
-    class Section(bases.Sitemap):
-        latest_lastmod = MIDDLE
-
-        def items(self) -> list[Leaf]:
-            return BARE
-
-    return {"one": Section}
+    return {"one": section(bases, BARE, latest_lastmod=MIDDLE)}

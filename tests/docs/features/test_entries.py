@@ -189,11 +189,3 @@ def test_urls_on_declared_hosts_are_allowed(snippet: Snippet, db: None, tmp_path
         "https://shop.example.com/",
         f"{BASE}/blog/",
     ]
-
-
-@snippet_of(OTHER_HOSTS)
-def test_urls_are_converted_to_uris_exactly_once(snippet: Snippet, db: None, tmp_path: Path) -> None:
-    shown_class = snippet.run("shop.sitemaps").BlogSitemap
-    locations = ["/blog/ü b/", "/blog/%C3%BC b/", "/blog/%C3%BC%20b/"]
-    sitemap = type("Blog", (shown_class,), {"items": lambda self: locations})
-    assert both(tmp_path, "blog", sitemap).urls == [f"{BASE}/blog/%C3%BC%20b/"] * 3

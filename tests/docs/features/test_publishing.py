@@ -154,24 +154,6 @@ def test_a_receiver_gets_the_files_that_were_written_and_removed(
     assert changed == [UrlChange("added", "products", f"{BASE}/garden/watering-can/")]
 
 
-@snippet_of(NOTIFY)
-def test_a_receiver_that_fails_is_a_warning_and_undoes_nothing(
-    snippet: Snippet, can: Product, tmp_path: Path
-) -> None:
-    def purge(urls: list[str]) -> None:
-        raise OSError("the CDN is gone")
-
-    module = snippet.run("shop.receivers", {"purge": purge})
-    register("products", declared("pass"))
-    try:
-        report = export(output=tmp_path)
-    finally:
-        published.disconnect(module.purge_changed_files)
-    assert "the CDN is gone" in "\n".join(report.warnings)
-    assert (report.failures, report.published) == ([], True)
-    assert (tmp_path / "sitemap.xml").exists()
-
-
 @snippet_of(SIGNAL)
 def test_the_receiver_of_the_reference_is_sent_the_files(
     snippet: Snippet, can: Product, tmp_path: Path, capsys: pytest.CaptureFixture[str]

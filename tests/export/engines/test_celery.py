@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task, 
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import STATE, LocalStore
-from tests.support.celery_project import BROKERS, NOBODY, Site, end, one_crew, result, runs
+from tests.support.celery_project import BROKERS, Site, end, one_crew, runs
 from tests.support.celery_sections import DOUBLING, HASTY
 from tests.support.engine_project import PAGE, ROWS, content, locations, touched
 from tests.support.waiting import until
@@ -182,21 +181,6 @@ class TestAWorkerThatDoesNotFit:
         crew.are_idle()
         assert content(tmp_path / "ours") == {}
         assert not (crew.folder / "theirs").exists()
-
-
-class TestACommandThatWaits:
-    @one_crew
-    def test_logs_nothing_while_a_worker_is_active(self, crew: Site, tmp_path: Path) -> None:
-        command = ["tests.support.celery_sections", "exported", str(tmp_path), HASTY, "slow"]
-        process = crew.start(*command, environ={"SITEMAPS09_TESTS_NOTICE": "3"})
-        try:
-            until(lambda: [*crew.gate().glob("slow-ended-*")], "no worker took a page")
-            time.sleep(4)
-        finally:
-            crew.gate("slow-ended").touch()
-        report, warned = result(process)
-        assert report["failures"] == []
-        assert NOBODY not in warned
 
 
 def test_a_process_has_its_own_prefix_and_urlconf_again_after_a_page() -> None:

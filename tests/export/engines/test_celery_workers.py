@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,17 +80,8 @@ class TestNobody:
     ) -> None:
         site = make_site(broker)
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5", "SITEMAPS09_TESTS_NOTICE": "0.3"}
-        command = [
-            "django",
-            "export_sitemaps",
-            "a",
-            "--engine",
-            HASTY,
-            "--output",
-            str(tmp_path / "public"),
-        ]
-        process = site.start(*command, environ=hasty)
-        with process:
+        options = ["--engine", HASTY, "--output", str(tmp_path / "public")]
+        with site.start("django", "export_sitemaps", "a", *options, environ=hasty) as process:
             _, warned = process.communicate(timeout=DEADLINE)
         assert process.returncode == 1
         [line] = [line for line in warned.splitlines() if line.startswith(NOBODY)]
@@ -99,23 +89,6 @@ class TestNobody:
         assert f"in the queue '{site.queue}' of {place[broker]}. Start a worker" in line
         assert f"(celery -A shop worker -Q {site.queue})" in line
         assert RABBITMQ.rpartition("@")[0] not in warned
-
-    @pytest.mark.parametrize("broker", BROKERS)
-    def test_at_work_is_an_error_for_all_sections_after_one_wait(
-        self, make_site: Callable[..., Site], tmp_path: Path, broker: str
-    ) -> None:
-        site = make_site(broker)
-        hasty = {"SITEMAPS09_TESTS_PATIENCE": "1.5"}
-        began = time.monotonic()
-        report = site.run("exported", str(tmp_path), HASTY, "a", "b", "odd", environ=hasty)
-        # Otherwise, each of 18 pages would wait twice as long.
-        assert time.monotonic() - began < DEADLINE / 2
-        assert len(report["failures"]) == 3
-        for failure in report["failures"]:
-            assert "No Celery worker returned Section 'a', page " in failure
-        assert not report["published"]
-        assert content(tmp_path) == {}
-        assert runs(tmp_path) == []
 
     @pytest.mark.parametrize(
         ("url", "named"),

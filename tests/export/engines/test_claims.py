@@ -56,9 +56,19 @@ class Queue(QueueEngine):
 
     worker_name = "test worker"
 
-    def __init__(self, workers: int = 2) -> None:
+    def __init__(
+        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture, workers: int = 2
+    ) -> None:
         super().__init__(workers)
+        self.renderer, self.timeline, self.caplog = renderer, timeline, caplog
         self.sent: list[str] = []
+
+    def with_workers(self, workers: int) -> Queue:
+        return Queue(self.renderer, self.timeline, self.caplog, workers)
+
+    def page(self, number: int = 1) -> Callable[[], RenderedPage]:
+        """Submit a page, and return the function that waits for it."""
+        return self.submit(self.renderer, task(number))
 
     def put(self, message: str) -> None:
         self.sent.append(message)
@@ -70,10 +80,28 @@ class Queue(QueueEngine):
         return "pytest"
 
     def folder(self, number: int) -> Folder:
-        return Folder(*messages.verify(self.sent[number]))
+        return Folder(*messages.unsign(self.sent[number]))
 
-    def work(self, number: int) -> None:
-        handle_message(self.sent[number], self.worker_name, is_redelivered=False)
+    def work(self, *numbers: int) -> None:
+        for number in numbers:
+            handle_message(self.sent[number], self.worker_name, is_redelivered=False)
+
+    def renews(self, number: int, seconds: Sequence[float], attempt: str) -> None:
+        """Plan the claims of a worker that takes a message, and dies after the last one."""
+        for count, at in enumerate(seconds):
+            claim = Claim(attempt, count, "web-1")
+            self.timeline.at(at, lambda claim=claim: self.folder(number).write_claim(claim))
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the beginning."""
+        return self.timeline.now - 1_000
+
+    @property
+    def lines(self) -> list[str]:
+        """The messages of this package in the log."""
+        records = self.caplog.records
+        return [record.getMessage() for record in records if record.name.startswith("django_sitemaps09")]
 
 
 @pytest.fixture
@@ -98,7 +126,14 @@ def renderer(request: pytest.FixtureRequest, settings: Any, tmp_path: Path, db: 
     return Renderer((HostTarget(Base("https", "www.example.com"), output, STAGE),), False, "/", None)
 
 
+@pytest.fixture
+def queue(renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture) -> Queue:
+    return Queue(renderer, timeline, caplog)
+
+
 in_a_folder = pytest.mark.parametrize("renderer", ["folder"], indirect=True)
+#: Each look at a claim is a request of an S3, which only the thread that renews claims must bear.
+in_memory = pytest.mark.parametrize("renderer", ["folder", "storage"], indirect=True)
 
 
 def task(number: int = 1) -> Task:
@@ -106,105 +141,84 @@ def task(number: int = 1) -> Task:
     return Task("a", Page(number, None, None), declaration_digest=declared.declaration_digest)
 
 
-def renews(queue: Queue, number: int, seconds: Sequence[float], timeline: Timeline, attempt: str) -> None:
-    """Plan the claims of a worker that takes a message, and dies after the last one."""
-    for count, at in enumerate(seconds):
-        claim = Claim(attempt, count, "web-1")
-        timeline.at(at, lambda claim=claim: queue.folder(number).write_claim(claim))
-
-
-def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return the messages of this package."""
-    return [record.getMessage() for record in caplog.records if record.name.startswith("django_sitemaps09")]
-
-
 def page_of(rendered: RenderedPage) -> tuple[int, str]:
     return rendered.file.urls, rendered.file.digest
 
 
 class TestAWorkerThatDies:
+    @in_memory
     @pytest.mark.parametrize("last", [0, 3], ids=["at once", "later"])
-    def test_costs_half_a_minute_and_is_reported_in_one_line(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture, last: int
-    ) -> None:
-        queue = Queue()
-        wait = queue.submit(renderer, task())
-        renews(queue, 0, [2 + 5 * n for n in range(last + 1)], timeline, "first")
+    def test_costs_half_a_minute_and_is_reported_in_one_line(self, queue: Queue, last: int) -> None:
+        wait = queue.page()
+        queue.renews(0, [2 + 5 * n for n in range(last + 1)], "first")
         dies = 2 + 5 * last
 
         def second() -> None:
             if len(queue.sent) == 2:
                 queue.work(1)
             else:
-                timeline.plans.append((timeline.now + 0.1, second))
+                queue.timeline.plans.append((queue.timeline.now + 0.1, second))
 
-        timeline.at(dies, second)
+        queue.timeline.at(dies, second)
         rendered = wait()
-        assert timeline.now - 1_000 - dies < 33
+        assert queue.seconds - dies < 33
         assert len(queue.sent) == 2
-        [line] = lines(caplog)
+        [line] = queue.lines
         assert line == (
             "The test worker on web-1 that rendered Section 'a', page 1 has died: it gave no sign of life "
             "for 30 seconds; sending the task again."
         )
-        serial = queues.render_page(renderer, task())
+        serial = queues.render_page(queue.renderer, task())
         assert page_of(rendered) == page_of(serial)
         assert queue.failures == []
 
-    def test_twice_on_one_page_is_the_failure_of_its_section(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        wait, other = queue.submit(renderer, task()), queue.submit(renderer, task(2))
-        renews(queue, 0, [1], timeline, "first")
-        renews(queue, 0, [40, 45], timeline, "second")
+    @in_memory
+    def test_twice_on_one_page_is_the_failure_of_its_section(self, queue: Queue) -> None:
+        wait, other = queue.page(), queue.page(2)
+        queue.renews(0, [1], "first")
+        queue.renews(0, [40, 45], "second")
         queue.work(1)
         with pytest.raises(
             ExportError, match=r"page 1: two workers in a row died .*, the last one on web-1"
         ):
             wait()
-        assert 75 <= timeline.now - 1_000 < 80
+        assert 75 <= queue.seconds < 80
         assert len(queue.sent) == 3
-        assert len(lines(caplog)) == 1
+        assert len(queue.lines) == 1
         assert other().file.urls == 1
 
     @in_a_folder
     @pytest.mark.parametrize("prefetched", [0, 8])
     def test_with_all_processes_of_its_machine_costs_little_more_than_one(
-        self, renderer: Renderer, timeline: Timeline, prefetched: int
+        self, queue: Queue, prefetched: int
     ) -> None:
-        queue = Queue(8)
-        waits = [queue.submit(renderer, task(number)) for number in range(1, 9 + prefetched)]
+        queue = queue.with_workers(8)
+        waits = [queue.page(number) for number in range(1, 9 + prefetched)]
         for number in range(8):
-            renews(queue, number, [1, 6], timeline, f"process {number}")
+            queue.renews(number, [1, 6], f"process {number}")
 
         def work_on_another_machine() -> None:
-            for number in range(8, len(queue.sent)):
-                queue.work(number)
-            timeline.plans.append((timeline.now + 0.5, work_on_another_machine))
+            queue.work(*range(8, len(queue.sent)))
+            queue.timeline.plans.append((queue.timeline.now + 0.5, work_on_another_machine))
 
-        timeline.at(7, work_on_another_machine)
+        queue.timeline.at(7, work_on_another_machine)
         assert [wait().file.urls for wait in waits] == [1] * len(waits)
-        assert timeline.now - 1_000 - 6 < 45
+        assert queue.seconds - 6 < 45
         assert len(queue.sent) == 16 + prefetched
 
     @in_a_folder
-    def test_is_not_one_that_still_renews_its_claim(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        wait = queue.submit(renderer, task())
-        renews(queue, 0, [n * 5 for n in range(100)], timeline, "slow")
-        timeline.at(500, lambda: queue.work(0))
+    def test_is_not_one_that_still_renews_its_claim(self, queue: Queue) -> None:
+        wait = queue.page()
+        queue.renews(0, [n * 5 for n in range(100)], "slow")
+        queue.timeline.at(500, lambda: queue.work(0))
         assert wait().file.urls == 1
-        assert (len(queue.sent), lines(caplog)) == (1, [])
+        assert (len(queue.sent), queue.lines) == (1, [])
 
     @in_a_folder
     def test_is_seen_whatever_the_clocks_of_the_machines_say(
-        self, renderer: Renderer, timeline: Timeline, monkeypatch: pytest.MonkeyPatch
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        queue = Queue()
-        wait = queue.submit(renderer, task())
+        wait = queue.page()
         folder = queue.folder(0)
 
         def claim(number: int, shift: float) -> None:
@@ -214,47 +228,42 @@ class TestAWorkerThatDies:
                 folder.write_claim(Claim("one", number, "web-1"))
 
         for number, days in enumerate([-2, 2, -300, 300]):
-            timeline.at(1 + 20 * number, lambda n=number, d=days: claim(n, d * 86_400))
-        timeline.at(85, lambda: queue.work(0))
+            queue.timeline.at(1 + 20 * number, lambda n=number, d=days: claim(n, d * 86_400))
+        queue.timeline.at(85, lambda: queue.work(0))
         assert wait().file.urls == 1
         assert len(queue.sent) == 1
 
     @in_a_folder
-    def test_by_hanging_is_bounded_by_patience(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        wait, earlier = queue.submit(renderer, task()), queue.submit(renderer, task(2))
-        renews(queue, 0, [n * 5 for n in range(400)], timeline, "hanging")
+    def test_by_hanging_is_bounded_by_patience(self, queue: Queue) -> None:
+        wait, earlier = queue.page(), queue.page(2)
+        queue.renews(0, [n * 5 for n in range(400)], "hanging")
         with pytest.raises(ExportError, match=r"No test worker returned Section 'a', page 1 within 30 min"):
             wait()
-        assert 1_800 < timeline.now - 1_000 < 1_805
-        [line] = lines(caplog)
+        assert 1_800 < queue.seconds < 1_805
+        [line] = queue.lines
         assert line == "No test worker has returned Section 'a', page 1; sending the task again."
         # No other page waits, since no worker has returned any.
         with pytest.raises(ExportError, match="page 1 within 30 minutes"):
             earlier()
         with pytest.raises(ExportError, match="page 1 within 30 minutes"):
-            queue.submit(renderer, task(3))
-        assert timeline.now - 1_000 < 1_805
+            queue.page(3)
+        assert queue.seconds < 1_805
 
 
 class TestAPageThatNoWorkerTakes:
-    def test_is_rendered_by_the_command_and_never_sent_again(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
+    @in_memory
+    def test_is_rendered_by_the_command_and_never_sent_again(self, queue: Queue) -> None:
         with queue:
-            waits = [queue.submit(renderer, task(number)) for number in range(1, 5)]
+            waits = [queue.page(number) for number in range(1, 5)]
             rendered = [waits[0]()]
-            assert 30 <= timeline.now - 1_000 < 32
-            waits += [queue.submit(renderer, task(number)) for number in range(5, 20)]
+            assert 30 <= queue.seconds < 32
+            waits += [queue.page(number) for number in range(5, 20)]
             rendered += [wait() for wait in waits[1:]]
         # The others do not wait, and do not fill a queue that nobody reads.
-        assert timeline.now - 1_000 < 32
+        assert queue.seconds < 32
         assert len(queue.sent) == 5
-        assert {page_of(page) for page in rendered} == {page_of(queues.render_page(renderer, task()))}
-        [line] = lines(caplog)
+        assert {page_of(page) for page in rendered} == {page_of(queues.render_page(queue.renderer, task()))}
+        [line] = queue.lines
         assert line.startswith("No worker has taken a page after 10 seconds. The pages are in the list. ")
         assert "within 30 seconds, the export renders the pages itself" in line
         [failure] = queue.failures
@@ -264,118 +273,101 @@ class TestAPageThatNoWorkerTakes:
         )
 
     @in_a_folder
-    def test_changes_nothing_if_a_worker_takes_it_later(
-        self, renderer: Renderer, timeline: Timeline, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        queue.submit(renderer, task())()
-        before, said = below(tmp_path), lines(caplog)
+    def test_changes_nothing_if_a_worker_takes_it_later(self, queue: Queue, tmp_path: Path) -> None:
+        queue.page()()
+        before, said = below(tmp_path), queue.lines
         queue.work(0)
-        assert (below(tmp_path), lines(caplog)) == (before, said)
+        assert (below(tmp_path), queue.lines) == (before, said)
 
     @in_a_folder
-    def test_is_no_failure_if_workers_returned_others(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_is_no_failure_if_workers_returned_others(self, queue: Queue) -> None:
         """A queue can be busy with another export."""
-        queue = Queue()
         with queue:
-            first, second = queue.submit(renderer, task()), queue.submit(renderer, task(2))
-            timeline.at(1, lambda: queue.work(0))
+            first, second = queue.page(), queue.page(2)
+            queue.timeline.at(1, lambda: queue.work(0))
             first()
             second()
         assert queue.failures == []
-        [line] = lines(caplog)
+        [line] = queue.lines
         assert line.startswith("The export itself rendered 1 of 2 pages: no test worker took one for 30 s")
 
     @in_a_folder
-    def test_is_no_failure_of_an_export_in_the_only_worker(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_is_no_failure_of_an_export_in_the_only_worker(self, queue: Queue) -> None:
         token = queues.in_worker.set(True)
         try:
-            with Queue() as queue:
-                queue.submit(renderer, task())()
+            with queue:
+                queue.page()()
         finally:
             queues.in_worker.reset(token)
         assert queue.failures == []
-        assert lines(caplog)[-1].startswith("The export itself rendered 1 of 1 page: ")
+        assert queue.lines[-1].startswith("The export itself rendered 1 of 1 page: ")
 
     @in_a_folder
-    def test_is_not_the_last_that_is_sent(self, renderer: Renderer, timeline: Timeline) -> None:
+    def test_is_not_the_last_that_is_sent(self, queue: Queue) -> None:
         """Workers that start during an export are used."""
-        queue = Queue()
-        queue.submit(renderer, task())()
-        timeline.now += 31
-        probe = queue.submit(renderer, task(2))
+        queue.page()()
+        queue.timeline.now += 31
+        probe = queue.page(2)
         assert len(queue.sent) == 2
         queue.work(1)
         assert probe().file.urls == 1
-        later = [queue.submit(renderer, task(number)) for number in (3, 4)]
+        later = [queue.page(number) for number in (3, 4)]
         assert len(queue.sent) == 4
-        timeline.at(timeline.now - 1_000 + 20, lambda: [queue.work(2), queue.work(3)])
+        queue.timeline.at(queue.seconds + 20, lambda: queue.work(2, 3))
         assert [wait().file.urls for wait in later] == [1, 1]
 
     @in_a_folder
-    def test_leaves_later_ones_to_workers_that_have_returned_others(
-        self, renderer: Renderer, timeline: Timeline
-    ) -> None:
-        queue = Queue()
-        first, second = queue.submit(renderer, task()), queue.submit(renderer, task(2))
+    def test_leaves_later_ones_to_workers_that_have_returned_others(self, queue: Queue) -> None:
+        first, second = queue.page(), queue.page(2)
         queue.work(1)
         first()
         second()
-        later = [queue.submit(renderer, task(number)) for number in (3, 4)]
+        later = [queue.page(number) for number in (3, 4)]
         assert len(queue.sent) == 4
         queue.work(2)
-        timeline.at(timeline.now - 1_000 + 20, lambda: queue.work(3))
+        queue.timeline.at(queue.seconds + 20, lambda: queue.work(3))
         assert [wait().file.urls for wait in later] == [1, 1]
         assert queue._rendered == 1
 
-    def test_does_not_mean_that_no_worker_has_taken_any(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        first, _ = queue.submit(renderer, task()), queue.submit(renderer, task(2))
-        timeline.at(1, lambda: queue.work(1))
+    @in_memory
+    def test_does_not_mean_that_no_worker_has_taken_any(self, queue: Queue) -> None:
+        first, _ = queue.page(), queue.page(2)
+        queue.timeline.at(1, lambda: queue.work(1))
         first()
-        assert lines(caplog) == []
+        assert queue.lines == []
 
     @in_a_folder
-    def test_does_not_wait_for_each_one_that_a_dead_worker_had_reserved(
-        self, renderer: Renderer, timeline: Timeline
-    ) -> None:
+    def test_does_not_wait_for_each_one_that_a_dead_worker_had_reserved(self, queue: Queue) -> None:
         """A Celery worker reserves four messages by default."""
-        queue = Queue(4)
-        waits = [queue.submit(renderer, task(number)) for number in range(1, 9)]
-        for number in (0, 2, 4, 6):
-            queue.work(number)
+        queue = queue.with_workers(4)
+        waits = [queue.page(number) for number in range(1, 9)]
+        queue.work(0, 2, 4, 6)
         for wait in waits:
             wait()
-        assert timeline.now - 1_000 < 33
+        assert queue.seconds < 33
         assert len(queue.sent) == 8
 
     @in_a_folder
-    def test_is_not_one_that_waits_behind_others(self, renderer: Renderer, timeline: Timeline) -> None:
-        queue = Queue(1)
-        waits = [queue.submit(renderer, task(number)) for number in (1, 2)]
-        renews(queue, 0, range(0, 100, 5), timeline, "slow")
+    def test_is_not_one_that_waits_behind_others(self, queue: Queue) -> None:
+        queue = queue.with_workers(1)
+        waits = [queue.page(number) for number in (1, 2)]
+        queue.renews(0, range(0, 100, 5), "slow")
         for number, seconds in ((0, 100), (1, 125)):
-            timeline.at(seconds, lambda number=number: queue.work(number))
+            queue.timeline.at(seconds, lambda number=number: queue.work(number))
         for wait in waits:
             wait()
         assert (len(queue.sent), queue._rendered) == (2, 0)
 
     @in_a_folder
     def test_is_rendered_even_if_it_cannot_be_withdrawn(
-        self, renderer: Renderer, timeline: Timeline, monkeypatch: pytest.MonkeyPatch, caplog: Any
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(folder: Folder) -> None:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(Folder, "withdraw", fail)
-        assert Queue().submit(renderer, task())().file.urls == 1
-        assert lines(caplog)[-1] == (
+        assert queue.page()().file.urls == 1
+        assert queue.lines[-1] == (
             "Section 'a', page 1 cannot be withdrawn: OSError: [Errno 28] No space left on device"
         )
 
@@ -395,11 +387,8 @@ class TestAClaim:
             "a folder",
         ],
     )
-    def test_that_is_invalid_is_missing(
-        self, renderer: Renderer, timeline: Timeline, tmp_path: Path, forger: str
-    ) -> None:
-        queue = Queue()
-        wait = queue.submit(renderer, task())
+    def test_that_is_invalid_is_missing(self, queue: Queue, tmp_path: Path, forger: str) -> None:
+        wait = queue.page()
         folder = queue.folder(0)
         values = Claim("one", 0, "web-1")._asdict() | {"run": folder.stage, "token": folder.token}
 
@@ -427,16 +416,15 @@ class TestAClaim:
         assert folder.claim() is None
         wait()
         # The page was rendered here, and not sent again.
-        assert 30 <= timeline.now - 1_000 < 32
+        assert 30 <= queue.seconds < 32
         assert len(queue.sent) == 1
 
     def test_is_written_before_the_page_is_rendered_and_renewed_until_the_run_ends(
-        self, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Longer than a request to S3: the folder can be deleted between the look and the write.
         monkeypatch.setattr(workers, "RENEWAL", 0.5)
-        queue = Queue()
-        queue.submit(renderer, task())
+        queue.page()
         folder, seen = queue.folder(0), []
 
         def render(*page: object, **options: object) -> None:
@@ -453,30 +441,26 @@ class TestAClaim:
         queue.work(0)
         # A late worker has not brought the folder back.
         assert [seen[0].number, seen[1]] == [0, {}]
-        assert target_store(renderer.targets[0].output).folders(STATE) == []
+        assert target_store(queue.renderer.targets[0].output).folders(STATE) == []
 
     @in_a_folder
-    def test_that_cannot_be_written_fails_no_page(
-        self, renderer: Renderer, timeline: Timeline, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        queue = Queue()
-        wait = queue.submit(renderer, task())
+    def test_that_cannot_be_written_fails_no_page(self, queue: Queue, tmp_path: Path) -> None:
+        wait = queue.page()
         (tmp_path / "public" / STAGE / f"{queue.folder(0).token}.claim").mkdir()
         queue.work(0)
         assert wait().file.urls == 1
-        assert "could not be written" in lines(caplog)[0]
+        assert "could not be written" in queue.lines[0]
 
     @in_a_folder
     def test_that_cannot_be_renewed_is_logged_and_ends_nothing(
-        self, renderer: Renderer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(workers, "RENEWAL", 0.01)
-        queue = Queue()
-        wait = queue.submit(renderer, task())
+        wait = queue.page()
         render, write = workers.render_page, Folder.write_claim
 
         def slowly(*page: Any, **options: Any) -> Any:
-            until(lambda: caplog.records, "no failure was logged")
+            until(lambda: queue.caplog.records, "no failure was logged")
             return render(*page, **options)
 
         def fail_later(folder: Folder, claim: Claim) -> None:
@@ -487,7 +471,7 @@ class TestAClaim:
         monkeypatch.setattr(workers, "render_page", slowly)
         monkeypatch.setattr(Folder, "write_claim", fail_later)
         queue.work(0)
-        assert "could not be renewed" in lines(caplog)[0]
+        assert "could not be renewed" in queue.lines[0]
         assert wait().file.urls == 1
 
 

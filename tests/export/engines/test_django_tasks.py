@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,38 +15,17 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.engines import messages
 from tests.support import celery_sections
-from tests.support.celery_project import NOBODY, result, runs
+from tests.support.celery_project import NOBODY, runs
 from tests.support.celery_sections import HASTY
 from tests.support.configuration import BASE
 from tests.support.engine_project import PAGE, content, fill
 from tests.support.tasks_project import DATABASE, TasksSite
-from tests.support.waiting import until
 
 pytestmark = pytest.mark.services
 
 
 @pytest.mark.slow
 class TestADatabaseWorker:
-    def test_that_is_killed_leaves_its_page_to_another_one(
-        self, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
-    ) -> None:
-        site = make_tasks_site()
-        serial = site.run("exported", str(tmp_path / "serial"), "serial", "held")
-        command = ["tests.support.celery_sections", "exported", str(tmp_path / "tasks"), HASTY, "held"]
-        with site.working(2):
-            process = site.start(*command, environ={"SITEMAPS09_TESTS_PATIENCE": "1.5"})
-            until(lambda: [*site.gate().glob("killed-*")], "no worker took the page")
-            [taken] = site.gate().glob("killed-*")
-            os.killpg(int(taken.name.rpartition("-")[2]), signal.SIGKILL)
-            site.gate("killed").touch()
-            report, warned = result(process)
-        assert report == serial
-        assert content(tmp_path / "tasks") == content(tmp_path / "serial")
-        assert "No worker of Django Tasks has returned Section 'held', page " in warned
-        assert "sending the task again" in warned
-        assert len([*site.gate().glob("killed-*")]) == 2
-        assert runs(tmp_path / "tasks") == []
-
     def test_without_tables_is_an_error_at_once(
         self, database: Path, make_tasks_site: Callable[..., TasksSite], tmp_path: Path
     ) -> None:

@@ -155,26 +155,21 @@ class TestTheOnlyWorker:
         assert "pages: no Celery worker took one for 1 seconds" in site.said()
 
 
-class TestNoWorker:
-    @pytest.mark.parametrize("secret_key", [None, "another"], ids=["at work", "with the SECRET_KEY"])
-    def test_ends_the_command_with_1_and_says_what_it_did_and_why(
-        self, make_site: Callable[..., Site], tmp_path: Path, secret_key: str | None
-    ) -> None:
-        site = make_site("redis")
-        serial = tmp_path / "serial"
-        site.run("exported", str(serial), "serial", "a", "one")
-        environ = {"SITEMAPS09_TESTS_CLAIMS": "0.2 2", "SITEMAPS09_TESTS_NOTICE": "1"}
-        folder = tmp_path / "public"
-        command = ["export_sitemaps", "a", "one", "--engine", HASTY, "--output", str(folder)]
-        workers = 0 if secret_key is None else 1
-        with site.working(workers, celery={"SECRET_KEY": secret_key or ""}):
-            process = site.start("django", *command, environ=environ)
-            with process:
-                _, warned = process.communicate(timeout=60)
-        assert process.returncode == 1
-        notice, failure = warned.splitlines()
-        assert notice.startswith("No worker has taken a page after 1 seconds. ")
-        assert failure.startswith("CommandError: The export itself rendered ")
-        assert "pages: no Celery worker took one for 2 seconds. Start a worker that reads" in failure
-        assert "has the same SECRET_KEY" in failure
-        assert content(folder) == content(serial)
+def test_no_worker_ends_the_command_with_1_and_says_what_it_did_and_why(
+    make_site: Callable[..., Site], tmp_path: Path
+) -> None:
+    site = make_site("redis")
+    serial = tmp_path / "serial"
+    site.run("exported", str(serial), "serial", "a", "one")
+    environ = {"SITEMAPS09_TESTS_CLAIMS": "0.2 2", "SITEMAPS09_TESTS_NOTICE": "1"}
+    folder = tmp_path / "public"
+    command = ["export_sitemaps", "a", "one", "--engine", HASTY, "--output", str(folder)]
+    with site.start("django", *command, environ=environ) as process:
+        _, warned = process.communicate(timeout=60)
+    assert process.returncode == 1
+    notice, failure = warned.splitlines()
+    assert notice.startswith("No worker has taken a page after 1 seconds. ")
+    assert failure.startswith("CommandError: The export itself rendered ")
+    assert "pages: no Celery worker took one for 2 seconds. Start a worker that reads" in failure
+    assert "has the same SECRET_KEY" in failure
+    assert content(folder) == content(serial)

@@ -20,9 +20,11 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import messages, workers
 from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources import source
 from django_sitemaps09.stores import STATE
 from tests.support.celery_sections import SECTIONS
 from tests.support.configuration import BASE
@@ -37,9 +39,6 @@ def forging(
 ) -> Iterator[dict[str, Any]]:
     """Return the content of a message of an active run. Create a module that must not be imported."""
     pytest.importorskip("celery")
-    from django_sitemaps09.export.engines import messages
-    from django_sitemaps09.sources import source
-
     settings.SITEMAPS09 = {"SITEMAPS": "tests.support.celery_sections.SECTIONS", "BASE_URL": BASE}
     ArticleFactory(slug="a1")
     (tmp_path / "modules").mkdir()
@@ -100,62 +99,63 @@ def entries(folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
 
 
+def render(message: Any) -> None:
+    from django_sitemaps09.export.engines import celery
+
+    celery.render(message)
+
+
+@pytest.fixture
+def reply(forging: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of the reply to the message."""
+    folder = messages.Folder(forging)
+    render(messages.sign(forging))
+    signed = folder.reply()
+    assert signed is not None
+    assert messages.read_reply(folder, signed).file.urls == 1
+    content: dict[str, Any] = signing.loads(signed.decode(), salt=messages._REPLY)
+    return content
+
+
 class TestAForgedMessage:
     """An attacker can write to the broker."""
 
-    def render(self, message: Any) -> None:
-        from django_sitemaps09.export.engines.celery import render
-
-        render(message)
-
+    @pytest.fixture
     def is_refused(
-        self,
-        message: Any,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        why: str = "it is not signed with the SECRET_KEY of this process",
-    ) -> None:
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> Callable[..., None]:
         def opened(*where: object) -> None:
             raise AssertionError(f"{where} was opened")
 
-        before = entries(folder)
-        with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
-            patched.setattr(stores, "target_store", opened)
-            self.render(message)
-        [record] = caplog.records
-        assert record.getMessage().startswith(f"A message was rejected and ignored: {why}")
-        assert record.levelname == "ERROR"
-        assert EVIL not in sys.modules
-        assert len(queries) == 0
-        assert entries(folder) == before
+        def check(message: Any, why: str = "it is not signed with the SECRET_KEY of this process") -> None:
+            before = entries(tmp_path)
+            with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
+                patched.setattr(stores, "target_store", opened)
+                render(message)
+            [record] = caplog.records
+            assert record.getMessage().startswith(f"A message was rejected and ignored: {why}")
+            assert record.levelname == "ERROR"
+            assert EVIL not in sys.modules
+            assert len(queries) == 0
+            assert entries(tmp_path) == before
+
+        return check
 
     @pytest.mark.parametrize("change", [other_base, other_bounds, other_urlconf, other_run, other_folder])
     def test_that_was_altered_is_refused(
         self,
         forging: dict[str, Any],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
+        is_refused: Callable[..., None],
         change: Callable[[dict[str, Any]], None],
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
         message = altered(messages.sign(forging), change)
         assert message != messages.sign(forging)
-        self.is_refused(message, tmp_path, monkeypatch, caplog)
+        is_refused(message)
 
     @pytest.mark.parametrize("signer", ["nobody", "text", "another key", "as a reply", "no salt"])
     def test_that_is_not_signed_as_a_message_is_refused(
-        self,
-        forging: dict[str, Any],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        signer: str,
+        self, forging: dict[str, Any], is_refused: Callable[..., None], signer: str
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
         other_urlconf(forging)
         message = {
             "nobody": forging,
@@ -164,40 +164,30 @@ class TestAForgedMessage:
             "as a reply": signing.dumps(forging, salt=messages._REPLY),
             "no salt": signing.dumps(forging),
         }[signer]
-        self.is_refused(message, tmp_path, monkeypatch, caplog)
+        is_refused(message)
 
     def test_that_is_too_old_is_refused(
-        self,
-        forging: dict[str, Any],
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
+        self, forging: dict[str, Any], is_refused: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
         message = a_day_ago(monkeypatch, lambda: messages.sign(forging))
         why = "it was signed more than a day ago, according to the local clock"
-        self.is_refused(message, tmp_path, monkeypatch, caplog, why)
+        is_refused(message, why)
 
     def test_of_another_run_renders_nothing_in_this_one(
         self, forging: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
         message = messages.sign(forging)
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
         before = entries(tmp_path)
-        self.render(message)
+        render(message)
         assert "A rendering task was ignored" in caplog.text
         assert entries(tmp_path) == before
 
     def test_with_a_valid_signature_would_succeed(self, forging: dict[str, Any], tmp_path: Path) -> None:
         """Prove that the tests above would detect the attack."""
-        from django_sitemaps09.export.engines import messages
-
         other_urlconf(forging)
         folder = messages.Folder(forging)
-        self.render(messages.sign(forging))
+        render(messages.sign(forging))
         assert EVIL in sys.modules
         reply = folder.reply()
         assert reply is not None
@@ -208,8 +198,6 @@ class TestAForgedMessage:
 def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
     forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from django_sitemaps09.export.engines import messages, workers
-
     class SoftLimitError(Exception):
         pass
 
@@ -240,20 +228,12 @@ class TestAForgedReply:
     )
     @pytest.mark.parametrize("value", [None, 7, -1, "x", [[]], {"a": 7}], ids=str)
     def test_that_has_values_of_a_wrong_type_is_a_clear_error(
-        self, forging: dict[str, Any], key: str, value: object
+        self, forging: dict[str, Any], reply: dict[str, Any], key: str, value: object
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
-        folder = messages.Folder(forging)
-        TestAForgedMessage().render(messages.sign(forging))
-        right = folder.reply()
-        assert right is not None
-        held = signing.loads(right.decode(), salt=messages._REPLY)
-        place = held["files"][0] if key in held["files"][0] else held
-        place[key] = value
-        wrong = signing.dumps(held, salt=messages._REPLY).encode()
+        (reply["files"][0] if key in reply["files"][0] else reply)[key] = value
+        wrong = signing.dumps(reply, salt=messages._REPLY).encode()
         try:
-            found = messages.read_reply(folder, wrong)
+            found = messages.read_reply(messages.Folder(forging), wrong)
         except ExportError as error:
             assert "A worker's reply was rejected: " in str(error)  # noqa: PT017 some values are as good as others
         else:
@@ -261,36 +241,38 @@ class TestAForgedReply:
             assert found.file.name.startswith("sitemap-")
 
     @pytest.mark.parametrize(
-        "forger", ["altered", "unsigned", "another key", "a message", "another run", "another page", "old"]
+        ("forger", "why"),
+        [
+            ("altered", "it is not signed with the SECRET_KEY"),
+            ("unsigned", "it is not signed with the SECRET_KEY"),
+            ("another key", "it is not signed with the SECRET_KEY"),
+            ("a message", "it is not signed with the SECRET_KEY"),
+            ("another run", "another page or run"),
+            ("another page", "another page"),
+            ("old", "more than a day ago"),
+        ],
     )
     def test_is_refused(
-        self, forging: dict[str, Any], monkeypatch: pytest.MonkeyPatch, forger: str
+        self,
+        forging: dict[str, Any],
+        reply: dict[str, Any],
+        monkeypatch: pytest.MonkeyPatch,
+        forger: str,
+        why: str,
     ) -> None:
-        from django_sitemaps09.export.engines import messages
-
-        folder = messages.Folder(forging)
-        TestAForgedMessage().render(messages.sign(forging))
-        right = folder.reply()
-        assert right is not None
-        assert messages.read_reply(folder, right).file.urls == 1
-        held = signing.loads(right.decode(), salt=messages._REPLY)
-        reply, why = {
-            "altered": (altered(right.decode(), lambda found: found["files"][0].update(urls=2)), _KEY),
-            "unsigned": (json.dumps(held), _KEY),
-            "another key": (signing.dumps(held, "another", messages._REPLY), _KEY),
-            "a message": (signing.dumps(held, salt=messages._MESSAGE), _KEY),
-            "another run": (
-                signing.dumps(held | {"run": "x"}, salt=messages._REPLY),
-                "another page or run",
-            ),
-            "another page": (signing.dumps(held | {"token": "x"}, salt=messages._REPLY), "another page"),
-            "old": (
-                a_day_ago(monkeypatch, lambda: signing.dumps(held, salt=messages._REPLY)),
-                "more than a day ago",
-            ),
+        salt = messages._REPLY
+        signed = signing.dumps(reply, salt=salt)
+        forged = {
+            "altered": altered(signed, lambda found: found["files"][0].update(urls=2)),
+            "unsigned": json.dumps(reply),
+            "another key": signing.dumps(reply, "another", salt),
+            "a message": signing.dumps(reply, salt=messages._MESSAGE),
+            "another run": signing.dumps(reply | {"run": "x"}, salt=salt),
+            "another page": signing.dumps(reply | {"token": "x"}, salt=salt),
+            "old": a_day_ago(monkeypatch, lambda: signing.dumps(reply, salt=salt)),
         }[forger]
         with pytest.raises(ExportError, match=f"A worker's reply was rejected: .*{why}"):
-            messages.read_reply(folder, reply.encode())
+            messages.read_reply(messages.Folder(forging), forged.encode())
 
     @pytest.mark.parametrize(
         ("command", "worker", "has_reply"),
@@ -306,17 +288,12 @@ class TestAForgedReply:
         self, forging: dict[str, Any], command: list[str], worker: list[str], *, has_reply: bool
     ) -> None:
         """A worker signs its reply with the key of the command, regardless of which was deployed first."""
-        from django_sitemaps09.export.engines import messages
-
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
             message = messages.sign(forging)
         with override_settings(SECRET_KEY=worker[0], SECRET_KEY_FALLBACKS=worker[1:]):
-            TestAForgedMessage().render(message)
+            render(message)
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
             folder = messages.Folder(forging)
             reply = folder.reply()
             assert (reply is not None) is has_reply
             assert reply is None or messages.read_reply(folder, reply).file.urls == 1
-
-
-_KEY = "it is not signed with the SECRET_KEY"

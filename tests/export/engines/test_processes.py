@@ -5,7 +5,6 @@ A pool is created in a separate process; see `tests.support.engine_project`.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 from pathlib import Path
@@ -54,11 +53,6 @@ class TestAnExportBySeveralProcesses:
         assert [error["key"] for error in lame["errors"]] == [str(i) for i in range(7, ROWS, 50)]
         assert (len(one["files"]), len(listed["files"]) > 1) == (1, True)
 
-    def test_has_its_pages_in_the_order_of_the_key(self, project: Project, tmp_path: Path) -> None:
-        project.run("PLAIN", "exported", str(tmp_path), "3", MAX_BYTES=9_000, GZIP=False)
-        found = [location.split("/")[2].rstrip("x") for location in locations(tmp_path, "a")]
-        assert found == [f"a{i}" for i in range(1, ROWS + 1)]
-
     def test_has_two_processes_at_work_at_once(
         self, project: Project, tmp_path: Path, meeting_place: Path
     ) -> None:
@@ -85,23 +79,6 @@ class TestAnExportBySeveralProcesses:
         assert two == one
         assert not two["published"]
         assert not (tmp_path / "public").exists()
-
-    def test_is_the_same_when_the_command_starts_it(self, project: Project, tmp_path: Path) -> None:
-        wanted = project.run("ALL", "exported", str(tmp_path / "python"), "1")
-        options = ["--output", str(tmp_path / "command"), "--workers", "2", "--format", "json"]
-        status, out, err = project.said("ALL", "django", "export_sitemaps", *options)
-        assert status == 0, err
-        found = json.loads(out)
-        assert [section["files"] for section in found["sections"]] == [
-            section["files"] for section in wanted["sections"]
-        ]
-        assert content(tmp_path / "command") == content(tmp_path / "python")
-
-    def test_ends_with_status_1_if_a_worker_failed(self, project: Project, tmp_path: Path) -> None:
-        options = ["--output", str(tmp_path), "--workers", "2"]
-        status, _, err = project.said("BROKEN", "django", "export_sitemaps", *options)
-        assert status == 1
-        assert "Section 'broken': ImproperlyConfigured: the project is broken." in err
 
 
 class TestBesideAThread:

@@ -58,7 +58,7 @@ class TestAStorage:
     def _shared(self, shared_cache: None) -> None:
         """Use a shared cache, which a lease needs."""
 
-    @pytest.mark.parametrize("state", [None, "local", "memory"])
+    @pytest.mark.parametrize("state", [None, "local", "memory", "sitemaps"])
     def test_has_a_folder_for_each_host_and_one_state_for_each(
         self, folder: Path, settings: Any, declare: Callable[..., None], state: str | None
     ) -> None:
@@ -79,6 +79,7 @@ class TestAStorage:
         before = saved("sitemaps")
         kept = {
             None: before,
+            "sitemaps": before,
             "memory": saved("memory"),
             "local": {
                 str(file.relative_to(folder / "state")): file.read_bytes()
@@ -95,31 +96,6 @@ class TestAStorage:
         assert (
             written(export_hosts([A, B], sitemaps={**FINE, "own": Own}))
             == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
-        )
-
-    def test_on_s3_has_the_same_files(
-        self, folder: Path, settings: Any, bucket: Callable[..., Any]
-    ) -> None:
-        thirty()
-        made = bucket(location="maps")
-        settings.SITEMAPS09 = {"STORAGE": "sitemaps"}
-        assert written(export_hosts([A, B], sitemaps=FINE))
-        run(folder)
-        objects = {
-            found.key.removeprefix("maps/"): found.get()["Body"].read() for found in made.objects.all()
-        }
-        self.same(folder, objects)
-        assert written(export_hosts([A, B], sitemaps=FINE)) == [(), ()]
-
-    def test_that_has_the_state_in_itself_keeps_the_hosts_apart(
-        self, folder: Path, settings: Any, declare: Callable[..., None]
-    ) -> None:
-        thirty()
-        declare(sitemaps=storage(Overwriting))
-        settings.SITEMAPS09 = {"STORAGE": "sitemaps", "STATE": "sitemaps"}
-        export_hosts([A, B], sitemaps=FINE)
-        assert sorted(name for name in saved("sitemaps") if name.endswith(MANIFEST)) == sorted(
-            f"{FOLDERS[host]}/{STATE}/{MANIFEST}" for host in (A, B)
         )
 
     def same(self, expected: Path, found: Mapping[str, bytes]) -> None:

@@ -46,12 +46,7 @@ class TestASecondRun:
         for hosts in ((A, B), (A, B), (B, A)):
             reports = run(folder, *hosts, changed_only=changed_only)
         assert written(reports) == [(), ()]
-
-    def test_with_changed_only_reads_nothing_for_another_order(self, folder: Path) -> None:
-        thirty()
-        for hosts in ((A, B), (A, B), (B, A)):
-            reports = run(folder, *hosts, changed_only=True)
-        assert [report.sections[0].skipped for report in reports.values()] == [3, 3]
+        assert [report.sections[0].skipped for report in reports.values()] == [3 * changed_only] * 2
 
     @pytest.mark.parametrize("changed_only", [False, True])
     def test_writes_one_file_in_each_tree_for_one_row(self, folder: Path, changed_only: bool) -> None:
@@ -175,14 +170,7 @@ class TestPages:
         assert max(len(content) for name, content in trees[1].items() if "-a-" in name) <= 1_600
         assert len(slugs(folder / "a.example")) == ROWS
 
-    @pytest.mark.parametrize(
-        "order",
-        [
-            1,
-            -1,
-        ],
-        ids=["shortest first", "longest first"],
-    )
+    @pytest.mark.parametrize("order", [1, -1], ids=["shortest first", "longest first"])
     def test_that_are_split_by_the_bytes_of_one_host_stay_so(
         self, folder: Path, settings: Any, order: int
     ) -> None:

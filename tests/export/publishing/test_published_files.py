@@ -127,3 +127,12 @@ def test_the_digest_of_a_file_that_is_too_large_is_that_of_no_sitemap(
     assert promotion.digest(LocalStore(tmp_path), name) == sha256(CONTENT).hexdigest()
     monkeypatch.setattr(promotion.protocol, "MAX_BYTES", len(CONTENT) - 2)
     assert promotion.digest(LocalStore(tmp_path), name) == sha256(CONTENT[:-1]).hexdigest()
+
+
+@pytest.mark.parametrize("content", [CONTENT, compress(CONTENT)[:-1]], ids=["no gzip file", "truncated"])
+def test_a_staged_file_that_is_damaged_has_no_digest(
+    content: bytes, tmp_path: Path, check: Callable[..., CheckedFile]
+) -> None:
+    """A killed run that staged it is not finished, since a verification would reject the file."""
+    assert check(content, expected()).problem is not None
+    assert promotion.digest(LocalStore(tmp_path), NAME) is None

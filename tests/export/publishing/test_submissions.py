@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, export_hosts, verify
 from django_sitemaps09.export.publishing import changes
-from django_sitemaps09.notify import submit
+from django_sitemaps09.notify import Submission, submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
 from django_sitemaps09.state.manifest import ROOT, PageRecord
@@ -52,17 +52,45 @@ def url(number: int) -> str:
     return f"{BASE}/numbers/{number}/"
 
 
-@pytest.fixture
-def run(folder: Path, engine: Engine, configure: Callable[..., None]) -> Callable[..., Report]:
-    """Return a function that exports these numbers and submits them."""
-    configure(INDEXNOW_URLS=[engine.url])
+class Site:
+    """A site that submits its exports to one engine."""
 
-    def exported(*numbers: int, b: Section | None = None, **options: Any) -> Report:
+    def __init__(self, folder: Path, engine: Engine, configure: Callable[..., None]) -> None:
+        self.folder, self.engine, self.configure = folder, engine, configure
+        configure(INDEXNOW_URLS=[engine.url])
+
+    def __call__(self, *numbers: int, b: Section | None = None, **options: Any) -> Report:
+        """Export these numbers, and submit them."""
         sitemaps = {"a": Chosen(*numbers)} | ({} if b is None else {"b": b})
-        arguments = {"submit": True, "output": folder, "engine": "serial", **options}
+        arguments = {"submit": True, "output": self.folder, "engine": "serial", **options}
         return export(sitemaps=sitemaps, **arguments)
 
-    return exported
+    def without_queue(self, *numbers: int, **options: Any) -> Report:
+        """Export these numbers while the disk has no space for the queue."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "_write", full)
+            return self(*numbers, **options)
+
+    def submit(self) -> Submission:
+        return submit(output=self.folder)
+
+    @property
+    def submitted(self) -> list[str]:
+        return self.engine.submitted
+
+    @property
+    def pinged(self) -> list[str]:
+        return [request.path for request in self.engine.requests if request.method == "GET"]
+
+    @property
+    def recorded(self) -> list[str]:
+        """Return the names of the files whose changes are not queued."""
+        return sorted(json.loads((self.folder / STATE / ROOT).read_text())["unqueued"])
+
+
+@pytest.fixture
+def run(folder: Path, engine: Engine, configure: Callable[..., None]) -> Site:
+    return Site(folder, engine, configure)
 
 
 @pytest.fixture
@@ -71,82 +99,64 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
 
 
-def recorded(folder: Path) -> list[str]:
-    """Return the names of the files whose changes are not queued."""
-    return sorted(json.loads((folder / STATE / ROOT).read_text())["unqueued"])
-
-
-def _full(*arguments: object) -> None:
+def full(*arguments: object) -> None:
     raise OSError(28, "No space left on device")
 
 
 class TestChangesThatWereNotQueued:
     @pytest.mark.parametrize("place", [(Ledger, "_write"), (changes, "_lines")], ids=["write", "read"])
     def test_are_recorded_and_queued_by_the_next_run(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        place: tuple[Any, str],
+        self, run: Site, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
     ) -> None:
         run(1)
         with monkeypatch.context() as patch:
-            patch.setattr(*place, _full)
-            run(1, 2)
-        assert engine.requests == []
+            patch.setattr(*place, full)
+            report = run(1, 2)
+        assert (report.published, report.failures) == (True, [])
+        assert "No space left on device" in report.warnings[0]
+        assert run.engine.requests == []
         run(1, 2, submit=False)
-        assert any("could not be queued" in failure for failure in submit(output=folder).failures)
+        assert any("could not be queued" in failure for failure in run.submit().failures)
         report = run(1, 2)
         assert any("removed URLs are unknown" in warning for warning in report.warnings)
-        assert engine.submitted == [url(1), url(2)]
-        assert submit(output=folder).failures == []
+        assert run.submitted == [url(1), url(2)]
+        assert run.submit().failures == []
 
-    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(
-        self, run: Callable[..., Report], engine: Engine, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("counted", [False, True])
+    def test_are_not_recorded_if_there_are_too_many(
+        self, run: Site, configure: Callable[..., None], counted: bool
     ) -> None:
+        """None of them would be queued, whether or not the caller asked for their number."""
+        ping = run.engine.url.replace("indexnow", "ping")
+        configure(PING_URLS=[ping], INDEXNOW_MAX_URLS=2)
         run(1)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, b=Old(5))
-        run(1, b=Old(5))
-        assert engine.submitted == [url(5)]
+        run.without_queue(1, 2, 3, 4, changes=counted)
+        assert run.recorded == ["sitemap.xml"]
 
-    def test_stay_recorded_until_their_pages_can_be_read(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(self, run: Site) -> None:
+        run(1)
+        run.without_queue(1, b=Old(5))
+        run(1, b=Old(5))
+        assert run.submitted == [url(5)]
+
+    def test_stay_recorded_until_their_pages_can_be_read(self, run: Site) -> None:
         run(1, b=Chosen(5))
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2, b=Chosen(5))
-        (folder / "sitemap-a-1.xml.gz").unlink()
+        run.without_queue(1, 2, b=Chosen(5))
+        (run.folder / "sitemap-a-1.xml.gz").unlink()
         # An export of the other section alone does not write the missing page again.
         report = run(1, 2, b=Chosen(5), names=["b"])
         assert any("sitemap-a-1.xml.gz is missing or damaged" in warning for warning in report.warnings)
-        assert submit(output=folder).unqueued
+        assert run.submit().unqueued
         run(1, 2, b=Chosen(5))
         run(1, 2, b=Chosen(5))
-        assert {*engine.submitted} == {url(1), url(2)}
-        assert not submit(output=folder).unqueued
+        assert {*run.submitted} == {url(1), url(2)}
+        assert not run.submit().unqueued
 
     @pytest.mark.parametrize("gzip", [True, False])
-    def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        gzip: bool,
-    ) -> None:
+    def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(self, run: Site, gzip: bool) -> None:
         run(1, b=Chosen(5), gzip=gzip)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2, b=Chosen(5, 6), gzip=gzip)
-        [page] = folder.glob("sitemap-a-1.xml*")
+        run.without_queue(1, 2, b=Chosen(5, 6), gzip=gzip)
+        [page] = run.folder.glob("sitemap-a-1.xml*")
         # The size is the same, and so is the number of URLs.
         content = page.read_bytes()
         page.write_bytes(content[:-6] + b"?" + content[-5:])
@@ -156,165 +166,100 @@ class TestChangesThatWereNotQueued:
             for warning in report.warnings
         )
         assert not any("are queued now" in warning for warning in report.warnings)
-        assert {*engine.submitted} == {url(5), url(6), url(7)}
-        assert {*recorded(folder)} == {page.name, "sitemap.xml"}
-        assert any("--verify --repair" in failure for failure in submit(output=folder).failures)
-        engine.requests.clear()
+        assert {*run.submitted} == {url(5), url(6), url(7)}
+        assert {*run.recorded} == {page.name, "sitemap.xml"}
+        assert any("--verify --repair" in failure for failure in run.submit().failures)
+        run.engine.requests.clear()
         run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
-        assert engine.submitted == [url(8)]
-        verify(output=folder, repair=True, sitemaps={"a": Chosen(1, 2)}, gzip=gzip)
-        engine.requests.clear()
+        assert run.submitted == [url(8)]
+        verify(output=run.folder, repair=True, sitemaps={"a": Chosen(1, 2)}, gzip=gzip)
+        run.engine.requests.clear()
         report = run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
         assert any("are queued now" in warning for warning in report.warnings)
-        assert engine.submitted == [url(1), url(2)]
-        assert submit(output=folder).failures == []
+        assert run.submitted == [url(1), url(2)]
+        assert run.submit().failures == []
 
-    def test_on_a_damaged_page_follow_their_rows_to_other_pages(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        configure(MAX_URLS=2)
+    def test_on_a_damaged_page_follow_their_rows_to_other_pages(self, run: Site) -> None:
+        run.configure(MAX_URLS=2)
         run(8)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(8, 9)
-        page = folder / "sitemap-a-1.xml.gz"
+        run.without_queue(8, 9)
+        page = run.folder / "sitemap-a-1.xml.gz"
         # Its entries can still be read, so its row is not a change of the next run.
         page.write_bytes(page.read_bytes()[:-8] + bytes(8))
         run(1, 2, 8, 9)
-        assert engine.submitted == [url(1), url(2)]
+        assert run.submitted == [url(1), url(2)]
         run(1, 2, 8, 9)
-        assert {*engine.submitted} == {url(1), url(2), url(8), url(9)}
-        assert recorded(folder) == []
+        assert {*run.submitted} == {url(1), url(2), url(8), url(9)}
+        assert run.recorded == []
 
     @pytest.mark.parametrize("key", [None, {"shop.example.com": KEY}], ids=["no key", "other host"])
-    def test_stay_recorded_if_there_is_no_key(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-        key: Any,
-    ) -> None:
+    def test_stay_recorded_if_there_is_no_key(self, run: Site, key: Any) -> None:
         run(1)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2)
-        configure(INDEXNOW_KEY=key, PING_URLS=[engine.url.replace("indexnow", "ping")])
+        run.without_queue(1, 2)
+        run.configure(INDEXNOW_KEY=key, PING_URLS=[run.engine.url.replace("indexnow", "ping")])
         report = run(1, 2)
         assert any("still not queued: 1" in warning for warning in report.warnings)
-        assert recorded(folder) == ["sitemap-a-1.xml.gz", "sitemap.xml"]
+        assert run.recorded == ["sitemap-a-1.xml.gz", "sitemap.xml"]
         run(1, 2, 3)
-        configure(INDEXNOW_KEY=KEY, PING_URLS=[])
-        engine.requests.clear()
+        run.configure(INDEXNOW_KEY=KEY, PING_URLS=[])
+        run.engine.requests.clear()
         run(1, 2, 3)
-        assert engine.submitted == [url(1), url(2), url(3)]
-        assert recorded(folder) == []
+        assert run.submitted == [url(1), url(2), url(3)]
+        assert run.recorded == []
 
-    def test_are_only_a_ping_if_no_key_is_configured(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        configure(INDEXNOW_KEY=None, PING_URLS=[engine.url])
+    def test_are_only_a_ping_if_no_key_is_configured(self, run: Site) -> None:
+        run.configure(INDEXNOW_KEY=None, PING_URLS=[run.engine.url])
         run(1)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2)
-        assert recorded(folder) == ["sitemap.xml"]
+        run.without_queue(1, 2)
+        assert run.recorded == ["sitemap.xml"]
         run(1, 2)
-        assert recorded(folder) == []
-        assert len(engine.requests) == 2
+        assert run.recorded == []
+        assert len(run.engine.requests) == 2
 
     @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
     def test_are_those_of_all_pages_if_the_manifest_is_lost(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        damage: Callable[[Path], object],
+        self, run: Site, damage: Callable[[Path], object]
     ) -> None:
         run(1, b=Chosen(5))
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2, b=Chosen(5))
-        damage(folder / STATE / ROOT)
+        run.without_queue(1, 2, b=Chosen(5))
+        damage(run.folder / STATE / ROOT)
         run(1, 2, b=Chosen(5))
-        assert {*engine.submitted} == {url(1), url(2), url(5)}
-        assert recorded(folder) == []
+        assert {*run.submitted} == {url(1), url(2), url(5)}
+        assert run.recorded == []
 
-    def test_are_queued_even_if_the_next_run_changes_too_much(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        configure(INDEXNOW_MAX_URLS=3)
+    def test_are_queued_even_if_the_next_run_changes_too_much(self, run: Site) -> None:
+        run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1, 2)
+        run.without_queue(1, 2)
         report = run(*range(10, 15))
         assert any("more URLs than INDEXNOW_MAX_URLS" in warning for warning in report.warnings)
-        assert engine.submitted == [url(1), url(2)]
+        assert run.submitted == [url(1), url(2)]
 
     def test_are_dropped_before_the_urls_that_have_certainly_changed(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
+        self, run: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        configure(INDEXNOW_MAX_URLS=2)
+        run.configure(INDEXNOW_MAX_URLS=2)
         monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
         run(*range(5))
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(*range(6))
+        run.without_queue(*range(6))
         report = run(*range(8))
         assert any("URLs dropped" in warning for warning in report.warnings)
-        assert engine.submitted == [url(6), url(7)]
+        assert run.submitted == [url(6), url(7)]
 
-    def test_of_a_mass_change_are_not_queued_by_the_next_run(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        configure(PING_URLS=[engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
+    def test_of_a_mass_change_are_not_queued_by_the_next_run(self, run: Site) -> None:
+        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
         run(1)
-        engine.requests.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(*range(10, 20))
+        run.engine.requests.clear()
+        run.without_queue(*range(10, 20))
         run(*range(10, 20))
-        assert [(request.method, request.path[:6]) for request in engine.requests] == [("GET", "/ping?")]
+        assert len(run.pinged) == len(run.engine.requests) == 1
 
-    def test_of_a_first_export_are_not_queued_by_the_next_run(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        configure: Callable[..., None],
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
+    def test_of_a_first_export_are_not_queued_by_the_next_run(self, run: Site) -> None:
         """Only its ping is sent later: all URLs are new, and none of them are submitted."""
-        configure(PING_URLS=[engine.url.replace("indexnow", "ping")])
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "_write", _full)
-            run(1)
+        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")])
+        run.without_queue(1)
         run(1)
-        assert [(request.method, request.path[:6]) for request in engine.requests] == [("GET", "/ping?")]
+        assert len(run.pinged) == len(run.engine.requests) == 1
 
     def test_by_a_repair_are_those_of_the_pages_that_it_changed(
         self, folder: Path, engine: Engine, configure: Callable[..., None], db: None
@@ -330,6 +275,7 @@ class TestChangesThatWereNotQueued:
         (folder / "sitemap-a-1.xml.gz").unlink()
         (folder / "sitemap-a-2.xml.gz").write_bytes(b"damaged")
         verify(**options, repair=True)
+        assert submit(output=folder).unqueued
         # One more is changed by an export that submits nothing.
         Article.objects.filter(slug="f").update(slug="new-f")
         export(**options, submit=False)
@@ -337,56 +283,37 @@ class TestChangesThatWereNotQueued:
         export(**options, submit=True)
         submitted = {name.split("/")[-2] for name in engine.submitted}
         assert submitted == {"new-a", "newer-a", "b", "new-c", "d", "new-e", "new-f"}
-
-    def test_by_a_repair_are_recorded(
-        self, run: Callable[..., Report], engine: Engine, folder: Path
-    ) -> None:
-        run(1)
-        (folder / "sitemap-a-1.xml.gz").unlink()
-        sitemaps = {"a": Chosen(1, 2)}
-        verify(output=folder, repair=True, sitemaps=sitemaps)
-        assert submit(output=folder).unqueued
-        run(1, 2)
-        assert engine.submitted == [url(1), url(2)]
         assert not submit(output=folder).unqueued
 
 
 class TestWhatIsSubmitted:
-    def test_is_what_was_added_or_removed(self, run: Callable[..., Report], engine: Engine) -> None:
+    def test_is_what_was_added_or_removed(self, run: Site) -> None:
         run(1, 2, 3)
         report = run(2, 3, 4)
-        assert engine.submitted == [url(1), url(4)]
+        assert run.submitted == [url(1), url(4)]
         assert report.submission is not None
         assert [found.accepted for found in report.submission.endpoints] == [2]
-        assert report.warnings == []
+        assert report.warnings == run(2, 3, 4).warnings == []
+        assert len(run.engine.requests) == 1
 
-    def test_is_nothing_in_a_first_export(self, run: Callable[..., Report], engine: Engine) -> None:
+    def test_is_nothing_in_a_first_export(self, run: Site) -> None:
         report = run(1, 2, 3)
-        assert engine.requests == []
+        assert run.engine.requests == []
         assert report.published
         assert "This is the first export to this target" in report.warnings[0]
 
-    def test_is_nothing_if_nothing_changed(self, run: Callable[..., Report], engine: Engine) -> None:
-        run(1, 2, 3)
-        assert run(1, 2, 3).warnings == []
-        assert engine.requests == []
-
-    def test_is_nothing_if_too_much_changed(
-        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
-    ) -> None:
-        configure(INDEXNOW_MAX_URLS=3)
+    def test_is_nothing_if_too_much_changed(self, run: Site) -> None:
+        run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         report = run(*range(2, 5))
         assert "This run changed more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
         assert report.changes is None
-        assert engine.requests == []
+        assert run.engine.requests == []
         assert [*run(*range(3, 5)).warnings] == []
-        assert engine.submitted == [url(2)]
+        assert run.submitted == [url(2)]
 
-    def test_is_compared_only_up_to_the_limit(
-        self, run: Callable[..., Report], configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        configure(INDEXNOW_MAX_URLS=2)
+    def test_is_compared_only_up_to_the_limit(self, run: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        run.configure(INDEXNOW_MAX_URLS=2)
         run(1, b=Chosen(2))
         read: set[str] = set()
         original = changes._lines
@@ -401,166 +328,120 @@ class TestWhatIsSubmitted:
         assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 3, "changed": 0}
         assert read == {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
 
-    def test_includes_the_urls_of_a_removed_section(
-        self, run: Callable[..., Report], engine: Engine
-    ) -> None:
+    def test_includes_the_urls_of_a_removed_section(self, run: Site) -> None:
         run(1, b=Chosen(2, 3))
         report = run(1, remove=["b"], changes=True)
-        assert engine.submitted == [url(2), url(3)]
+        assert run.submitted == [url(2), url(3)]
         assert report.changes == {"added": 0, "removed": 2, "changed": 0}
 
-    def test_needs_a_key_for_the_host(
-        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
-    ) -> None:
-        configure(INDEXNOW_KEY={"shop.example.com": KEY})
+    def test_needs_a_key_for_the_host(self, run: Site) -> None:
+        run.configure(INDEXNOW_KEY={"shop.example.com": KEY})
         run(1)
         report = run(1, 2)
         assert report.warnings == [
             "URLs on www.example.com not queued for IndexNow, because INDEXNOW_KEY has no key for this "
             "host: 1."
         ]
-        assert engine.requests == []
+        assert run.engine.requests == []
 
-    def test_is_not_what_a_strict_run_refused_to_publish(
-        self, run: Callable[..., Report], engine: Engine, folder: Path
-    ) -> None:
+    def test_is_not_what_a_strict_run_refused_to_publish(self, run: Site) -> None:
         run(1)
         report = run(1, 2, b=Bad(4, [3]), strict=True)
         assert not report.published
-        assert engine.requests == []
-        assert indexed(folder) == {url(1)}
+        assert run.engine.requests == []
+        assert indexed(run.folder) == {url(1)}
         run(1, 2, 3)
-        assert engine.submitted == [url(2), url(3)]
+        assert run.submitted == [url(2), url(3)]
 
 
 class TestTheSettingSubmit:
-    def test_on_submits_each_export(
-        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
-    ) -> None:
-        configure(SUBMIT=True)
+    def test_on_submits_each_export(self, run: Site) -> None:
+        run.configure(SUBMIT=True)
         run(1, submit=None)
         run(1, 2, submit=None)
         run(1, 2, 3, submit=False)
-        assert engine.submitted == [url(2)]
+        assert run.submitted == [url(2)]
 
-    def test_off_leaves_no_trace(self, run: Callable[..., Report], engine: Engine, folder: Path) -> None:
+    def test_off_leaves_no_trace(self, run: Site) -> None:
         run(1, submit=None)
         report = run(1, 2, submit=None)
         assert report.submission is None
         assert report.changes is None
         assert report.as_dict()["submission"] is None
-        assert not (folder / STATE / FOLDER).exists()
-        assert engine.requests == []
+        assert not (run.folder / STATE / FOLDER).exists()
+        assert run.engine.requests == []
 
-    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(
-        self, run: Callable[..., Report], folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(INDEXNOW_KEY=None)
+    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(self, run: Site) -> None:
+        run.configure(INDEXNOW_KEY=None)
         with pytest.raises(ImproperlyConfigured, match="There is nothing to submit to"):
             run(1)
-        assert not folder.exists()
+        assert not run.folder.exists()
 
-    def test_has_no_effect_on_a_dry_run(
-        self, run: Callable[..., Report], engine: Engine, folder: Path
-    ) -> None:
+    def test_has_no_effect_on_a_dry_run(self, run: Site) -> None:
         run(1)
-        before = states(folder, hidden=True)
+        before = states(run.folder, hidden=True)
         assert run(1, 2, dry_run=True).submission is None
-        assert states(folder, hidden=True) == before
-        assert engine.requests == []
+        assert states(run.folder, hidden=True) == before
+        assert run.engine.requests == []
 
 
 class TestPings:
-    def test_name_the_index_if_any_file_changed(
-        self, run: Callable[..., Report], engine: Engine, configure: Callable[..., None]
-    ) -> None:
-        configure(INDEXNOW_KEY=None, PING_URLS=[engine.url])
+    def test_name_the_index_if_any_file_changed(self, run: Site) -> None:
+        run.configure(INDEXNOW_KEY=None, PING_URLS=[run.engine.url])
         run(1)
         run(1)
         run(1, 2)
-        assert [request.path for request in engine.requests] == [
-            "/indexnow?sitemap=https%3A%2F%2Fwww.example.com%2Fsitemap.xml"
-        ] * 2
+        assert run.pinged == ["/indexnow?sitemap=https%3A%2F%2Fwww.example.com%2Fsitemap.xml"] * 2
 
 
 class TestAFailure:
-    @pytest.mark.parametrize("answer", [403, 422, 500, "garbage", "nothing", (429, {}), "silent", "slow"])
-    def test_is_a_warning_and_the_files_are_published(
-        self,
-        run: Callable[..., Report],
-        engine: Engine,
-        folder: Path,
-        answer: Any,
-        configure: Callable[..., None],
-    ) -> None:
-        configure(SUBMIT_TIMEOUT=0.2, SUBMIT_DEADLINE=0.3)
+    @pytest.mark.parametrize("answer", [403, (429, {}), "nothing", "slow"])
+    def test_is_a_warning_and_the_files_are_published(self, run: Site, answer: Any) -> None:
+        run.configure(SUBMIT_TIMEOUT=0.2, SUBMIT_DEADLINE=0.3)
         run(1)
-        engine.answer(answer)
+        run.engine.answer(answer)
         report = run(1, 2)
         assert report.published
         assert report.failures == []
         assert len(report.warnings) == 1
-        assert engine.url in report.warnings[0]
+        assert run.engine.url in report.warnings[0]
         assert KEY not in report.warnings[0]
-        assert indexed(folder) == {url(1), url(2)}
+        assert indexed(run.folder) == {url(1), url(2)}
 
-    def test_is_sent_again_with_the_next_run(self, run: Callable[..., Report], engine: Engine) -> None:
+    def test_is_sent_again_with_the_next_run(self, run: Site) -> None:
         run(1)
-        engine.answer(403)
+        run.engine.answer(403)
         run(1, 2)
-        engine.answer(200)
-        engine.requests.clear()
+        run.engine.answer(200)
+        run.engine.requests.clear()
         run(1, 2, 3)
-        assert engine.submitted == [url(2), url(3)]
+        assert run.submitted == [url(2), url(3)]
         run(1, 2, 3)
-        assert len(engine.requests) == 1
-
-    def test_is_sent_again_by_the_command(
-        self, run: Callable[..., Report], engine: Engine, folder: Path
-    ) -> None:
-        run(1)
-        engine.answer(403)
-        run(1, 2)
-        engine.answer(200)
-        engine.requests.clear()
-        submit(output=folder)
-        assert engine.submitted == [url(2)]
-
-    def test_of_the_store_is_a_warning(
-        self, run: Callable[..., Report], folder: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        run(1)
-        monkeypatch.setattr(Ledger, "_write", _full)
-        report = run(1, 2)
-        assert report.published
-        assert "No space left on device" in report.warnings[0]
-        assert indexed(folder) == {url(1), url(2)}
+        assert len(run.engine.requests) == 1
 
     def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(
-        self, run: Callable[..., Report], engine: Engine
+        self, run: Site
     ) -> None:
         run(1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "activate", _full)
+            patch.setattr(Ledger, "activate", full)
             assert "No space left on device" in run(1, 2).warnings[0]
         run(1, 2, 3, submit=False)
         run(1, 2, 3)
-        assert engine.submitted == [url(2)]
+        assert run.submitted == [url(2)]
 
-    def test_of_the_next_run_to_make_them_pending_loses_none(
-        self, run: Callable[..., Report], engine: Engine
-    ) -> None:
+    def test_of_the_next_run_to_make_them_pending_loses_none(self, run: Site) -> None:
         run(1)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "activate", _full)
+            patch.setattr(Ledger, "activate", full)
             run(1, 2)
             run(1, 2, 3)
-        assert engine.requests == []
+        assert run.engine.requests == []
         run(1, 2, 3)
-        assert engine.submitted == [url(2), url(3)]
+        assert run.submitted == [url(2), url(3)]
 
     def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(
-        self, run: Callable[..., Report], engine: Engine, monkeypatch: pytest.MonkeyPatch
+        self, run: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(1)
         with monkeypatch.context() as patch, Path("/dev/full").open("w+", encoding="utf-8") as full:
@@ -570,11 +451,9 @@ class TestAFailure:
         assert report.published
         assert any("No space left on device" in warning for warning in report.warnings)
         run(1, 2)
-        assert engine.submitted == [url(1), url(2)]
+        assert run.submitted == [url(1), url(2)]
 
-    def test_while_comparing_is_a_warning(
-        self, run: Callable[..., Report], folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_while_comparing_is_a_warning(self, run: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         run(1)
 
         def unreadable(*arguments: object) -> None:
@@ -582,12 +461,12 @@ class TestAFailure:
 
         monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
         assert "the storage is gone" in run(1, 2).warnings[0]
-        assert indexed(folder) == {url(1), url(2)}
+        assert indexed(run.folder) == {url(1), url(2)}
         with pytest.raises(ExportError, match="the storage is gone"):
             run(1, 2, 3, changes=True)
 
     def test_of_the_submission_itself_is_a_warning(
-        self, run: Callable[..., Report], monkeypatch: pytest.MonkeyPatch
+        self, run: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(1)
 
@@ -658,20 +537,18 @@ def _killed(folder: Path, point: int) -> bool:
 
 class TestARepair:
     @pytest.mark.parametrize("is_older", [True, False])
-    def test_refuses_a_manifest_that_lists_other_pages(
-        self, run: Callable[..., Report], folder: Path, is_older: bool
-    ) -> None:
+    def test_refuses_a_manifest_that_lists_other_pages(self, run: Site, is_older: bool) -> None:
         run(1, submit=False)
-        small = (folder / STATE / ROOT).read_bytes()
-        index = (folder / "sitemap.xml").read_bytes()
+        small = (run.folder / STATE / ROOT).read_bytes()
+        index = (run.folder / "sitemap.xml").read_bytes()
         run(1, b=Chosen(2), submit=False)
-        before = (folder / "sitemap.xml").read_bytes()
+        before = (run.folder / "sitemap.xml").read_bytes()
         if is_older:
-            (folder / STATE / ROOT).write_bytes(small)
+            (run.folder / STATE / ROOT).write_bytes(small)
         else:
             before = index
-            (folder / "sitemap.xml").write_bytes(index)
+            (run.folder / "sitemap.xml").write_bytes(index)
         sitemaps = {"a": Chosen(1), "b": Chosen(2)}
         with pytest.raises(ExportError, match=r"different pages, such as sitemap-b-1\.xml\.gz"):
-            verify(output=folder, repair=True, sitemaps=sitemaps)
-        assert (folder / "sitemap.xml").read_bytes() == before
+            verify(output=run.folder, repair=True, sitemaps=sitemaps)
+        assert (run.folder / "sitemap.xml").read_bytes() == before

@@ -60,22 +60,17 @@ class TestTheFilesOfAnExport:
         assert named(folder) == ["sitemap-a-1.xml"]
         assert paths(folder) == numbers(3)
 
-    def test_are_the_same_bytes_for_the_same_input(
+    def test_are_the_same_bytes_for_the_same_input_even_later(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        export(output=folder, sitemaps={"a": Numbers(5_000)})
-        later = time.time() + 100_000
-        monkeypatch.setattr(time, "time", lambda: later)
-        export(output=tmp_path / "other", sitemaps={"a": Numbers(5_000)})
-        assert content(tmp_path / "other") == content(folder)
-
-    def test_have_neither_a_time_nor_a_name_in_their_gzip_header(self, folder: Path) -> None:
-        export(output=folder, sitemaps={"a": Numbers(3)})
-        assert (folder / "sitemap-a-1.xml.gz").read_bytes().startswith(GZIP_HEADER)
-
-    def test_hold_each_url_of_a_section_larger_than_a_slice_of_rows(self, folder: Path) -> None:
+        # More than a slice of rows.
         export(output=folder, sitemaps={"a": Numbers(4_321)})
         assert paths(folder) == numbers(4_321)
+        assert (folder / "sitemap-a-1.xml.gz").read_bytes().startswith(GZIP_HEADER)
+        later = time.time() + 100_000
+        monkeypatch.setattr(time, "time", lambda: later)
+        export(output=tmp_path / "other", sitemaps={"a": Numbers(4_321)})
+        assert content(tmp_path / "other") == content(folder)
 
     def test_are_what_the_report_says(self, folder: Path, configure: Callable[..., None]) -> None:
         configure(MAX_URLS=3)
@@ -90,39 +85,9 @@ class TestTheFilesOfAnExport:
         assert (report.folder, report.index_url) == (folder, f"{BASE}/sitemap.xml")
         assert (report.published, report.failures, report.robots) == (True, [], "none")
 
-    def test_are_new_in_a_folder_that_was_not_there(self, tmp_path: Path) -> None:
-        export(output=tmp_path / "a" / "b", sitemaps={"a": Numbers(1)})
-        assert paths(tmp_path / "a" / "b") == numbers(1)
-
-    def test_stay_next_to_foreign_files(self, folder: Path) -> None:
-        folder.mkdir()
-        (folder / "sitemap-a-9.xml.gz").write_bytes(b"of somebody")
-        (folder / "index.html").write_text("hello")
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        assert content(folder)["sitemap-a-9.xml.gz"] == b"of somebody"
-        assert content(folder)["index.html"] == b"hello"
-
-    @pytest.mark.django_db
-    def test_are_those_of_a_sitemap_that_others_wrote_for_contrib(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        class Foreign(ContribSitemap):
-            configure = 2
-
-            def items(self) -> list[str]:
-                return ["/a/", "/b/", "/c/", "/d/", "/e/"]
-
-            def location(self, item: str) -> str:
-                return item
-
-        configure(MAX_URLS=1)
-        export(output=folder, sitemaps={"a": Foreign})
-        assert sorted(paths(folder)) == ["/a/", "/b/", "/c/", "/d/", "/e/"]
-        assert {len(locations(plain(folder, name))) for name in named(folder)} == {1}
-
 
 class TestTheLimits:
-    @pytest.mark.parametrize("most", [1, 2, 3, 7, 10, 11])
+    @pytest.mark.parametrize("most", [1, 3, 10, 11])
     def test_no_file_has_more_urls_than_max_urls(
         self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
@@ -133,7 +98,7 @@ class TestTheLimits:
         assert max(sizes) <= most
         assert len(sizes) == -(-10 // most)
 
-    @pytest.mark.parametrize("room", [0, 1, 56, 57, 58, 113, 114, 400])
+    @pytest.mark.parametrize("room", [0, 56, 57, 58, 400])
     def test_no_file_has_more_bytes_than_max_bytes_closing_tag_included(
         self, folder: Path, configure: Callable[..., None], room: int
     ) -> None:
@@ -148,22 +113,6 @@ class TestTheLimits:
         assert max(sizes) <= most
         entries = 1 + room // entry
         assert len(sizes) <= 2 * -(-10 // entries) + 2
-
-    @pytest.mark.django_db
-    def test_a_closed_page_that_overflows_is_halved_and_the_last_one_is_filled(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(MAX_URLS=6)
-        model = article_model()
-        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in range(10, 130, 10))
-        export(output=folder, sitemaps={"a": article_sitemap()})
-        assert [len(locations(plain(folder, name))) for name in named(folder)] == [6, 6]
-        # One row in the middle of the first page, and three rows after the last page.
-        model.objects.bulk_create(model(pk=pk, slug=f"a{pk}") for pk in (35, 130, 140, 150))
-        (section,) = export(output=folder, sitemaps={"a": article_sitemap()}).sections
-        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
-        assert sizes in ([3, 4, 6, 3], [4, 3, 6, 3])
-        assert section.split == 1
 
     @pytest.mark.django_db
     def test_a_closed_page_with_many_new_rows_is_divided_evenly(
@@ -181,11 +130,7 @@ class TestTheLimits:
         assert sorted(sizes[:-1]) == [8, 8, 8, 8, 9]
         assert (sizes[-1], section.split, len(section.files)) == (10, 1, 6)
 
-    @settings(
-        max_examples=40,
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(
         lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
         urls=st.integers(1, 12),
@@ -228,7 +173,7 @@ class TestTheLimits:
             ("5", "location", "its entries alone exceed the limits of a page"),
         ]
 
-    @pytest.mark.parametrize("most", [1, 3, 4, 5, 6, 7])
+    @pytest.mark.parametrize("most", [2, 3, 5, 6])
     def test_the_languages_of_an_item_are_never_split(
         self, folder: Path, configure: Callable[..., None], most: int
     ) -> None:
@@ -287,10 +232,10 @@ class TestBadItems:
     ) -> None:
         for size in (100_000, 5_000):
             configure(MAX_BYTES=size)
-            sitemaps = {"a": Bad(5_000, range(0, 5_000, 2))}
+            sitemaps = {"a": Bad(2_100, range(0, 2_100, 2))}
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             # Item 3 has an invalid priority.
-            assert (section.skipped_items, len(section.errors)) == (2_501, 1_000)
+            assert (section.skipped_items, len(section.errors)) == (1_051, 1_000)
 
     def test_publish_nothing_under_strict(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, MutableMapping, MutableSet
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timezone
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -149,6 +150,11 @@ def _content(container: Any) -> Any:
     return dict(container) if isinstance(container, MutableMapping) else [*container]
 
 
+@cache
+def _is_container(kind: type) -> bool:
+    return issubclass(kind, (MutableMapping, MutableSet, list, deque))
+
+
 def _containers(modules: list[ModuleType]) -> list[Any]:
     """Return containers that modules, their classes and instances of these classes refer to."""
     known: dict[int, Any] = {}
@@ -158,7 +164,7 @@ def _containers(modules: list[ModuleType]) -> list[Any]:
         if id(value) in known:
             continue
         kind = value if isinstance(value, type) else type(value)
-        if isinstance(value, (MutableMapping, MutableSet, list, deque)):
+        if _is_container(type(value)):
             known[id(value)] = value
         elif kind.__module__.partition(".")[0] == PACKAGE:
             known[id(value)] = None

@@ -37,21 +37,26 @@ from tests.support.killing import die_at, forked, members, was_killed, woken
 from tests.support.waiting import until
 
 
+def begun(name: str, folder: Path) -> tuple[list[Run], Run, Run]:
+    """Complete all runs of a scenario but the last. Return them, the last one, and one of other rows."""
+    *earlier, last = SCENARIOS[name]
+    for run in earlier:
+        fill(run.rows)
+        cleanly(run, folder)
+    kept = {key: row for key, row in last.rows.items() if key % 700}
+    return earlier, last, last._replace(rows=kept | many(110, 1_310, 1_320, 7_000, 9_999))
+
+
 def everywhere(name: str, place: str, *losing: str) -> int:
     """Kill the last run of a scenario at each of its points; `losing` removes what it had staged.
 
     Then the data change, and a run is not killed. The number of points is returned.
     """
     folder, before = Path(place) / "public", Path(place) / "before"
-    *earlier, last = SCENARIOS[name]
-    for run in earlier:
-        fill(run.rows)
-        cleanly(run, folder)
+    earlier, last, later = begun(name, folder)
     if earlier:
         shutil.copytree(folder, before)
     once = earlier[-1].urls() if earlier else set()
-    kept = {key for key in last.rows if key % 700}
-    later = last._replace(rows={k: last.rows[k] for k in kept} | many(110, 1_310, 1_320, 7_000, 9_999))
     named_before = published.named(folder)
     for point in count(1, KILL_STEP):
         shutil.rmtree(folder, ignore_errors=True)
@@ -86,14 +91,9 @@ def everywhere(name: str, place: str, *losing: str) -> int:
 def recovering(name: str, place: str) -> int:
     """As above, but what follows is killed too, while it recovers, at a point after the other."""
     folder, before, broken = (Path(place) / part for part in ("public", "before", "broken"))
-    *earlier, last = SCENARIOS[name]
-    for run in earlier:
-        fill(run.rows)
-        cleanly(run, folder)
+    earlier, last, later = begun(name, folder)
     shutil.copytree(folder, before)
     once = earlier[-1].urls() & last.urls()
-    rows = {key: row for key, row in last.rows.items() if key % 700}
-    later = last._replace(rows=rows | many(110, 1_310, 1_320, 7_000, 9_999))
     chance = random.Random(4)  # noqa: S311
     pairs = 0
     for point in range(3, 200, 6):

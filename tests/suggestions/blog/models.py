@@ -7,10 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import models
-from django.shortcuts import resolve_url
-from django.urls import NoReverseMatch, reverse, reverse_lazy
+from django.urls import NoReverseMatch, reverse
 from django.utils.functional import cached_property
-from django.utils.text import slugify
 from django.utils.translation import get_language
 
 
@@ -85,28 +83,9 @@ class Args(Entry, metaclass=Proxy):
         return reverse("entry", args=[self.slug])
 
 
-class TextOfKey(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("number", args=[str(self.id)])
-
-
-class NestedRelation(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("team-entry", kwargs={"team": self.author.team.slug, "pk": self.pk})
-
-
 class OtherModel(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         return self.author.url_of(self)
-
-
-class OfProperty(Entry, metaclass=Proxy):
-    @property
-    def url_kwargs(self) -> dict[str, Any]:
-        return {"slug": self.slug}
-
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs=self.url_kwargs)
 
 
 class OfCachedProperty(Entry, metaclass=Proxy):
@@ -131,16 +110,6 @@ class Inherited(Args):
         proxy = True
 
 
-class Resolved(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return resolve_url("entry", slug=self.slug)
-
-
-class Lazy(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> Any:
-        return reverse_lazy("entry", kwargs={"slug": self.slug})
-
-
 def url_of(entry: Any, name: str) -> str:
     return reverse(name, kwargs={"slug": entry.slug})
 
@@ -157,24 +126,9 @@ class OfGetattr(Entry, metaclass=Proxy):
         return reverse("entry", args=[getattr(self, self.slug_field)])
 
 
-class ForeignKeyValue(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("number", args=[self.author_id])
-
-
-class Uid(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("uid", kwargs={"uid": self.uid})
-
-
 class ConstantArgument(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         return reverse("kind-entry", kwargs={"kind": "blog", "slug": self.slug})
-
-
-class Namespaced(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("blog:entry", kwargs={"slug": self.slug})
 
 
 class Kept(Entry, metaclass=Proxy):
@@ -182,22 +136,6 @@ class Kept(Entry, metaclass=Proxy):
         if not hasattr(self, "_url"):
             self._url = reverse("entry", kwargs={"slug": self.slug})
         return self._url
-
-
-class OfDay(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("day", kwargs={"day": self.day, "slug": self.slug})
-
-
-class DateParts(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("archive", args=[self.day.year, self.day.month, self.day.day, self.slug])
-
-
-class TimeParts(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        day = self.created
-        return reverse("archive", args=[day.year, day.month, day.day, self.slug])
 
 
 class MaybeSection(Entry, metaclass=Proxy):
@@ -212,13 +150,6 @@ class SectionKey(Entry, metaclass=Proxy):
         return reverse("section-entry", kwargs={"section": section, "slug": self.slug})
 
 
-class Guarded(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        if not self.pk:
-            return ""
-        return reverse("entry", kwargs={"slug": self.slug})
-
-
 class SectionRequired(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         slug = self.section.slug  # type: ignore[union-attr] # as projects do
@@ -231,37 +162,6 @@ class OfClass(Entry, metaclass=Proxy):
         return reverse(name, kwargs={"slug": self.slug})
 
 
-class Whole(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return self.path
-
-
-class FString(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        prefix = "/entries/"
-        return f"{prefix}{self.slug}/"
-
-
-class Formatted(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/{}/".format(self.slug)  # noqa: UP032
-
-
-class Percent(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/%s/" % self.slug  # noqa: UP031
-
-
-class Joined(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/".join(["", "entries", str(self.slug), ""])
-
-
-class TextPlus(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return "/entries/" + str(self.slug)
-
-
 # Methods that cannot be declared.
 
 
@@ -272,39 +172,6 @@ class Branch(Entry, metaclass=Proxy):
         return reverse("kind-entry", kwargs={"kind": "note", "slug": self.slug})
 
 
-class Truth(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        name = "entry"
-        if not self.public:  # here
-            name = "hidden"
-        return reverse(name, kwargs={"slug": self.slug})
-
-
-class Ternary(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        slug = self.slug
-        return reverse("entry", args=[slug if self.number > 3 else "few"])  # here
-
-
-class TextOr(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return self.path or reverse("entry", args=[self.slug])  # here
-
-
-class TextPart(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        if "-" in str(self.slug):  # here
-            return "/"
-        return reverse("entry", kwargs={"slug": self.slug})
-
-
-class Lookup(Entry, metaclass=Proxy):
-    views = {"post": "entry", "note": "blog:entry"}
-
-    def get_absolute_url(self) -> str:
-        return reverse(self.views[self.kind], kwargs={"slug": self.slug})  # here
-
-
 class Match(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         match self.kind:
@@ -313,63 +180,14 @@ class Match(Entry, metaclass=Proxy):
         return reverse("blog:entry", kwargs={"slug": self.slug})
 
 
-class ViewOfField(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse(f"{self.kind}-detail", kwargs={"slug": self.slug})  # here
-
-
-class Concatenated(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs={"slug": self.slug}) + "#top"  # here
-
-
-class Lower(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs={"slug": self.slug.lower()})  # here
-
-
-class Slice(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs={"slug": self.slug[:5]})  # here
-
-
-class Slugified(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs={"slug": slugify(self.title)})  # here
-
-
 class Number(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         return reverse("number", kwargs={"pk": int(self.number)})  # here
 
 
-class Display(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        kind = self.get_kind_display()  # here
-        return reverse("kind-entry", kwargs={"kind": kind, "slug": self.slug})
-
-
-class TextOfItem(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("entry", kwargs={"slug": str(self)})  # here
-
-
-class RelatedManager(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        label = self.labels.first()  # here
-        return reverse("kind-entry", args=[label.name if label else "none", self.slug])
-
-
 class Queries(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         if Team.objects.count() > 100:  # here
-            return "/"
-        return reverse("entry", kwargs={"slug": self.slug})
-
-
-class Filters(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        if Team.objects.filter(slug=self.slug).exists():  # here
             return "/"
         return reverse("entry", kwargs={"slug": self.slug})
 
@@ -395,6 +213,12 @@ class Changes(Entry, metaclass=Proxy):
         return reverse("entry", kwargs={"slug": self.slug})
 
 
+class ChangesClass(Entry, metaclass=Proxy):
+    def get_absolute_url(self) -> str:
+        self.__class__ = Entry  # here
+        return reverse("entry", kwargs={"slug": self.slug})
+
+
 class Creates(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         Label.objects.create(name="seen")  # here
@@ -415,13 +239,6 @@ class Handled(Entry, metaclass=Proxy):
             return reverse("entry", kwargs={"slug": self.slug})
 
 
-class MissingRelation(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        if self.section is None:  # here
-            return reverse("entry", kwargs={"slug": self.slug})
-        return reverse("section-entry", kwargs={"section": self.section.slug, "slug": self.slug})
-
-
 class Loop(Entry, metaclass=Proxy):
     def get_absolute_url(self) -> str:
         section: Any = self.section
@@ -437,17 +254,6 @@ class Cached(Entry, metaclass=Proxy):
 
     def get_absolute_url(self) -> str:
         return self.url()  # here
-
-
-class Object(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        return reverse("author-entry", args=[self.author, self.pk])  # here
-
-
-class Strftime(Entry, metaclass=Proxy):
-    def get_absolute_url(self) -> str:
-        month = self.day.strftime("%Y-%m")  # here
-        return reverse("kind-entry", args=[month, self.slug])
 
 
 class Type(Entry, metaclass=Proxy):

@@ -1,24 +1,19 @@
-"""Methods with conditions that no operator of a field can see: in strings, in caches, in identities."""
+"""Methods with conditions that no operator of a field can see: in strings, in caches, in identities.
 
-# ruff: noqa: S307, F841, UP031, PTH110, E701, E722, B009, UP032, B012, BLE001
+Only some uses of a string are known to pass it on. For each kind of use that is not, there is one method.
+"""
+
+# ruff: noqa: S307, F841, UP031, E701, E722, B009, UP032, B012, BLE001
 from __future__ import annotations
 
-import fnmatch
 import functools
-import json
 import operator
-import os
 import re
 import string
-from collections import Counter
 from contextlib import suppress
 from decimal import Decimal
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote, urljoin
 
-from django.conf import settings
-from django.core.cache import cache
 from django.urls import NoReverseMatch, reverse
 
 from tests.suggestions.corpus import Form, refuses
@@ -54,10 +49,6 @@ def moved(method: Any) -> Any:
     return wrapper
 
 
-def is_moved(path: str) -> bool:
-    return path in MOVED
-
-
 def has_digits(text: Any) -> bool:
     try:
         return bool(DIGITS.match(text))
@@ -67,10 +58,6 @@ def has_digits(text: Any) -> bool:
 
 def wrapped(path: str) -> str:
     return MOVED.get(path, path)
-
-
-def by_view(name: str, item: Any) -> str:
-    return reverse(name, args=[item.slug])
 
 
 class HiddenInText(Form):
@@ -95,51 +82,12 @@ class HiddenInText(Form):
         return f"/{self.pk}/" if name else "/none/"
 
     @refuses(MORE)
-    def percent_and_stripped(self: Any) -> Any:
-        name = ("%s %s" % (self.title, self.slug)).strip()
-        return "/%s/" % name
-
-    @refuses(MORE)
     def attribute_name(self: Any) -> Any:
         return reverse(getattr(self, "view_%s" % self.kind, "entry"), args=[self.slug])
 
     @refuses(MORE)
-    def key_of_a_dict(self: Any) -> Any:
-        return reverse(VIEWS.get("%s-view" % self.kind, "entry"), args=[self.slug])
-
-    @refuses(MORE)
     def part_of_a_text(self: Any) -> Any:
         return "/special/" if str(self.kind) in "note,page" else reverse("entry", args=[self.slug])
-
-    @refuses(MORE)
-    def pattern_of_files(self: Any) -> Any:
-        if fnmatch.fnmatch(str(self.slug), "draft*"):
-            return "/draft/"
-        return reverse("entry", args=[self.slug])
-
-    @refuses(MORE)
-    def json_text(self: Any) -> Any:
-        if json.dumps(str(self.slug)) != '"draft"':
-            return reverse("entry", args=[self.slug])
-        return "/draft/"
-
-    @refuses(MORE)
-    def cached(self: Any) -> Any:
-        return cache.get(f"url-{self.pk}") or reverse("number", args=[self.pk])
-
-    @refuses(MORE)
-    def file(self: Any) -> Any:
-        if os.path.exists("/srv/%s.html" % self.slug):
-            return "/file/"
-        return reverse("entry", args=[self.slug])
-
-    @refuses(MORE)
-    def setting(self: Any) -> Any:
-        return reverse(getattr(settings, f"VIEW_{self.kind}", "entry"), args=[self.slug])
-
-    @refuses(MORE)
-    def environment(self: Any) -> Any:
-        return os.environ.get("URL_%s" % self.kind, "/a/") + str(self.slug)
 
     @refuses(MORE)
     def comparison(self: Any) -> Any:
@@ -155,13 +103,6 @@ class HiddenInText(Form):
         return path
 
     @refuses(MORE)
-    def membership(self: Any) -> Any:
-        path = "/posts/%s/" % self.slug
-        if path in MOVED:
-            return "/moved/"
-        return path
-
-    @refuses(MORE)
     def lookup(self: Any) -> Any:
         path = "/posts/%s/" % self.slug
         return MOVED.get(path, path)
@@ -171,28 +112,11 @@ class HiddenInText(Form):
         return MOVED.get(f"/posts/{self.slug}/", f"/posts/{self.slug}/")
 
     @refuses(MORE)
-    def match_of_an_argument(self: Any) -> Any:
-        slug = str(self.slug)
-        if re.match("draft", slug):
-            return "/draft/"
-        return reverse("entry", args=[slug])
-
-    @refuses(MORE)
-    def match_of_a_path(self: Any) -> Any:
-        path = f"/posts/{self.slug}/"
-        return path if DIGITS.search(path) is None else "/digits/"
-
-    @refuses(MORE)
     def beginning(self: Any) -> Any:
         path = "/posts/" + self.slug
         if not path.endswith("/"):
             path += "/"
         return path
-
-    @refuses(MORE)
-    def length(self: Any) -> Any:
-        path = f"/posts/{self.slug}/"
-        return path if len(path) < 50 else f"/{self.pk}/"
 
     @refuses(MORE)
     def truth(self: Any) -> Any:
@@ -208,36 +132,12 @@ class HiddenInText(Form):
         return f"/{self.path}/{self.slug}/".replace("//", "/")
 
     @refuses(MORE)
-    def lowered(self: Any) -> Any:
-        return f"/{self.slug}/".lower()
-
-    @refuses(MORE)
     def sliced(self: Any) -> Any:
         return "/%s/" % str(self.slug)[:20]
 
     @refuses(MORE)
-    def percent_quoted(self: Any) -> Any:
-        return "/posts/" + quote(f"{self.slug}") + "/"
-
-    @refuses(MORE)
-    def url_joined(self: Any) -> Any:
-        return urljoin("/posts/", f"{self.slug}/")
-
-    @refuses(MORE)
-    def path_joined(self: Any) -> Any:
-        return os.path.join("/posts", "%s" % self.slug)  # noqa: PTH118 as projects do
-
-    @refuses(MORE)
-    def helper(self: Any) -> Any:
-        return "/moved/" if is_moved(f"/posts/{self.slug}/") else f"/posts/{self.slug}/"
-
-    @refuses(MORE)
     def helper_that_returns_a_path(self: Any) -> Any:
         return wrapped(f"/posts/{self.slug}/")
-
-    @refuses(MORE)
-    def helper_for_names(self: Any) -> Any:
-        return by_view(VIEWS.get(f"{self.kind}", "entry"), self)
 
     @refuses(MORE)
     def method_of_the_item(self: Any) -> Any:
@@ -254,10 +154,6 @@ class HiddenInText(Form):
     @refuses(MORE)
     def looked_up_property(self: Any) -> Any:
         return f"{MOVED.get(self.path_of_kind, '/')}{self.slug}/"
-
-    @refuses(MORE)
-    def sorted_texts(self: Any) -> Any:
-        return "/" + max(str(self.slug), str(self.title))
 
     @refuses(MORE)
     def looped(self: Any) -> Any:
@@ -303,14 +199,6 @@ class HiddenInText(Form):
         return string.Template("/$slug/").substitute(slug=str(self.slug))
 
     @refuses(MORE)
-    def equality_function(self: Any) -> Any:
-        return "/draft/" if operator.eq(str(self.slug), "draft") else f"/{self.slug}/"
-
-    @refuses(MORE)
-    def number_in_text(self: Any) -> Any:
-        return f"/{self.slug}/" if str(self.number).isdigit() else "/negative/"
-
-    @refuses(MORE)
     def one_line(self: Any) -> Any:
         # fmt: off
         if f"/{self.slug}/" == "/draft/": return f"/{self.pk}/"
@@ -323,24 +211,6 @@ class HiddenInText(Form):
             case "note":
                 return "/note/"
         return f"/{self.slug}/"
-
-    @refuses(MORE)
-    def exception(self: Any) -> Any:
-        try:
-            return f"/{int(str(self.slug))}/"
-        except ValueError:
-            return f"/{self.slug}/"
-
-    @refuses(MORE)
-    def assertion(self: Any) -> Any:
-        path = f"/{self.slug}/"
-        assert path != "/draft/"
-        return path
-
-    @refuses(MORE)
-    def second_argument(self: Any) -> Any:
-        slug = f"{self.slug}"
-        return reverse("kind-entry", args=["a" if slug > "m" else "b", slug])
 
     @refuses(MORE)
     def text_that_is_not_used(self: Any) -> Any:
@@ -363,32 +233,12 @@ class HiddenInText(Form):
         return eval("path if path != '/posts/draft/' else '/'")
 
     @refuses(MORE)
-    def counted(self: Any) -> Any:
-        return f"/{self.slug}/" if "%s" % self.slug in Counter(MOVED) else "/"
-
-    @refuses(MORE)
-    def partition(self: Any) -> Any:
-        return "/" + str(self.slug).partition("-")[0]
-
-    @refuses(MORE)
-    def path_of_files(self: Any) -> Any:
-        return PurePosixPath("/posts", str(self.slug)).as_posix()
-
-    @refuses(MORE)
-    def pattern_as_result(self: Any) -> Any:
-        return "/posts/%s/" % re.sub(r"\W", "", f"{self.slug}")
-
-    @refuses(MORE)
     def format_of_a_text(self: Any) -> Any:
         return ("/" + str(self.slug) + "/{}/").format(self.pk)
 
     @refuses(MORE)
     def percent_of_a_text(self: Any) -> Any:
         return ("/" + str(self.slug) + "/%s/") % self.pk
-
-    @refuses(MORE)
-    def cut_at_a_length(self: Any) -> Any:
-        return "/%.255s/" % self.title
 
     @refuses(MORE)
     def cut_by_a_format(self: Any) -> Any:

@@ -1,6 +1,6 @@
 """Methods `get_absolute_url()` and `location()` that return a field, a URL by `reverse()`, or a path."""
 
-# ruff: noqa: UP030, UP031, UP032, RET504, C408
+# ruff: noqa: UP030, UP031, UP032, C408
 from __future__ import annotations
 
 from typing import Any
@@ -292,11 +292,6 @@ class Formats(Form):
     def joined(self: Any) -> Any:
         return "/".join(["", str(self.author.name), str(self.slug)])
 
-    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
-    def variable(self: Any) -> Any:
-        path = f"/posts/{self.slug}/"
-        return path
-
     @declares('PathTemplate("/posts/{slug}/print/", slug=F("slug"))')
     def appended(self: Any) -> Any:
         path = "/posts/%s" % self.slug
@@ -334,10 +329,6 @@ class Formats(Form):
         return path + str(self.pk)
 
     @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
-    def default_method(self: Any) -> Any:
-        return self.get_absolute_url()
-
-    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
     def prefix(self: Any) -> Any:
         return f"{self.prefix}/{self.slug}/"
 
@@ -372,13 +363,6 @@ class Formats(Form):
         return "/posts/{slug}/".format(
             slug=self.slug,
         )
-
-    @declares('PathTemplate("/posts/{slug}/", slug=F("slug"))')
-    def local_names(self: Any) -> Any:
-        slug = self.slug
-        return "/posts/%(slug)s/" % {
-            "slug": slug,
-        }
 
     @refuses("depends on whether `self.rank` is None")
     def none(self: Any) -> Any:

@@ -6,14 +6,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
-from django.core.cache import cache
 from django.utils import timezone
 from django.utils.timezone import now
 
 from tests.suggestions.corpus import Form, declares, refuses
-
-PRIORITIES = {"news": 0.9}
 
 
 class Lastmods(Form):
@@ -114,10 +110,6 @@ class Lastmods(Form):
     def newest_label(item: Any) -> Any:
         return item.labels.order_by("-pk").first()
 
-    @refuses("uses a string from `item.created` for more than its result")
-    def hidden_in_text(item: Any) -> Any:
-        return None if str(item.created).startswith("1970") else item.created
-
     @refuses("depends on whether `item.section` is None")
     def other_field_for_null(item: Any) -> Any:
         return item.created if item.section is None else item.author.changed
@@ -148,17 +140,9 @@ class Changefreqs(Form):
             return "daily"
         return "monthly"
 
-    @refuses("uses a string from `item.kind` for more than its result")
-    def by_text(item: Any) -> Any:
-        return "daily" if "%s" % item.kind in ("news", "note") else "monthly"
-
     @refuses("creates a string from several parts")
     def format(item: Any) -> Any:
         return f"{item.kind}ly"
-
-    @refuses("compares with `is`")
-    def identity(item: Any) -> Any:
-        return "daily" if item.public is True else "never"
 
 
 class Priorities(Form):
@@ -176,22 +160,6 @@ class Priorities(Form):
     def fallback(item: Any) -> Any:
         return 0.5 if item.weight is None else item.weight
 
-    @declares("0.9")
-    def module_constant(item: Any) -> Any:
-        return PRIORITIES["news"]
-
-    @declares("0.7")
-    def setting(item: Any) -> Any:
-        return getattr(settings, "SITEMAP_PRIORITY", 0.7)
-
-    @declares("0.6")
-    def cached(item: Any) -> Any:
-        return cache.get("priority", 0.6)
-
-    @declares("0.3")
-    def clock(item: Any) -> Any:
-        return 0.9 if now().year < 2000 else 0.3
-
     @refuses("computes with `item.weight`")
     def computed(item: Any) -> Any:
         return item.weight / 10 if item.weight is not None else None
@@ -207,14 +175,6 @@ class Priorities(Form):
     @refuses("uses `item.weight` as a number")
     def text(item: Any) -> Any:
         return "%.1f" % item.weight
-
-    @refuses("depends on the value of `item.kind`")
-    def table(item: Any) -> Any:
-        return PRIORITIES.get(item.kind, 0.5)
-
-    @refuses("uses a string from `item.kind` for more than its result")
-    def table_of_texts(item: Any) -> Any:
-        return PRIORITIES.get(f"{item.kind}", 0.5)
 
     @refuses("depends on whether `item.section_id` is None")
     def null(item: Any) -> Any:
