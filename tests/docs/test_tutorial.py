@@ -101,6 +101,6 @@ def test_the_tutorial_produces_its_output(tmp_path: Path, environment: dict[str,
     assert files == ["robots.txt", "sitemap-books-1.xml.gz", "sitemap.xml"]
     assert gzip.decompress((public / f"{page}.gz").read_bytes()).decode() == shown.text
     before = {file: (public / file).stat().st_mtime_ns for file in files}
-    assert "robots.txt: unchanged" in follow(export, project, environment)
+    assert "Nothing has changed" in follow(export, project, environment)
     assert {file: (public / file).stat().st_mtime_ns for file in files} == before
     assert fetch(project, environment, page) == [shown.text]
