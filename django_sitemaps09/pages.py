@@ -199,6 +199,11 @@ def fill(limit: int) -> int:
     return limit - limit // 20
 
 
+def fullest(rows: int) -> int:
+    """Return what a page can have that `fill()` has filled with a number of rows."""
+    return rows * 20 // 19
+
+
 def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tuple[FilledT, ...]]:
     """Group adjacent pages that fit together on one page. Each remaining page forms its own group.
 

@@ -51,6 +51,16 @@ def fields_of_dataclasses(
     return stringify_signature(bare, unqualified_typehints=True), None
 
 
+#: Install lines name a checkout until the package can be installed by its name.
+CHECKOUT = " @ file:///path/to/django-sitemaps09"
+IS_ON_AN_INDEX = False
+
+
+def name_what_to_install(app: Sphinx, name: str, source: list[str]) -> None:
+    if IS_ON_AN_INDEX:
+        source[0] = source[0].replace(CHECKOUT, "")
+
+
 def skip_fields_of_tuples(
     app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any
 ) -> bool | None:
@@ -59,5 +69,6 @@ def skip_fields_of_tuples(
 
 
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", name_what_to_install)
     app.connect("autodoc-process-signature", fields_of_dataclasses)
     app.connect("autodoc-skip-member", skip_fields_of_tuples)

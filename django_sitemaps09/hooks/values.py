@@ -28,8 +28,8 @@ from django_sitemaps09.protocol import Base
 
 #: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()
-#: Maximum number of errors logged for one response.
-MAX_LOGGED = 20
+#: Maximum number of skipped items logged as warnings, for a response or for a section of an export.
+MAX_LOGGED = 3
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 

@@ -87,7 +87,10 @@ def _end(report: Report) -> Iterator[str]:
         return
     if report.changes is not None:
         yield ", ".join(f"{pluralize(count, 'URL')} {what}" for what, count in report.changes.items())
-    yield f"Published {report.index_url} to {report.target}"
+    if report.written or report.deleted:
+        yield f"Published {report.index_url} to {report.target}"
+    else:
+        yield f"Nothing has changed in {report.index_url}, published to {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"
     if report.submission is not None:

@@ -9,7 +9,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_sitemaps09.exceptions import ExportRunningError, SitemapError
+from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.export.unattended import exit_status
 from django_sitemaps09.management.lines import submission_lines
 from django_sitemaps09.notify import generate_key, submit, submit_hosts
 
@@ -46,11 +47,8 @@ class Command(BaseCommand):
         base_urls = options["base_url"]
         try:
             submissions = submit_hosts(base_urls, **arguments) if base_urls else {None: submit(**arguments)}
-        except ExportRunningError as error:
-            # EX_TEMPFAIL of sysexits.h: try again later.
-            raise CommandError(str(error), returncode=75) from error
         except (SitemapError, ImproperlyConfigured, OSError, sqlite3.Error) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(str(error), returncode=exit_status(error)) from error
         if options["format"] == "json":
             documents = {url: submission.as_dict() for url, submission in submissions.items()}
             document = {"hosts": documents} if base_urls else documents[None]

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.pages import Key, Left, Look, Page, PageMap
+from django_sitemaps09.pages import Key, Left, Look, Page, PageMap, fullest
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.views import caching
 
@@ -169,11 +169,10 @@ class Repair:
     def pages(self, live: LiveMap) -> tuple[Page, ...]:
         """Return the pages that a map should have, all of which are counted."""
         numbers = {page.number for page in live.pages}
-        most = live.rows * 20 // 19
+        most = fullest(live.rows)
         merged: list[Page] = []
         for page in live.pages:
             parts = [page]
-            # A new page has `rows` rows, or 95 % of what a page can have.
             if self._rows(page) > (
                 live.rows if page.until is None else max(self._source.rows_per_page, most)
             ):

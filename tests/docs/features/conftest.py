@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -68,11 +69,11 @@ def use_urls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 
 @pytest.fixture(autouse=True)
-def site(settings: Any, use_urls: Callable[..., None]) -> Iterator[None]:
+def site(settings: Any, use_urls: Callable[..., None], tmp_path: Path) -> Iterator[None]:
     """The settings and the URLs of the quick start, with the patterns that its snippets name."""
     declared, _, routed = blocks("python", *QUICK_START)
     first, last = Snippet(declared), Snippet(routed)
-    settings.SITEMAPS09 = first.run("shop_settings").SITEMAPS09
+    settings.SITEMAPS09 = first.run("shop_settings", {"BASE_DIR": tmp_path}).SITEMAPS09
     settings.MEDIA_URL = "/media/"
     use_urls(*last.run("shop_urls").urlpatterns, *OTHERS, PRODUCT)
     yield

@@ -67,8 +67,8 @@ def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
     made = ModuleType("shop.sitemaps")
     made.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "shop.sitemaps", made)
-    key, _, value = inline(NATIVE[0], "SITEMAPS09 = ").partition(" = ")
-    setattr(settings, key, {"BASE_URL": BASE, **literal_eval(value)})
+    found = inline(NATIVE[0], '"SITEMAPS": ')
+    settings.SITEMAPS09 = {"BASE_URL": BASE, **literal_eval(f"{{{found}}}")}
     assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]
 
 

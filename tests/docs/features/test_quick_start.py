@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shlex
 import sys
@@ -41,8 +42,10 @@ from tests.shop.models import Product
 
 
 @snippet_of(QUICK_START, 0)
-def test_the_settings_of_the_quick_start_pass_the_checks(snippet: Snippet, settings: Any) -> None:
-    module = snippet.run("shop_settings")
+def test_the_settings_of_the_quick_start_pass_the_checks(
+    snippet: Snippet, settings: Any, tmp_path: Path
+) -> None:
+    module = snippet.run("shop_settings", {"BASE_DIR": tmp_path})
     others = [app for app in settings.INSTALLED_APPS if app != "django_sitemaps09"]
     settings.INSTALLED_APPS = [*others, *module.INSTALLED_APPS]
     settings.SITEMAPS09 = module.SITEMAPS09
@@ -84,9 +87,12 @@ def test_the_urls_of_the_quick_start_serve_the_index_and_a_robots_txt_that_names
 @snippet_of(SETTINGS)
 @pytest.mark.parametrize("debug", [True, False])
 def test_a_development_server_has_local_urls(
-    snippet: Snippet, can: Product, settings: Any, debug: bool
+    snippet: Snippet, can: Product, settings: Any, debug: bool, monkeypatch: Any, tmp_path: Path
 ) -> None:
-    settings.SITEMAPS09 = snippet.run("shop_settings", {"DEBUG": debug}).SITEMAPS09
+    monkeypatch.setenv("INDEXNOW_KEY", "0123456789abcdef")
+    given = {"BASE_DIR": tmp_path, "DEBUG": debug, "os": os}
+    settings.SITEMAPS09 = snippet.run("shop_settings", given).SITEMAPS09
+    assert checked() == []
     Site.objects.update(domain="localhost:8000")
     Site.objects.clear_cache()
     register("products", type("Products", (ModelSitemap,), {"model": type(can)}))

@@ -227,15 +227,19 @@ class TestBadItems:
         assert len(section.files) > 5
         assert section.skipped_items == len(section.errors) == 4
 
-    def test_are_all_counted_and_the_first_thousand_named(
-        self, folder: Path, configure: Callable[..., None]
+    def test_are_all_counted_the_first_thousand_reported_and_three_are_warnings(
+        self, folder: Path, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
     ) -> None:
         for size in (100_000, 5_000):
             configure(MAX_BYTES=size)
             sitemaps = {"a": Bad(2_100, range(0, 2_100, 2))}
+            caplog.clear()
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             # Item 3 has an invalid priority.
             assert (section.skipped_items, len(section.errors)) == (1_051, 1_000)
+            warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+            assert warned[:3] == [f"Section 'a': skipped {error}" for error in section.errors[:3]]
+            assert warned[3:] == ["Section 'a': skipped 1048 more"]
 
     def test_publish_nothing_under_strict(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
