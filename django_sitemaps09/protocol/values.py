@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
@@ -81,13 +82,14 @@ def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Se
     if " 24:" in content:
         # Recent versions of Python accept this hour.
         return None
-    lines = content.replace(f"{zone}\n", "\n").replace(" ", "T").splitlines()
+    content = content.replace(f"{zone}\n", "\n")
     try:
-        for text in lines:
-            datetime.fromisoformat(text)
+        deque(map(datetime.fromisoformat, content.splitlines()), maxlen=0)
     except ValueError:
         return None
-    column = SafeColumn([f"{text}Z" for text in lines] if times else lines)
+    if times:
+        content = content.replace(" ", "T").replace("\n", "Z\n")
+    column = SafeColumn(content.splitlines())
     if values is texts:
         return column
     remaining = iter(column)
