@@ -164,16 +164,19 @@ class Crawl:
 
     def _check_duplicates(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         urls = [normalized(entry.url) for entry in entries]
-        seen = self._scratch.add_urls({*urls} - {""}, document.place)
+        # Two documents can have the same label.
+        own = document.listed.url
+        seen = self._scratch.add_urls({*urls} - {""}, own)
         for url, entry in zip(urls, entries, strict=True):
-            place = seen.get(url)
-            if place == document.place:
+            first = seen.get(url)
+            if first == own:
                 text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
                 document.report("url-duplicate", text, entry.line)
-            elif place is not None:
-                document.report("url-duplicate-across", f"{entry.url} is also in {place}", entry.line)
+            elif first is not None:
+                text = f"{entry.url} is also in {self._reader.label(first)}"
+                document.report("url-duplicate-across", text, entry.line)
             if url:
-                seen[url] = document.place
+                seen[url] = own
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report

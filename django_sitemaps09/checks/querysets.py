@@ -53,7 +53,7 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     uses_queryset = subject.inherits(ModelSitemap, "items", "get_queryset")
     rows = _rows(subject) if uses_queryset else None
     model: Any = getattr(rows, "model", None)
-    if rows is not None:
+    if rows is not None and model is not None:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
             yield from _check_key(subject, rows)

@@ -149,7 +149,7 @@ def export_all(
         )
     now = datetime.now(timezone.utc)
     results: list[HostResult] = []
-    with raising_carried(), ExitStack() as stack:
+    with raising_carried(_CallbackError), ExitStack() as stack:
         hosts = [stack.enter_context(open_host(host, options, now)) for host in host_options]
         check_removals(hosts, options.remove)
         with engine as active_engine:
@@ -218,6 +218,10 @@ def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | Non
     return (max(counts) if shared else sum(counts)) if all(counts) else None
 
 
+class _CallbackError(Carrier):
+    """Carrier of what a callback raises."""
+
+
 def _carrying_errors(callback: Callable[..., object]) -> Callable[..., None]:
     """Return a callback whose exceptions end the export, and not only the section that is rendered."""
 
@@ -225,6 +229,6 @@ def _carrying_errors(callback: Callable[..., object]) -> Callable[..., None]:
         try:
             callback(*arguments)
         except Exception as error:
-            raise Carrier from error
+            raise _CallbackError from error
 
     return call

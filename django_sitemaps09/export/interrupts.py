@@ -104,16 +104,17 @@ class Carrier(KeyboardInterrupt):
     """
 
 
+class _TimeLimit(Carrier):
+    """Carrier of what the handler of a time limit raises."""
+
+
 @contextmanager
-def raising_carried() -> Iterator[None]:
-    """Raise the cause of a `Carrier` where the block ends."""
-    original: BaseException | None = None
+def raising_carried(kind: type[Carrier]) -> Iterator[None]:
+    """Raise the cause of a carrier of this class where the block ends."""
     try:
         yield
-    except Carrier as carrier:
-        original = carrier.__cause__
-    if original is not None:
-        raise original
+    except kind as carrier:
+        raise carrier.__cause__ or carrier from None
 
 
 @contextmanager
@@ -129,13 +130,13 @@ def time_limited() -> Iterator[None]:
         try:
             handlers[number](number, frame)
         except Exception as error:
-            raise Carrier from error
+            raise _TimeLimit from error
 
     replaced = [number for number, handler in handlers.items() if callable(handler)]
     try:
         for number in replaced:
             signal.signal(number, handle)
-        with raising_carried():
+        with raising_carried(_TimeLimit):
             yield
     finally:
         for number in replaced:

@@ -74,7 +74,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
     # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
     if internals.gives_instances(rows):
-        is_divided = is_grouped and traits.repeats_rows(query)
+        is_divided = is_grouped and traits.divides_groups(query)
     else:
         is_divided = not is_grouped and traits.order_repeats_rows(rows)
     if query.distinct and is_divided:

@@ -25,6 +25,7 @@ from django.db.models import (
 from django_sitemaps09.orm.internals import (
     Col,
     Query,
+    columns_in,
     fetches_plainly,
     gives_instances,
     group_columns,
@@ -279,6 +280,19 @@ def repeats_rows(query: Query) -> bool:
         return bool(many_aliases)
     # GROUP BY also contains the columns in a condition with an aggregate.
     return any(column.alias in many_aliases for column in group_columns(query))
+
+
+def divides_groups(query: Query) -> bool:
+    """Return whether a condition with an aggregate divides groups by a column of a join.
+
+    Rows that also select this column differ anyway.
+    """
+    conditions = having_conditions(query)
+    columns = [] if conditions is None else columns_in(conditions.get_group_by_cols())
+    annotations = query.annotation_select.values()
+    selected = {column for part in annotations for column in columns_in(part.get_group_by_cols())}
+    many_aliases = to_many_aliases(query)
+    return any(column.alias in many_aliases and column not in selected for column in columns)
 
 
 def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:

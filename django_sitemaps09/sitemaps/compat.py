@@ -54,7 +54,8 @@ class TranslatedItems(Sequence[Any]):
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
         self._sitemap = sitemap
         self._codes = codes if codes and can_reorder(items) else None
-        self._items: Any = items if hasattr(items, "query") else list(items)
+        # Without languages, no item is listed, so none is read.
+        self._items: Any = [] if codes == [] else items if hasattr(items, "query") else list(items)
 
     def __iter__(self) -> Iterator[tuple[Any, str]]:
         return self._pairs(self._items)

@@ -265,7 +265,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         record = SectionRecord(
             suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
             key_identity=_texts(head["identity"]),
-            declaration_digest=head["declared"],
+            declaration_digest=None if head["declared"] is None else str(head["declared"]),
             highest=int(head["highest"]),
             counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
             pages=tuple(_page(_loads(line)) for line in lines),

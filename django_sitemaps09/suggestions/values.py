@@ -166,7 +166,8 @@ class RouteValue(_Declared):
     @property
     def code(self) -> str:
         codes = [part.code for part in self.parts]
-        for i, name in enumerate(self.names):
+        # Python has positional arguments first.
+        for i, name in enumerate(self.names, len(codes) - len(self.names)):
             is_name = name.isidentifier() and not iskeyword(name)
             codes[i] = f"{name}={codes[i]}" if is_name else f"**{{{Constant(name).code}: {codes[i]}}}"
         return f"Route({', '.join([Constant(self.viewname).code, *codes])})"

@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
 from django_sitemaps09 import sources
+from django_sitemaps09.pages import Page, each_page
 from django_sitemaps09.protocol import Base
 
 try:
@@ -39,13 +40,13 @@ def measure(subject: Subject) -> Measured:
 
 def rows(source: sources.Source) -> int:
     """Read rows as an export does: divide them into pages, and read each page."""
-    pages = sources.page_map(source, _LIMITS).pages
+    pages = each_page(source, sources.rows_on_page(source, _LIMITS))
     return sum(len(batch.keys) for page in pages for batch in source.batches(page))
 
 
 def index(source: sources.Source) -> int:
     """Read rows as the live index does: find the bounds of pages, and the newest row of each page."""
-    pages = sources.live_pages(source, sources.rows_on_page(source, _LIMITS)).pages
+    pages = [*sources.divide(source.members, Page(1, None, None), sources.rows_on_page(source, _LIMITS))]
     for page in pages:
         if source.newest(page) is None:
             raise RuntimeError(f"{page} has no newest row")
@@ -54,7 +55,7 @@ def index(source: sources.Source) -> int:
 
 def fingerprints(source: sources.Source) -> int:
     """Read rows as `--changed-only` does in its first run."""
-    pages = sources.page_map(source, _LIMITS).pages
+    pages = each_page(source, sources.rows_on_page(source, _LIMITS))
     return sum(source.fingerprint(page.after, page.until).rows for page in pages)
 
 

@@ -21,6 +21,7 @@ from django.db.models import (
     Max,
     Min,
     Q,
+    QuerySet,
     Subquery,
     Value,
     Window,
@@ -40,6 +41,7 @@ from django_sitemaps09 import (
     register,
     sections,
 )
+from django_sitemaps09.checks import check_declarations
 from django_sitemaps09.sitemaps import NewsSitemap
 from tests.models import Article, Category, Name, Reading, Tag, Visit
 from tests.support.checking import SLUG, Declared, declaration, ids, ids_of, takes, unread
@@ -467,3 +469,7 @@ def test_rows_that_an_instance_lists_itself_need_no_queryset() -> None:
     assert ids(made) == ["E030"]
     made.items = takes  # type: ignore[method-assign, assignment]
     assert ids(made) == []
+
+
+def test_a_queryset_without_a_model_is_left_to_the_request() -> None:
+    assert check_declarations([type("Bare", (ModelSitemap,), {"queryset": QuerySet()})]) == []

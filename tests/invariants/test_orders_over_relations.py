@@ -173,6 +173,17 @@ def test_an_order_of_the_model_does_not_divide_the_aggregates_of_distinct_dicts(
     assert_entries(section, Counter({("/s/", lastmod_text(DAY.replace(day=3))): 3}))
 
 
+def test_distinct_does_not_change_the_aggregates_of_rows_that_differ(db: None) -> None:
+    """Rows that select the column of a join are groups of their own."""
+    row = Whole.objects.create(slug="s", number=1, flag=True)
+    for day in (1, 2):
+        WholeNote.objects.create(thing=row, score=day, at=DAY.replace(day=day))
+    rows = Whole.objects.annotate(n=Count("children"), score=F("notes__score")).distinct()
+    section = declare(rows, location=by("slug", "score"), lastmod=Max("notes__at"))
+    expected = [(f"/s/{day}/", lastmod_text(DAY.replace(day=day))) for day in (1, 2)]
+    assert_entries(section, Counter(expected))
+
+
 def test_a_condition_that_divides_groups_does_not_divide_the_aggregates_of_distinct_rows(db: None) -> None:
     """Django groups by a column that it compares in HAVING."""
     row = Whole.objects.create(slug="s", number=1, flag=True)

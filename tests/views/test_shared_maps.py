@@ -325,6 +325,7 @@ def forged_pages(count: int) -> Iterator[tuple[Any, ...]]:
         ("", 1, 1.0, 10, [(1, None, ["5"]), (1, ["5"], None)], []),
         ("", 1, 1.0, 10, [(1, None, "5"), (2, "5", None)], []),
         ("", 1, 1.0, 10, [(1, None, None, 5)], []),
+        ("", 1, 1.0, 10, [(1, None, None), (2, None, None)], []),
         ("", 1, 1.0, 10, [(1, None, None)], [(2, None, None)]),
         ("", 1, 1.0, 0, [(1, None, None)], []),
         ("", 1, 1.0, 10, [(1, None, None, 30, "\0")], []),

@@ -171,6 +171,8 @@ class TestQueries:
         def slow(*bounds: Any) -> Fingerprint:
             readings.append(1)
             assert may_end.wait(30)
+            # The others look again while the second one reads.
+            time.sleep(0.2)
             return Fingerprint(25, None, 1)
 
         def request() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.audit.documents import ReadEntry
@@ -118,7 +118,11 @@ def parse_language(language: str) -> tuple[str, str | None, str]:
 
 
 # URLs that have the same alternates, with the place of each, and the alternates that must link back.
-_Group = dict[str, tuple[str, frozenset[str]]]
+class _Group(NamedTuple):
+    """URLs with the same alternates: their places and targets, and the targets that are not among them."""
+
+    entries: dict[str, tuple[str, frozenset[str]]]
+    missing: set[str]
 
 
 class LinkRules:
@@ -164,23 +168,25 @@ class LinkRules:
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
         """Remember a URL with its alternates until all of them have linked to each other."""
-        group = self._groups.setdefault(key, {})
-        if url not in group:
+        group = self._groups.setdefault(key, _Group({}, set()))
+        if url not in group.entries:
             self._size += len(key)
-        group[url] = (place, targets)
-        if all(returning <= group.keys() for _, returning in group.values()):
-            self._size -= len(key) * len(group)
+        group.entries[url] = (place, targets)
+        group.missing.update(targets)
+        group.missing.difference_update(group.entries)
+        if not group.missing:
+            self._size -= len(key) * len(group.entries)
             del self._groups[key]
             self._scratch.add_group(key)
         while len(self._groups) > _MAX_GROUPS or self._size > _MAX_KEPT:
             self._store(*self._groups.popitem(last=False))
 
     def _store(self, key: frozenset[str], group: _Group) -> None:
-        self._size -= len(key) * len(group)
+        self._size -= len(key) * len(group.entries)
         if self._scratch.has_group(key):
             # A URL of a complete group is listed again.
             return
-        for url, (place, targets) in group.items():
+        for url, (place, targets) in group.entries.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), targets, place)
 

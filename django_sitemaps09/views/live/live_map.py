@@ -258,7 +258,7 @@ def _parsed(value: Any, source: QuerySource) -> LiveMap | None:
         return None
     bounds = [page.until for page in pages]
     is_chain = [page.after for page in pages] == [None, *bounds][: len(bounds)]
-    is_complete = not bounds or bounds[-1] is None
+    is_complete = not bounds or (bounds[-1] is None and None not in bounds[:-1])
     is_unique = len({page.number for page in pages}) == len(bounds)
     has_size = 0 < live.rows <= protocol.MAX_URLS
     return live if is_chain and is_complete and is_unique and has_size else None

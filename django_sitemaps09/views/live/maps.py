@@ -158,6 +158,7 @@ class SectionMap:
         is_empty = source.is_empty()
         records = [] if published is None or is_empty else exported.records(source, published)
         if records is None and outdated is not None:
+            log("outdated", outdated)
             return outdated
         # Another build follows when the export can be read again.
         export_digest = "" if published is None or records is None else sources.digest(published)

@@ -20,7 +20,7 @@ from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.orm.internals import to_many_aliases
-from django_sitemaps09.orm.traits import has_window_function, repeats_rows
+from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from tests.invariants.fuzz import declared, models
 from tests.invariants.fuzz.declared import Aggregate, Lastmod, Number, a_number
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact
@@ -280,7 +280,7 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
     related = lambda slug: {aggregate.value(case.facts[slug])}  # noqa: E731
     if query.combinator or query.is_sliced or query.distinct_fields or query.where.contains_over_clause:
         return related
-    if query.distinct and query.group_by is not None and repeats_rows(query):
+    if query.distinct and query.group_by is not None and divides_groups(query):
         return related
     annotation = eval(str(aggregate), case._names)  # noqa: S307 our own code
     alone: Any = KINDS[case.chain.kind][0]._base_manager.annotate(value=annotation).query
