@@ -75,6 +75,19 @@ def test_live_views_break_no_rule(register: Register) -> None:
     assert report.target == f"live views at {BASE}"
 
 
+def test_pages_on_other_hosts_are_not_fetched_by_an_audit_of_live_views(register: Register) -> None:
+    """They would be requested from this project."""
+
+    class Both(Numbers):
+        hosts = ["https://other.example.com"]
+
+        def location(self, item: int) -> str:
+            return f"https://other.example.com/{item}/" if item else "/articles/s0/"
+
+    register(both=Both(3))
+    assert audit(fetch="all").pages == 1
+
+
 def test_problems_of_live_views_are_reported(register: Register) -> None:
     """Numbers have no pattern in the URLconf, and the lastmods of `Now` are all alike."""
     register(words=Words(3), again=Words(2), numbers=Numbers(4), now=Now())

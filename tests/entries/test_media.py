@@ -289,3 +289,8 @@ def test_tags_are_read_once_and_only_as_far_as_needed() -> None:
 def test_an_object_with_only_a_repr_is_not_a_text(value: Any) -> None:
     with pytest.raises(ValueError, match=r"News\.publication_name must be text"):
         News(value, "en", date(2026, 1, 1), "Title")
+
+
+def test_the_location_of_an_image_may_have_spaces_of_other_scripts() -> None:
+    """They are not printable for Python, but are percent-encoded like any other character."""
+    assert Image("/a\u3000b.png").loc == "/a\u3000b.png"
