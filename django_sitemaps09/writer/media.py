@@ -131,15 +131,14 @@ def extension_text(extension: Extension, text: str) -> str:
         line, column = error.position
         place = f"line {line - 1}, column {column + 1}"
         raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
-    for between in (wrapper.text, *(element.tail for element in wrapper)):
-        if outside := (between or "").strip(_SPACE):
-            raise ValueError(f"the XML has text outside of elements: {outside[:50]!r}")
-    result = "".join([_rewritten(element, extension, 1) for element in wrapper])
     nodes = sum(1 + len(element.attrib) for element in wrapper.iter())
     # The wrapper does not count.
     if nodes - 1 > MAX_NODES:
         raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
-    return result
+    for between in (wrapper.text, *(element.tail for element in wrapper)):
+        if outside := (between or "").strip(_SPACE):
+            raise ValueError(f"the XML has text outside of elements: {outside[:50]!r}")
+    return "".join([_rewritten(element, extension, 1) for element in wrapper])
 
 
 def _rewritten(element: ElementTree.Element, extension: Extension, level: int) -> str:
