@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
@@ -106,9 +106,14 @@ def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
     return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"
 
 
-def rule(check: Check, **arguments: Any) -> Mapping[str, Check]:
-    """Return the `metadata` of a dataclass field with this check and its arguments."""
-    return {"check": partial(check, **arguments) if arguments else check}
+def rule(check: Check, **arguments: Any) -> Mapping[str, Any]:
+    """Return the `metadata` of a dataclass field with this check and its arguments, and if it is a URL."""
+    is_location = check in (location, optional_location)
+    return {"check": partial(check, **arguments) if arguments else check, "is_location": is_location}
+
+
+#: The fields of a value object. `fields()` itself would collect them for each object.
+fields_of = cache(fields)
 
 
 def check_fields(value: object, kind: type) -> None:
@@ -116,7 +121,7 @@ def check_fields(value: object, kind: type) -> None:
 
     `None` is kept where it is the default.
     """
-    for field in fields(kind):
+    for field in fields_of(kind):
         name, check = field.name, field.metadata.get("check")
         field_value = getattr(value, name)
         if check and (field_value is not None or field.default is not None):

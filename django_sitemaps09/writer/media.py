@@ -7,7 +7,6 @@ parsed, and its elements are written again.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Sequence
 from datetime import date, timezone
 from decimal import Decimal
@@ -66,7 +65,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
     names: list[str] = []
     texts: list[str] = []
     attributes: dict[str, str] = {}
-    for field in dataclasses.fields(kind):
+    for field in fields.fields_of(kind):
         name, content = field.name, getattr(value, field.name)
         if content is None or content == "":
             continue
@@ -80,8 +79,7 @@ def _element(prefix: str, kind: type, value: Image | Video, base: str, key: Hash
             words = content.countries if isinstance(content, Restriction) else content.platforms
             content = " ".join(words)
         names.append(name)
-        is_location = field.metadata["check"] in (fields.location, fields.optional_location)
-        texts.append(join(base, content) if is_location else _text(content))
+        texts.append(join(base, content) if field.metadata["is_location"] else _text(content))
     # Escaping all strings together is faster than one by one.
     texts = [*escape(texts, repeat(key))]
     if "uploader_info" in names:

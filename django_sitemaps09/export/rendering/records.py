@@ -157,7 +157,7 @@ def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list
     """
     first = records[0]
     highest = max(record.highest for record in records)
-    if len({(r.key_identity, r.suffix, r.declaration_digest, r.page_map()) for r in records}) > 1:
+    if len(records) > 1 and any(_shape(record) != _shape(first) for record in records):
         return SectionRecord(first.suffix, highest=highest), [{} for _ in records]
     # Limits apply to the largest of the hosts' files.
     page_groups = zip(*(record.pages for record in records), strict=True)
@@ -166,3 +166,8 @@ def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list
     ]
     pages_by_number = [{page.number: page for page in record.pages} for record in records]
     return replace(first, highest=highest, pages=tuple(pages)), pages_by_number
+
+
+def _shape(record: SectionRecord) -> tuple[object, ...]:
+    """Return what hosts must have in common, so that a page is the same rows in all their files."""
+    return record.key_identity, record.suffix, record.declaration_digest, record.page_map()
