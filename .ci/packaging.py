@@ -21,9 +21,14 @@ def run(*command: str | Path, folder: Path) -> None:
     subprocess.run(list(map(str, command)), cwd=folder, check=True)  # noqa: S603
 
 
+def git(*arguments: str) -> list[str]:
+    """Return the lines that git prints."""
+    command = ["git", "-C", root, "-c", "safe.directory=*", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()  # noqa: S603
+
+
 def committed(*folders: str) -> set[str]:
-    command = ["git", "-C", root, "-c", "safe.directory=*", "ls-files", "--", *folders]
-    return {*subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()}  # noqa: S603
+    return {*git("ls-files", "--", *folders)}
 
 
 def contents(path: Path) -> set[str]:
@@ -50,9 +55,8 @@ def check_contents(path: Path) -> None:
 
 def check_release() -> None:
     """Exit unless everything is committed, and the changelog begins with this version and a date."""
-    command = ["git", "-C", root, "-c", "safe.directory=*", "status", "--porcelain"]
-    if changes := subprocess.run(command, check=True, capture_output=True, text=True).stdout:  # noqa: S603
-        raise SystemExit(f"Commit or remove these files before a release:\n{changes}")
+    if changes := git("status", "--porcelain"):
+        raise SystemExit("\n".join(["Commit or remove these files before a release:", *changes]))
     heading = re.search(r"^## (.*)$", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
     if heading is None or not re.fullmatch(rf"{re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", heading[1]):
         found = heading and heading[1]

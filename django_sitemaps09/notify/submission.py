@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -139,7 +139,7 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
         return _Run(target, state, started).result()
     with stores.exclusive_lock(target, "submission") as check:
         # A run that was killed after publishing has not activated its messages.
-        if (root := _read_root(state)) is not None and root.run:
+        if (root := manifest.read_usable_root(state)) is not None and root.run:
             ledger.activate(root.run)
         dropped = ledger.compact(conf.indexnow_max_urls)
         run = _Run(target, state, started)
@@ -167,12 +167,6 @@ def send(target: Store, state: Store, client: Client, blocked: Blocked) -> Submi
     return run.result(dropped)
 
 
-def _read_root(state: Store) -> manifest.Manifest | None:
-    with suppress(ManifestError):
-        return manifest.read_root(state)
-    return None
-
-
 class _Run:
     """The pending messages of one target, and the reports on them."""
 
@@ -181,7 +175,7 @@ class _Run:
         self._ledger = Ledger(state)
         self._reports: dict[tuple[MessageKind, str, str], EndpointReport] = {}
         # After messages are sent, a failure to read the state would hide what was accepted.
-        root = _read_root(state)
+        root = manifest.read_usable_root(state)
         self._has_unqueued = root is not None and bool(root.unqueued)
         self._damaged = self._ledger.damaged()
 

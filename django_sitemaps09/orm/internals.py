@@ -155,9 +155,10 @@ def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
     return ordered_query, columns_in(parts)
 
 
-def having_conditions(query: Query) -> Any:
-    """Return the HAVING conditions of a query, or `None`."""
-    return query.where.split_having_qualify(must_group_by=True)[1]
+def having_columns(query: Query) -> list[Any]:
+    """Return what HAVING conditions compare beside aggregates. Django also groups by these expressions."""
+    conditions = query.where.split_having_qualify(must_group_by=True)[1]
+    return [] if conditions is None else conditions.get_group_by_cols()
 
 
 def to_many_aliases(query: Query) -> set[str]:
@@ -185,9 +186,9 @@ def _is_to_one(relation: Any) -> bool:
 def group_columns(query: Query) -> Iterator[Col]:
     """Yield the columns of GROUP BY, except those of the model."""
     own_columns = query.group_by if isinstance(query.group_by, tuple) else ()
-    for part in (*query.annotation_select.values(), having_conditions(query), *own_columns):
-        if part is not None:
-            yield from columns_in(part.get_group_by_cols())
+    yield from columns_in(having_columns(query))
+    for part in (*query.annotation_select.values(), *own_columns):
+        yield from columns_in(part.get_group_by_cols())
 
 
 def columns_in(expressions: Iterable[Any]) -> Iterator[Col]:

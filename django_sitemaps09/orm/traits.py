@@ -29,7 +29,7 @@ from django_sitemaps09.orm.internals import (
     fetches_plainly,
     gives_instances,
     group_columns,
-    having_conditions,
+    having_columns,
     is_fetched,
     iterate,
     order_columns,
@@ -287,11 +287,10 @@ def divides_groups(query: Query) -> bool:
 
     Rows that also select this column differ anyway.
     """
-    conditions = having_conditions(query)
-    columns = [] if conditions is None else columns_in(conditions.get_group_by_cols())
     annotations = query.annotation_select.values()
     selected = {column for part in annotations for column in columns_in(part.get_group_by_cols())}
     many_aliases = to_many_aliases(query)
+    columns = columns_in(having_columns(query))
     return any(column.alias in many_aliases and column not in selected for column in columns)
 
 
@@ -301,9 +300,8 @@ def group_by_key(rows: QuerySet[Any]) -> QuerySet[Any]:
     The groups are the same, but SQLite sorts by each column in GROUP BY.
     """
     query = rows.query
-    conditions = having_conditions(query)
     # GROUP BY must contain the columns in a condition with an aggregate.
-    if isinstance(query.group_by, tuple) and (conditions is None or not conditions.get_group_by_cols()):
+    if isinstance(query.group_by, tuple) and not having_columns(query):
         key, base_table = {*rows.model._meta.pk_fields}, query.base_table
         query.group_by = tuple(
             part
@@ -326,10 +324,7 @@ def hides_columns(rows: QuerySet[Any]) -> bool:
     """
     if connections[rows.db].vendor != "mysql" or rows.query.group_by is None:
         return False
-    conditions = having_conditions(rows.query)
-    if conditions is None:
-        return False
-    columns = [*dict.fromkeys(conditions.get_group_by_cols())]
+    columns = [*dict.fromkeys(having_columns(rows.query))]
     if not all(isinstance(part, Col) for part in columns):
         return True
     key = {field.column for field in rows.model._meta.pk_fields}

@@ -209,6 +209,13 @@ def read_root(state: Store, name: str = ROOT) -> Manifest | None:
     return None if content is None else parse_root(content, f"{state.label}: {name}")
 
 
+def read_usable_root(state: Store) -> Manifest | None:
+    """Read a root as `read_root()` does. Return `None` if it is invalid, too."""
+    with suppress(ManifestError):
+        return read_root(state)
+    return None
+
+
 def parse_root(content: bytes | str, label: str) -> Manifest:
     """Parse a root without its sections. Raise `ManifestError` if it is invalid."""
     try:

@@ -146,12 +146,10 @@ def test_order_columns(articles: QuerySet[Article]) -> None:
     assert internals.to_many_aliases(query) == {"tests_comment"}
 
 
-def test_having_conditions(articles: QuerySet[Article]) -> None:
-    assert internals.having_conditions(articles.query) is None
+def test_having_columns(articles: QuerySet[Article]) -> None:
+    assert internals.having_columns(articles.query) == []
     counted = articles.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(slug="a1"))
-    assert [c.target.column for c in internals.having_conditions(counted.query).get_group_by_cols()] == [
-        "slug"
-    ]
+    assert [c.target.column for c in internals.having_columns(counted.query)] == ["slug"]
 
 
 def test_to_many_aliases(articles: QuerySet[Article]) -> None:

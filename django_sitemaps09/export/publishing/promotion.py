@@ -16,7 +16,6 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.published_files import read_content
@@ -163,9 +162,7 @@ def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options:
     names = indexes.to_announce(manifests.parse_root(journal.root, JOURNAL).indexes)
 
     def update_robots(is_transition: bool) -> None:
-        root = None
-        with suppress(ManifestError):
-            root = manifests.read_root(publish_target.state)
+        root = manifests.read_usable_root(publish_target.state)
         previous_names = () if root is None else root.indexes
         Robots.for_host(host_options, names, previous_names).publish(is_transition)
 

@@ -21,7 +21,7 @@ from django_sitemaps09.export.rendering.plan import KeptPage, Plan, Run, Section
 from django_sitemaps09.export.rendering.records import BASELINE, Records, SectionOutcome, common_record
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.hooks.values import MAX_LOGGED
+from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
@@ -62,10 +62,6 @@ class SkippedItems:
             level = logging.WARNING if self.count <= MAX_LOGGED else logging.DEBUG
             logger.log(level, "Section %r: skipped %s", self.section, error)
 
-    def log_end(self) -> None:
-        if self.count > MAX_LOGGED:
-            logger.warning("Section %r: skipped %d more", self.section, self.count - MAX_LOGGED)
-
 
 def export_section(run: Run, name: str, section: Section) -> list[SectionOutcome]:
     """Export all pages of a section, and return the outcome for each host, even if the section failed."""
@@ -82,7 +78,7 @@ def export_section(run: Run, name: str, section: Section) -> list[SectionOutcome
             digest = RetriedSource(source, f"Section {name!r}").declaration_digest
             section_pages = SectionPages(run, name, source, records, *common_record(records), digest)
             outcomes = _outcomes(section_pages, rows, errors, costs)
-        errors.log_end()
+        log_skipped(logger, (), errors.count, f"Section {name!r}: skipped")
         report = outcomes[0].report
         advice = hints(source, costs, report.urls) if report.files else ()
     except Exception as error:
