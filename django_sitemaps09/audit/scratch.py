@@ -49,8 +49,8 @@ class Scratch:
         self._connection.execute(f"PRAGMA cache_size = {_CACHE}")
         self._connection.executescript(_SCHEMA)
         self._connection.execute("BEGIN")
-        # The place of each batch of URLs.
-        self._places: list[str] = []
+        # The document of each batch of URLs.
+        self._documents: list[str] = []
         self._sample_size, self._count = sample_size, 0
         self._start = "http" if base is None else f"{base}/"
         self._random = random.Random(0)  # noqa: S311 a sample needs no secret
@@ -58,15 +58,15 @@ class Scratch:
     def close(self) -> None:
         self._connection.close()
 
-    def add_urls(self, urls: Collection[str], place: str) -> dict[str, str]:
+    def add_urls(self, urls: Collection[str], document: str) -> dict[str, str]:
         """Remember the URLs of a batch. Return the known ones, with the document that has them first.
 
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
         digests = {_digest(url): url for url in urls}
-        batch, before = len(self._places), self._connection.total_changes
-        self._places.append(place)
+        batch, before = len(self._documents), self._connection.total_changes
+        self._documents.append(document)
         # In the order of the index, rows are inserted faster.
         rows = [(digest, batch) for digest in sorted(digests)]
         self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows)
@@ -76,7 +76,7 @@ class Scratch:
         for digest, url in digests.items():
             [[first]] = self._connection.execute("SELECT batch FROM urls WHERE digest = ?", [digest])
             if first != batch:
-                known[url] = self._places[first]
+                known[url] = self._documents[first]
         return known
 
     def add_group(self, urls: Collection[str]) -> None:

@@ -24,12 +24,7 @@ from django_sitemaps09.routing.location_templates import CompiledTemplate
 from django_sitemaps09.sitemaps import Sitemap
 from django_sitemaps09.sources.profiling import step
 
-_PREFIXES = {
-    "alternates": "xhtml",
-    "images": "image",
-    "videos": "video",
-    "news": "news",
-}
+_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
 
 class Rows(NamedTuple):
