@@ -77,13 +77,17 @@ def superuser() -> Client:
 def serving_site() -> Iterator[str]:
     """Serve the site of the current settings from threads, and yield its address.
 
-    They use the connection of the test, whose transaction other connections do not see.
+    They use the connection of the test, whose transaction other connections do not see. There is no
+    icon, which a browser asks for at a time of its own: a 404 would be an error in its console.
     """
     from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
 
     connection, handler = connections["default"], StaticFilesHandler(WSGIHandler())
 
     def application(environ: Any, start_response: Any) -> Any:
+        if environ["PATH_INFO"] == "/favicon.ico":
+            start_response("204 No Content", [])
+            return []
         connections["default"] = connection
         return handler(environ, start_response)
 
