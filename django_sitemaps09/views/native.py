@@ -131,7 +131,7 @@ register_converter(KeyConverter, CONVERTER)
 
 
 @native
-def indexnow_key(request: HttpRequest, key: str) -> HttpResponse:
+def indexnow_key(request: HttpRequest, key: str, sitemaps: Sitemaps = None) -> HttpResponse:
     """Return the key file of IndexNow, which proves that a submission is from the site.
 
     The key must be that of the host. Otherwise, respond with 404.

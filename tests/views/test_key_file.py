@@ -63,6 +63,11 @@ def test_each_host_serves_only_its_key(get: Callable[..., Any], configure: Calla
     assert get(f"{KEY}.txt", "evil.example.net").status_code == 400
 
 
+def test_urls_that_are_passed_sections_have_the_key_too(get: Callable[..., Any], settings: Any) -> None:
+    settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls"), {"sitemaps": {}}),)
+    assert get(f"{KEY}.txt").content == KEY.encode()
+
+
 def test_only_reading_is_allowed(get: Callable[..., Any]) -> None:
     assert Client().post(f"/{KEY}.txt", headers={"host": "www.example.com"}).status_code == 405
 
