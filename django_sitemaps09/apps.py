@@ -21,4 +21,4 @@ class Sitemaps09Config(AppConfig):
 
         register(checks.check_settings)
         register(checks.check_sections)
-        register(checks.check_caches, deploy=True)
+        register(checks.check_deployment, deploy=True)

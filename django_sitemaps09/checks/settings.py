@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from django.apps import apps
@@ -12,6 +14,7 @@ from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.subjects import error_text, message
 from django_sitemaps09.conf import KEYS, conf
@@ -25,14 +28,29 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
     except ImproperlyConfigured as error:
         return [message("E001", str(error), "Set a dict, or remove the setting.")]
     return [
+        *_check_names(),
         *_check_keys(options),
         *_check_values(),
+        *_check_paths(options),
         *_check_aliases(options),
         *_check_engine(options),
         *_check_base(options),
         *_check_served(options),
         *_check_submissions(options),
     ]
+
+
+def _check_names() -> Iterator[CheckMessage]:
+    """Check for settings of Django whose names show that they belong into `SITEMAPS09`."""
+    names = [name for name in dir(settings) if name.startswith("SITEMAPS09_")]
+    if not hasattr(settings, "SITEMAPS09"):
+        names += get_close_matches("SITEMAPS09", dir(settings), cutoff=0.85)
+    for name in dict.fromkeys(names):
+        yield message(
+            "W073",
+            f"The setting {name} has no effect: all settings of this package are keys of SITEMAPS09.",
+            "Write SITEMAPS09 = {'BASE_URL': 'https://www.example.com'}, with all keys in one dict.",
+        )
 
 
 def _check_keys(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
@@ -48,6 +66,18 @@ def _check_values() -> Iterator[CheckMessage]:
     # Two keys can share a property.
     for text in dict.fromkeys(filter(None, problems)):
         yield message("E003", text, "See the settings in the documentation.")
+
+
+def _check_paths(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    for key in ("ROOT", "ROBOTS_TXT"):
+        path = options.get(key)
+        if path and isinstance(path, str | Path) and not Path(path).is_absolute():
+            yield message(
+                "W074",
+                f"SITEMAPS09[{key!r}] is {str(path)!r}, which is relative to the current directory. A "
+                "server and a cron job may have different ones.",
+                f"Set an absolute path, such as BASE_DIR / {str(path)!r}.",
+            )
 
 
 def _check_aliases(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
@@ -121,10 +151,18 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
         yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
 
 
-def check_caches(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Check the caches of a deployed site (`check --deploy`)."""
+def check_deployment(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """Check the base URL and the caches of a deployed site (`check --deploy`)."""
     is_native = any(passed.names_urls for passed in urlconf.passed_sitemaps())
-    return list(_check_caches()) if is_native else []
+    return [*_check_public(), *(_check_caches() if is_native else ())]
+
+
+def _check_public() -> Iterator[CheckMessage]:
+    with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
+        base = conf.base_url
+        if base is not None and protocol.is_local(base.domain):
+            text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
+            yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
 
 
 def _check_caches() -> Iterator[CheckMessage]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -253,7 +254,15 @@ def check_endpoints(value: object) -> tuple[str, ...]:
 
 def _is_endpoint(url: str) -> bool:
     try:
-        is_encrypted, host = origin(url).scheme == "https", urlsplit(url).hostname or ""
-        return uri(url) == url and (is_encrypted or host == "localhost" or ip_address(host).is_loopback)
+        base = origin(url)
+        return uri(url) == url and (base.scheme == "https" or is_local(base.domain))
     except ValueError:
         return False
+
+
+def is_local(domain: str) -> bool:
+    """Return whether a host, which may have a port, is the machine itself."""
+    host = urlsplit(f"//{domain}").hostname or ""
+    with suppress(ValueError):
+        return host == "localhost" or ip_address(host).is_loopback
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"MAX_BYTES": 0}, ["E003"]),
         ({"FILES_URL": "https://example.org/files"}, ["E003"]),
         ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
+        ({"ROOT": "x", "ROBOTS_TXT": Path("x/robots.txt")}, ["W074", "W074"]),
         ({"STORAGE": "nowhere"}, ["E004"]),
         ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
         ({"LIVE_CACHE": "nowhere"}, ["E004"]),
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"CACHE_CONTROL": {"max_age": "60\r\nX: y"}}, ["E003"]),
         ({"CACHE_CONTROL": {"max_age=1\r\nX": True}}, ["E003"]),
         ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
-        ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "x"}, []),
+        ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "/x"}, []),
         ({"SERVE_EXPORTED": True}, ["W009"]),
         ({"SERVE_EXPORTED": 1}, ["E003"]),
         ({"SUBMIT": True}, ["E080"]),
@@ -45,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, []),
         ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, []),
         ({"PING_URLS": ["http://example.org/ping"]}, ["E003"]),
-        ({"SERVE_EXPORTED": True, "ROOT": "x", "BASE_URL": "https://example.org"}, []),
+        ({"SERVE_EXPORTED": True, "ROOT": "/x", "BASE_URL": "https://example.org"}, []),
         ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": "https://example.org"}, []),
     ],
 )
@@ -58,6 +60,15 @@ def test_an_unknown_key_is_reported_with_the_nearest_known_one() -> None:
     with override_settings(SITEMAPS09={"BASEURL": ""}):
         (message,) = checks.check_settings()
     assert message.hint == "Did you mean 'BASE_URL'?"
+
+
+def test_a_setting_with_a_similar_name_has_no_effect(settings: Any) -> None:
+    settings.SITEMAPS09_ROOT = "/x"
+    settings.SITEMAP09 = {"ROOT": "/x"}
+    settings.SITEMAPS09 = {}
+    assert ids_of(checks.check_settings()) == ["W073"]
+    del settings.SITEMAPS09
+    assert ids_of(checks.check_settings()) == ["W073", "W073"]
 
 
 BROKEN = {"a b": declaration()}
@@ -130,12 +141,12 @@ def test_a_backend_of_django_tasks_without_workers_is_reported(
     ("given", "expected"),
     [
         ({}, []),
-        ({"ROOT": "public"}, ["W008"]),
+        ({"ROOT": "/public"}, ["W008"]),
         ({"STORAGE": "default"}, ["W008"]),
-        ({"ROBOTS_TXT": "robots.txt"}, ["W008"]),
-        ({"ROOT": "public", "BASE_URL": "https://example.org"}, []),
+        ({"ROBOTS_TXT": "/robots.txt"}, ["W008"]),
+        ({"ROOT": "/public", "BASE_URL": "https://example.org"}, []),
         # The error is reported only once.
-        ({"ROOT": "public", "BASE_URL": "example.org"}, ["E003"]),
+        ({"ROOT": "/public", "BASE_URL": "example.org"}, ["E003"]),
     ],
 )
 def test_an_export_needs_a_host(given: dict[str, Any], expected: list[str]) -> None:
