@@ -143,7 +143,7 @@ def _place(error: BaseException, modules: Collection[str]) -> str | None:
 def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
     """Return `sitemaps`, or else the sections in the setting `SITEMAPS`, or the registered sections."""
     if sitemaps is not None:
-        return sitemaps
+        return _checked(sitemaps, "The argument `sitemaps` of a view")
     path = conf.sitemaps
     if path is None:
         return registered()
@@ -156,10 +156,16 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
             declarations = import_string(path)
     except (ImportError, ImproperlyConfigured) as error:
         raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS']: {error}") from error
+    return _checked(declarations, f"SITEMAPS09['SITEMAPS'] is {path}, which")
+
+
+def _checked(sitemaps: object, subject: str) -> Mapping[str, Section]:
     # isinstance() would evaluate a lazy object, which could query the database.
-    if not issubclass(type(declarations), LazyObject) and not isinstance(declarations, Mapping):
-        raise ImproperlyConfigured(f"SITEMAPS09['SITEMAPS'] is {path}, which is not a dict of sections.")
-    return cast("Mapping[str, Section]", declarations)
+    kind = type(sitemaps)
+    if not issubclass(kind, LazyObject) and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
+        example = "{'products': ProductSitemap}"
+        raise ImproperlyConfigured(f"{subject} is not a dict of sections, such as {example}.")
+    return cast("Mapping[str, Section]", sitemaps)
 
 
 def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Section]:
@@ -197,12 +203,16 @@ def bind(section: Section, domain: str) -> Any:
 
     A class can choose rows and locations with a method `for_host(domain)`, and rows with a `site_field`.
     """
-    sitemap = instance(section)
+    sitemap, subject = instance(section), "A section must be"
     if has_host_hook(sitemap):
-        name = type(sitemap).__qualname__
+        subject = f"{type(sitemap).__qualname__}.for_host() must return"
         sitemap = sitemap.for_host(domain)
-        if isinstance(sitemap, type) or not hasattr(sitemap, "get_urls"):
-            raise ImproperlyConfigured(f"{name}.for_host() must return a sitemap, not {sitemap!r}.")
+    if isinstance(sitemap, type) or not hasattr(sitemap, "get_urls"):
+        kind = sitemap if isinstance(sitemap, type) else type(sitemap)
+        raise ImproperlyConfigured(
+            f"{subject} a sitemap, not {kind.__qualname__}. Subclass ModelSitemap, StaticViewSitemap or "
+            "Sitemap."
+        )
     # Not isinstance(), because a mock returns another class for `__class__`.
     if issubclass(type(sitemap), ModelSitemap) and sitemap.site_field is not None:
         if getattr_static(sitemap, "items") is not ModelSitemap.items:

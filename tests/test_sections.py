@@ -423,6 +423,18 @@ def test_a_class_must_choose_a_sitemap(result: object) -> None:
         sections.bind(chosen, "www.example.org")
 
 
+@pytest.mark.parametrize("section", ["/about/", {"url": "/"}, list, lambda: Sitemap])
+def test_a_section_must_be_a_sitemap(section: object) -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^A section must be a sitemap, not .* Subclass"):
+        sections.bind(section, "www.example.org")
+
+
+@pytest.mark.parametrize("sitemaps", [Sitemap, Sitemap(), [Sitemap]])
+def test_a_view_needs_sections_by_name(sitemaps: Any) -> None:
+    with pytest.raises(ImproperlyConfigured, match="`sitemaps` of a view is not a dict of sections"):
+        sections.mapping(sitemaps)
+
+
 def test_a_method_with_other_arguments_is_unrelated() -> None:
     """A class written for Django's package can have any method."""
 

@@ -19,7 +19,7 @@ from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
 import django_sitemaps09
-from django_sitemaps09 import Sitemap, register, sections, views
+from django_sitemaps09 import StaticViewSitemap, register, sections, views
 from django_sitemaps09.checks import check_sections
 from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
 from tests.support.paths import ROOT
@@ -93,7 +93,11 @@ STALE = "from django.utils.translation import ugettext_lazy"
         ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
         # All views are passed a mapping.
         ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
-        ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
+        (
+            {},
+            [path("", include("django_sitemaps09.urls"), PASSED), path("robots.txt", views.robots_txt)],
+            False,
+        ),
         ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
         # Registered sections are exported.
         ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
@@ -120,7 +124,7 @@ def test_checks_import_sitemaps_only_if_registered_sections_are_served_or_export
 def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> None:
     apps.add("shop", STALE)
     settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
-    register("mine", type("Wrong", (Sitemap,), {"priority": 7}))
+    register("mine", type("Wrong", (StaticViewSitemap,), {"priority": 7}))
     assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
     assert apps.shared.runs == []
 

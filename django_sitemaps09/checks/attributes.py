@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from difflib import get_close_matches
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage
+from django.db.models import Field
 
 from django_sitemaps09 import protocol, sources
 from django_sitemaps09.checks.subjects import (
@@ -38,6 +40,11 @@ _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
 
 def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are constants."""
+    for hook in FIELDS:
+        field = inspect.getattr_static(subject.raw(hook), "field", None)
+        if isinstance(field, Field):
+            text = f"{subject}.{hook} is {field}, which has no value without a row."
+            yield message("E085", text, f"Declare the query expression F({field.name!r}).")
     for name, convert in CONVERTERS.items():
         value = subject.data(name)
         if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
@@ -130,6 +137,19 @@ def _extensions_problem(extensions: object) -> str | None:
     return name and f"uses the {name} twice"
 
 
+def check_names(subject: Subject) -> Iterator[CheckMessage]:
+    """Check for attributes whose names are misspelled. A name that a class declares is not missed."""
+    classes = subject.cls.__mro__
+    base = next(cls for cls in classes if cls.__module__.startswith("django_sitemaps09."))
+    names = {*dir(base), *FIELDS, *EXTENDING, "for_host"}
+    missed_names = [name for name in names if not name.startswith("_") and subject.inherits(base, name)]
+    own_names = {name for cls in classes[: classes.index(base)] for name in vars(cls)} - names
+    for name in sorted(name for name in own_names if not name.startswith("_")):
+        for match in get_close_matches(name, missed_names, n=1, cutoff=0.85):
+            text = f"{subject}.{name} has no effect. Did you mean {match!r}?"
+            yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
+
+
 def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
     """Check hooks that must or may be methods, including those that Django's `Sitemap` lacks."""
     for name in EXTENDING:
@@ -184,8 +204,8 @@ def _takes_item(hook: Any) -> bool:
         # Do not follow wrapped functions: a decorator may pass other arguments to the function.
         signature = inspect.signature(hook, follow_wrapped=False)
     except (ValueError, TypeError):
-        # Some builtins have no signature.
-        return True
+        # Some builtins have no signature. A function without parameters has none as a method.
+        return not isinstance(getattr(hook, "__func__", None), FunctionType)
     return error_text(TypeError, signature.bind, object()) is None
 
 

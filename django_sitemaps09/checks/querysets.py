@@ -12,7 +12,7 @@ from typing import Any
 from django.apps import apps
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
-from django.db import models
+from django.db import connections, models
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 
@@ -46,14 +46,17 @@ _KINDS: dict[str, tuple[str, tuple[type, ...], str, str]] = {
 
 def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     """Check the rows that a `ModelSitemap` declares, and the attributes that depend on them."""
+    yield from _check_items(subject)
     if not issubclass(subject.cls, ModelSitemap):
-        yield from _check_ignored_rows(subject)
         return
     # Without overridden methods, `queryset` or `model` determines the rows.
     uses_queryset = subject.inherits(ModelSitemap, "items", "get_queryset")
     rows = _rows(subject) if uses_queryset else None
     model: Any = getattr(rows, "model", None)
-    if rows is not None and model is not None:
+    if rows is not None and rows.db not in connections.settings:
+        text = f"{subject}.queryset uses the database {rows.db!r}, which is not in DATABASES."
+        yield message("E090", text, f"Use an alias from DATABASES: {', '.join(connections.settings)}.")
+    elif rows is not None and model is not None:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
             yield from _check_key(subject, rows)
@@ -64,6 +67,9 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         if queryset is None and subject.raw("model") is None and not subject.has_own_init:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
+        elif queryset is None and isinstance(model := subject.data("model"), str):
+            text = f"{subject}.model must be a model, not the string {model!r}."
+            yield message("E091", text, f"Import the model and write it without quotes: model = {model}.")
         elif _is_not_queryset(queryset):
             text = f"{subject}.queryset {queryset_problem(queryset)}"
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
@@ -72,14 +78,23 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     yield from _check_news(subject, model)
 
 
-def _check_ignored_rows(subject: Subject) -> Iterator[CheckMessage]:
-    """Check for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
-    if issubclass(subject.cls, Sitemap) and subject.inherits(Sitemap, "items", *CONTRIB_INTERNALS):
-        for name in ("model", "queryset"):
-            if subject.raw(name) is not None:
-                text = f"{subject} has no items, because Sitemap ignores `{name}`."
-                hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
-                yield message("E063", text, hint)
+def _check_items(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `items()`, and for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
+    if not issubclass(subject.cls, Sitemap) or not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
+        return
+    if not is_code(items := subject.raw("items")):
+        text = f"{subject}.items must be a method, not {safe_repr(items)}."
+        yield message("E083", text, "Define `def items(self)`, which returns a queryset or a list.")
+    if not subject.inherits(Sitemap, "items"):
+        return
+    names = [name for name in ("model", "queryset") if subject.raw(name) is not None]
+    for name in names:
+        text = f"{subject} has no items, because Sitemap ignores `{name}`."
+        hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
+        yield message("E063", text, hint)
+    if not names and subject.cls is not Sitemap and not subject.has_own_init:
+        text = f"{subject} has no items, because it does not override items()."
+        yield message("W086", text, "Define `def items(self)`, or subclass ModelSitemap.")
 
 
 def _is_not_queryset(value: object) -> bool:

@@ -18,10 +18,11 @@ from django_sitemaps09.checks.attributes import (
     check_documents,
     check_hooks,
     check_languages,
+    check_names,
 )
 from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.settings import export_settings
-from django_sitemaps09.checks.subjects import Subject, message
+from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
 from django_sitemaps09.checks.urlconf import PassedSitemaps, check_locations
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
@@ -43,6 +44,12 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         text = excerpt(error, MAX_MESSAGE) if is_explained else reason_of(error)
         hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py file named in this message."
         messages.append(message("E005", text, hint))
+    for sitemaps in {id(each.sitemaps): each.sitemaps for each in passed_sitemaps}.values():
+        if sitemaps is not None and (
+            problem := error_text(ImproperlyConfigured, sections.mapping, sitemaps)
+        ):
+            hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
+            messages.append(message("E092", problem, hint))
     native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
         try:
@@ -52,7 +59,7 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
             messages.append(message("W006", str(error), hint))
     mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
     declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
-    return [*messages, *check_declarations(declarations)]
+    return [*messages, *urlconf.check_addresses(), *check_declarations(declarations)]
 
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
@@ -80,6 +87,12 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
     return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if readers <= _BUILT_IN else {}
 
 
+def is_factory(declaration: object) -> bool:
+    """Return whether a section may be a function that returns a sitemap, or a stand-in for a sitemap."""
+    is_class = issubclass(type(declaration), type)
+    return not is_class and (is_code(declaration) or hasattr(type(declaration), "__getattr__"))
+
+
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     """Check each sitemap class and instance once, even if several sections use it.
 
@@ -89,12 +102,23 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     subjects = {id(section): Subject(section) for section in sections}
     messages: list[CheckMessage] = []
     for subject in subjects.values():
-        # Other sections are factories.
+        if not (is_factory(subject.declaration) or hasattr(subject.cls, "get_urls")):
+            is_class = subject.cls is subject.declaration
+            name = str(subject) if is_class else safe_repr(subject.declaration)
+            text = f"{name} is used as a section, but is not a sitemap."
+            hint = "Register a subclass of ModelSitemap, StaticViewSitemap or Sitemap."
+            messages.append(message("E081", text, hint))
         if issubclass(subject.cls, contrib.Sitemap):
             for check in (check_constants, check_languages, check_locations, check_rows):
                 messages += check(subject)
+            if subject.is_strict and not issubclass(subject.cls, Sitemap):
+                text = (
+                    f"{subject} is a class of django.contrib.sitemaps, which does not support expressions."
+                )
+                hint = "Import the base class from django_sitemaps09 instead."
+                messages.append(message("E082", text, hint))
         # Only our classes have the other attributes.
         if issubclass(subject.cls, Sitemap):
-            messages += [*check_hooks(subject), *check_documents(subject)]
+            messages += [*check_names(subject), *check_hooks(subject), *check_documents(subject)]
     # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

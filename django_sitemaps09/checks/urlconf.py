@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from django.core.checks import CheckMessage
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import (
+    NoReverseMatch,
+    Resolver404,
+    URLPattern,
+    URLResolver,
+    get_resolver,
+    get_script_prefix,
+    resolve,
+    reverse,
+)
 
+from django_sitemaps09 import robots
 from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
@@ -129,6 +141,65 @@ def _root() -> URLResolver | None:
     except Exception:  # noqa: BLE001 the modules of a project can raise anything
         return None
     return resolver
+
+
+def check_addresses() -> Iterator[CheckMessage]:
+    """Check that requests for the index and for robots.txt reach our views, with valid arguments."""
+    paths: dict[str, str | None] = {}
+    for view, arguments in _views("django_sitemaps09.views."):
+        yield from _check_arguments(view, arguments)
+        if view.__name__ == "sitemap_index":
+            paths[view.__name__] = _index_path()
+        elif view.__name__ == "robots_txt":
+            paths[view.__name__] = "/robots.txt"
+            yield from _check_rules(arguments.get("rules"))
+    index_path = paths.get("sitemap_index")
+    if index_path is not None and not index_path.endswith(f"/{INDEX}"):
+        text = f"The index has the path {index_path}, because its URLs are included below {INDEX}."
+        yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
+    for path in filter(None, paths.values()):
+        if problem := _hidden(path):
+            hint = "Put the pattern into the root URLconf, before other patterns that match this path."
+            yield message("W093", problem, hint)
+
+
+def _check_arguments(view: Any, arguments: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    is_decorated = getattr(sys.modules[view.__module__], view.__name__, None) is not view
+    if is_decorated:
+        # A decorator of the project may use the argument.
+        return
+    parameters = inspect.signature(view).parameters
+    for name in arguments.keys() - parameters.keys():
+        match = next(iter(get_close_matches(name, parameters, n=1)), None)
+        text = f"A URL pattern passes the argument {name!r}, which the view {view.__name__} does not have."
+        yield message("E089", text, f"Did you mean {match!r}?" if match else "Remove the argument.")
+
+
+def _check_rules(rules: object) -> Iterator[CheckMessage]:
+    path = _index_path()
+    if isinstance(rules, str) and path is not None:
+        for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
+            yield message("W088", problem, "Allow this URL in the `rules` of the view robots_txt.")
+
+
+def _index_path() -> str | None:
+    """Return the path of the index without the script prefix; `None` if it is not known."""
+    try:
+        return f"/{reverse('django_sitemaps09:index').removeprefix(get_script_prefix())}"
+    except NoReverseMatch:
+        return None
+
+
+def _hidden(path: str) -> str | None:
+    """Return what answers a request for a path instead of our view, or `None`."""
+    try:
+        match = resolve(path)
+        is_ours = _module_name(inspect.unwrap(match.func)).startswith("django_sitemaps09.views.")
+    except Resolver404:
+        return f"No URL pattern answers {path}, where crawlers look for it."
+    except Exception:  # noqa: BLE001 the path converters and decorators of a project can raise anything
+        return None
+    return None if is_ours else f"{path} is answered by the URL pattern {match.route!r}."
 
 
 def passed_sitemaps() -> list[PassedSitemaps]:

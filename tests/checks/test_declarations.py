@@ -164,7 +164,7 @@ def test_a_valid_declaration_is_silent(attributes: dict[str, Any]) -> None:
 def test_what_contrib_accepts_is_a_warning_on_a_class_without_expressions(
     attributes: dict[str, Any], expected: str
 ) -> None:
-    assert ids(type("Old", (Sitemap,), attributes)) == [expected]
+    assert ids(type("Old", (Sitemap,), {"items": takes, **attributes})) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_the_names_of_static_views_must_exist(names: Any, expected: list[str]) -
 
 
 def test_a_protocol_that_no_crawler_follows_is_a_warning() -> None:
-    assert ids(type("Old", (Sitemap,), {"protocol": "ftp"})) == ["W014"]
+    assert ids(type("Old", (Sitemap,), {"items": takes, "protocol": "ftp"})) == ["W014"]
 
 
 def test_a_module_that_cannot_be_imported_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_each_class_is_reported_once_and_instances_are_checked_too() -> None:
     assert len(ids(bad, bad)) == 1
     generic = GenericSitemap({"queryset": Article.objects.all()}, priority=3.0)
     static = type("Pages", (StaticViewSitemap,), {"viewnames": ["about"]})()
-    assert ids(generic, generic, static, object()) == ["W012"]
+    assert ids(generic, generic, static) == ["W012"]
     alike = [GenericSitemap({"queryset": Article.objects.all()}, priority=3.0) for _ in range(2)]
     assert ids(*alike) == ["W012"]
 
@@ -375,12 +375,12 @@ def test_documents_must_be_able_to_contain_declared_values(
 
 
 def test_a_format_of_a_class_without_expressions_may_be_an_attribute_of_its_own() -> None:
-    assert ids(type("Old", (Sitemap,), {"format": "%Y-%m-%d"})) == ["W051"]
+    assert ids(type("Old", (Sitemap,), {"items": takes, "format": "%Y-%m-%d"})) == ["W051"]
 
 
 def test_hosts_and_extensions_of_a_class_without_expressions_may_be_attributes_of_its_own() -> None:
-    assert ids(type("Old", (Sitemap,), {"hosts": "all"})) == ["W050"]
-    assert ids(type("Old", (Sitemap,), {"extensions": ".html"})) == ["W054"]
+    assert ids(type("Old", (Sitemap,), {"items": takes, "hosts": "all"})) == ["W050"]
+    assert ids(type("Old", (Sitemap,), {"items": takes, "extensions": ".html"})) == ["W054"]
 
 
 NEWS: list[Declared] = [
@@ -414,6 +414,32 @@ def test_a_site_field_with_an_overridden_items_is_an_error() -> None:
 def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(declaration(location=SLUG, queryset=Article.objects.all)) == ["E062"]
     assert ids(type("Plain", (Sitemap,), {"model": Article, "location": SLUG})) == ["E063"]
+    assert ids(type("Empty", (Sitemap,), {"location": takes})) == ["W086"]
+    assert ids(type("Fixed", (Sitemap,), {"location": takes, "items": [1, 2]})) == ["E083"]
+    assert ids(declaration(model="tests.Article", location=SLUG)) == ["E091"]
+    assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E090"]
+
+
+@pytest.mark.parametrize("section", [Article, Article.objects.all(), "/about/", ["/about/"], object()])
+def test_a_section_that_is_not_a_sitemap_is_an_error(section: object) -> None:
+    assert ids(section) == ["E081"]
+
+
+def test_an_expression_on_a_class_of_contrib_is_an_error() -> None:
+    assert ids(type("Old", (contrib.Sitemap,), {"lastmod": F("updated")})) == ["E082"]
+    assert ids(type("Old", (contrib.Sitemap,), {"lastmod": takes})) == []
+
+
+def test_a_field_of_a_model_is_not_an_expression() -> None:
+    assert ids(declaration(location=SLUG, lastmod=Article.updated)) == ["E085"]
+    assert ids(declaration(location=Article.slug)) == ["E085"]
+
+
+def test_a_misspelled_name_is_a_warning_unless_the_class_has_the_right_one() -> None:
+    assert ids(declaration(location=SLUG, last_mod=F("updated"), image=takes)) == ["W084", "W084"]
+    assert ids(declaration(location=takes, locations=["a"], images=takes, image=takes)) == []
+    assert ids(type("Views", (StaticViewSitemap,), {"view_names": ["about"]})) == ["W084"]
+    assert ids(declaration(_lastmods=takes, __images__=takes)) == []
 
 
 def test_an_aggregate_without_grouping_is_an_error() -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 @pytest.mark.parametrize("name", ["images", "videos", "news", "alternates", "x_default"])
 def test_a_method_that_contrib_does_not_know_is_a_warning_on_a_class_without_expressions(name: str) -> None:
     helper = {name: lambda self: None, "i18n": True, "alternates": True} | {name: lambda self: None}
-    assert ids(type("Old", (Sitemap,), helper)) == ["W056"]
+    assert ids(type("Old", (Sitemap,), {"items": takes, **helper})) == ["W056"]
     assert "E056" in ids(declaration(location=SLUG, **{name: lambda self: None}))
 
 

@@ -78,7 +78,7 @@ def test_an_x_default_needs_language_code_among_the_languages() -> None:
 
 @pytest.mark.parametrize("base", [Sitemap, contrib.Sitemap], ids=["ours", "contribs"])
 def test_languages_that_contrib_accepts_are_a_warning_on_a_class_without_expressions(base: type) -> None:
-    assert ids(type("Old", (base,), {"i18n": True, "languages": "en"})) == ["W040"]
+    assert ids(type("Old", (base,), {"items": takes, "i18n": True, "languages": "en"})) == ["W040"]
 
 
 @pytest.mark.parametrize(

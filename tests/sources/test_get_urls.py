@@ -70,7 +70,7 @@ def test_a_class_or_an_instance_that_overrides_contribs_internals_is_read_throug
         (contrib.GenericSitemap({"queryset": Article.objects.order_by("pk")}), UrlsSource),
         (FlatPageSitemap, UrlsSource),
         (contrib.Sitemap, UrlsSource),
-        (SimpleNamespace(paginator=Paginator([], 1)), UrlsSource),
+        (SimpleNamespace(paginator=Paginator([], 1), get_urls=list), UrlsSource),
     ],
     ids=range(9),
 )

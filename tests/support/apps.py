@@ -69,7 +69,7 @@ def apps(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 PRODUCTS = """
     @register("products")
-    class Products(Sitemap): ...
+    class Products(StaticViewSitemap): ...
 """
 
 MINE = {"mine": Sitemap}
