@@ -304,5 +304,7 @@ def alternates(
 
 def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
     """Return a project's link, an `Alternate` or a similar pair, as a valid `Alternate`."""
+    if isinstance(link, str):
+        raise TypeError(f"{link!r} is not an Alternate, such as Alternate('de', '/de/')")
     language, location = link
     return Alternate(protocol.hreflang(language), hosts.external_location(location))

@@ -157,6 +157,8 @@ def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> Resul
 
 
 def _as_list(value: Any) -> list[Any]:
-    if value and isinstance(value, (str, bytes)):
-        raise TypeError(f"{short_repr(value)} is a string, not a list")
-    return [] if is_missing(value) else list(value)
+    if is_missing(value):
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{short_repr(value)} is not a list")
+    return list(value)

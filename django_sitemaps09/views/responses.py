@@ -145,7 +145,13 @@ def current_base(request: HttpRequest) -> Base:
     """
     if conf.base_url is not None:
         return conf.base_url
-    domain = current_site(request).domain
+    try:
+        domain = current_site(request).domain
+    except ObjectDoesNotExist as error:
+        raise ImproperlyConfigured(
+            f"The host of the URLs is not known: {error} Set SITEMAPS09['BASE_URL'], or create a Site and "
+            "set SITE_ID to its id."
+        ) from error
     try:
         return parse_base(f"{request.scheme}://{domain}")
     except ValueError as error:

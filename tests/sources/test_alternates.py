@@ -262,10 +262,10 @@ class TestAlternatesOfAMethod:
             ([("en", "/b/"), ("ca-valencia", "/c/")], "not a language code for hreflang"),
             ([("en", "/b/"), ("", "/c/")], "not a language code for hreflang"),
             ([("en", "/b/"), (None, "/c/")], "not a language code for hreflang"),
-            ([("en", "/b/"), "de"], "not a language code for hreflang"),
+            ([("en", "/b/"), "de"], "is not an Alternate"),
             ([("en", "/b/"), ("de", "/c/", 1)], "too many values"),
             ([("en", "/b/"), None], "cannot unpack"),
-            (7, "not iterable"),
+            (7, "is not a list"),
         ],
     )
     def test_that_are_not_a_complete_set_are_skipped_and_reported(self, links: Any, reason: str) -> None:
