@@ -1,0 +1,1 @@
+"""Mistakes that beginners make, and what they must be told."""
