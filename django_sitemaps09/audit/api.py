@@ -131,7 +131,7 @@ def choose_target(
     robots = RobotsLocation(base, file, is_expected=directory is None)
     if directory is not None:
         if not Path(directory).is_dir():
-            raise AuditError(f"{directory} is not a directory.")
+            raise AuditError(f"{directory} is not a directory. Export to it, or choose another one.")
         has_files_url = conf.files_url is not None and conf.base_url in (None, base)
         home = str(conf.files_url) if has_files_url else f"{base}/"
         name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -110,20 +112,30 @@ def with_a_lock(project: Project) -> None:
         project.run("export_sitemaps")
 
 
-def read_only(project: Project) -> None:
-    def refuse(*arguments: object, **options: object) -> None:
-        raise OSError(30, "Read-only file system", "public")
+def refused(function: str, number: int) -> Make:
+    """Make a mistake that the system answers with an error."""
 
-    project.patch.setattr("os.mkdir", refuse)
-    project.look()
+    def make(project: Project) -> None:
+        def refuse(*arguments: object, **options: object) -> None:
+            raise OSError(number, os.strerror(number), "public")
+
+        project.patch.setattr(function, refuse)
+        project.look()
+
+    return make
 
 
-def full_disk(project: Project) -> None:
-    def refuse(*arguments: object, **options: object) -> None:
-        raise OSError(28, "No space left on device", "public")
+def state_of_another_user(project: Project) -> None:
+    project.run("export_sitemaps")
+    system = os.open
 
-    project.patch.setattr("os.replace", refuse)
-    project.look()
+    def refuse(path: Any, *arguments: Any, **options: Any) -> int:
+        if ".sitemaps09" in str(path):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return system(path, *arguments, **options)
+
+    project.patch.setattr("os.open", refuse)
+    project.run("export_sitemaps")
 
 
 def after_renaming_a_section(project: Project) -> None:
@@ -201,8 +213,10 @@ SETTINGS = [
     mistake("ROOT is relative", setting(ROOT="public"), "ROOT.*relative", "BASE_DIR"),
     mistake("ROOT is a file", folder_is_a_file, "public is a file, not a folder", "another folder with --output"),
     mistake("ROOT is missing", setting(ROOT=None), "ROOT", "--output"),
-    mistake("ROOT is read-only", read_only, "Cannot export to .*Read-only file system", "another folder"),
-    mistake("the disk is full", full_disk, "No space left on device"),
+    mistake("ROOT is read-only", refused("pathlib.Path.mkdir", errno.EROFS), "Cannot export to .*Read-only file system", "another folder"),
+    mistake("ROOT belongs to another user", refused("pathlib.Path.mkdir", errno.EACCES), "public cannot be created .Permission denied", "the user who owns the folder"),
+    mistake("an earlier export ran as another user", state_of_another_user, ".sitemaps09", "Permission denied|owned|belongs", "user"),
+    mistake("the disk is full", refused("pathlib.Path.replace", errno.ENOSPC), "No space left on device"),
     mistake("ROBOTS_TXT is a folder", robots_is_a_folder, "robots.txt was not changed: .* is not a regular file"),
     mistake("STORAGE is not an alias", setting(STORAGE="s3"), "STORAGE.*'s3'", "Use an alias from STORAGES"),
     mistake("LIVE_CACHE is not an alias", setting(LIVE_CACHE="redis"), "LIVE_CACHE.*'redis'", "Use an alias from CACHES"),
@@ -355,7 +369,7 @@ COMMANDS = [
     mistake("status of an unknown section", command("sitemaps_status", "prodcuts"), "'prodcuts'", "Did you mean 'products'"),
     mistake("submit before the first export", lambda project: (project.configure(INDEXNOW_KEY="0123456789"), project.run("submit_sitemaps")), "public", "export_sitemaps"),
     mistake("submit without a key", command("submit_sitemaps"), "INDEXNOW_KEY", "--generate-key|Set"),
-    mistake("audit before the first export", command("audit_sitemaps", "--dir", "public"), "public is not a directory"),
+    mistake("audit before the first export", command("audit_sitemaps", "--dir", "public"), "public is not a directory", "Export to it"),
     mistake("suggest an unknown section", command("suggest_sitemaps", "prodcuts"), "'prodcuts'", "Did you mean 'products'"),
     mistake("a section that is renamed", after_renaming_a_section, "'products' is published but no longer declared", "--remove products"),
     mistake("a table that is empty", after_losing_rows, "products", "--force"),
@@ -369,6 +383,7 @@ COMMANDS = [
 MISTAKES = [*SETTINGS, *NAMES, *ROWS, *LOCATIONS, *VALUES, *ROUTES, *COMMANDS]
 #: Mistakes whose answers come with other changes.
 PENDING = {
+    "an earlier export ran as another user",
     "example.com is the only site",
     "the storage cannot be imported",
     "a class that is not registered",
