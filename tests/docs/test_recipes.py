@@ -36,7 +36,7 @@ from tests.support.crawling import (
 )
 from tests.support.nginx import nginx, server
 from tests.support.services import missing, require_packages
-from tests.support.wsgi import serve
+from tests.support.wsgi import serve, sharing_connection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -91,6 +91,22 @@ def test_nginx_without_compressed_files(tmp_path: Path) -> None:
     text = recipe("nginx").replace("/srv/example/public", str(public))
     with nginx(server(text), tmp_path / "nginx") as address:
         assert crawl(over_http(address)) == expected()
+
+
+def test_nginx_asks_django_for_what_was_not_exported(tmp_path: Path, settings: Any) -> None:
+    public = tmp_path / "public"
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{crawling.__name__}.SITEMAPS"}
+    public.mkdir()
+    with sharing_connection(WSGIHandler()) as shared, serve(shared) as application:
+        text = recipe("nginx").replace("/srv/example/public", str(public))
+        text = text.replace("http://127.0.0.1:8000", application)
+        with nginx(server(text), tmp_path / "nginx") as address:
+            assert crawl(over_http(address)) == expected()
+            run_export(public)
+            (public / "sitemap-columns-1.xml.gz").write_bytes(b"from the folder")
+            change_rows()
+            assert over_http(address)("sitemap-columns-1.xml.gz").content == b"from the folder"
+            assert over_http(address)("sitemap-columns-1.xml").content != b"from the folder"
 
 
 # WhiteNoise
