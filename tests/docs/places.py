@@ -24,6 +24,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
     },
     "test_recipes": {
         Place("docs/howto/serve.md", "nginx", "nginx"): 1,
+        Place("docs/howto/serve.md", "Several web servers", "sh"): 1,
         Place("docs/howto/serve.md", "Object storage", "sh"): 1,
     },
     "test_cache_recipes": {
