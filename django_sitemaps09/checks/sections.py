@@ -61,7 +61,12 @@ def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
     The `sitemaps` modules of apps are imported only if a view or an export uses registered sections. A
     project that passes a mapping may have old modules that can no longer be imported.
     """
-    if conf.sitemaps is not None:
+    try:
+        path = conf.sitemaps
+    except ImproperlyConfigured:
+        # `check_settings()` reports this error.
+        return None
+    if path is not None:
         return sections.mapping()
     is_served = any(each.sitemaps is None for each in passed_sitemaps)
     return sections.registered(discover=is_served or bool(export_settings(conf.settings_dict)))
