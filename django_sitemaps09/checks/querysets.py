@@ -5,7 +5,8 @@ Expressions are resolved against the queryset, without compiling SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -103,6 +104,22 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     if queryset is None and isinstance(model, type) and issubclass(model, Model):
         return QuerySet(model)
     return None
+
+
+def names_in_rows(subject: Subject) -> list[str]:
+    """Return the names of fields and annotations for expressions of a `ModelSitemap`, if they are known."""
+    rows = _rows(subject) if issubclass(subject.cls, ModelSitemap) else None
+    if not isinstance(rows, QuerySet):
+        return []
+    return ["pk", *(field.name for field in rows.model._meta.fields), *rows.query.annotations]
+
+
+def did_you_mean(value: object, words: Iterable[str], names: Iterable[str]) -> str | None:
+    """Return a hint if a string is similar to a valid word, or to a name in the rows; otherwise `None`."""
+    candidates = {name: f"F({name!r})" for name in names} | {word: repr(word) for word in words}
+    # A short value is similar to too many names with the default cutoff.
+    similar = get_close_matches(value, candidates, n=1, cutoff=0.8) if isinstance(value, str) else []
+    return f"Did you mean {candidates[similar[0]]}?" if similar else None
 
 
 def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:

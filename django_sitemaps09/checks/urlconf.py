@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.core.checks import CheckMessage
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from django_sitemaps09.checks.querysets import names_in_rows
 from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import (
@@ -50,11 +51,31 @@ def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
     is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
     if issubclass(subject.cls, ModelSitemap) and is_constant:
         text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
-        yield message("E020", text, "Pass an argument as a query expression, such as slug=F('slug').")
+        hint = "Pass an argument as a query expression, such as slug=F('slug')."
+        yield message("E020", text, _route_hint(subject, value) or hint)
     if isinstance(value, Route) and (problem := _route_problem(value)):
         text = f"{subject}.location is {safe_repr(value)}, but {problem}."
         hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
         yield message("E021", text, hint)
+
+
+def _route_hint(subject: Subject, value: Any) -> str | None:
+    """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
+    root, name = _root(), value.pattern if isinstance(value, Route) else value
+    if root is None or not isinstance(name, str):
+        return None
+    *namespaces, view = name.split(":")
+    try:
+        resolver = find_namespace(root, namespaces).resolver
+    except UnknownNamespaceError:
+        return None
+    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
+    # Django calls arguments without a name `_0`, `_1`.
+    if not signatures or not signatures[0] or signatures[0][0].startswith("_"):
+        return None
+    known = names_in_rows(subject)
+    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signatures[0]]
+    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
