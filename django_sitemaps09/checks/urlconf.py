@@ -162,6 +162,11 @@ def passed_sitemaps() -> list[PassedSitemaps]:
     ]
 
 
+def sitemaps_arguments() -> list[object]:
+    """Return every `sitemaps` argument in the URLconf, even of views of other packages."""
+    return [arguments.get("sitemaps") for _, arguments in _all_callbacks()]
+
+
 def templates() -> list[Template]:
     """Return the templates of the compatibility views and of the views in `django.contrib.sitemaps`."""
     return [
@@ -173,8 +178,7 @@ def templates() -> list[Template]:
 
 def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Yield each view of these modules without its decorators, and the arguments from its URL pattern."""
-    resolver = _root()
-    for callback, arguments in () if resolver is None else _callbacks(resolver, {}, ()):
+    for callback, arguments in _all_callbacks():
         try:
             view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
         except ValueError:
@@ -182,6 +186,11 @@ def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
             continue
         if _module_name(view).startswith(modules):
             yield view, arguments
+
+
+def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
+    resolver = _root()
+    return iter(()) if resolver is None else _callbacks(resolver, {}, ())
 
 
 def _callbacks(
