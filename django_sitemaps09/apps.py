@@ -21,4 +21,5 @@ class Sitemaps09Config(AppConfig):
 
         register(checks.check_settings)
         register(checks.check_sections)
+        register(checks.check_urls)
         register(checks.check_caches, deploy=True)

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from django_sitemaps09.checks.sections import check_declarations, check_sections
 from django_sitemaps09.checks.settings import check_caches, check_settings
+from django_sitemaps09.checks.urlconf import check_urls
 
-__all__ = ["check_caches", "check_declarations", "check_sections", "check_settings"]
+__all__ = ["check_caches", "check_declarations", "check_sections", "check_settings", "check_urls"]

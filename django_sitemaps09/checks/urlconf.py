@@ -1,4 +1,4 @@
-"""Check the names of URL patterns in locations, and find the sections that the root URLconf serves."""
+"""Check the URL patterns of locations and of our views, and find the sections that the URLconf serves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from django.apps import apps
+from django.conf import settings
 from django.core.checks import CheckMessage
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils.module_loading import import_string
 
 from django_sitemaps09.checks.querysets import names_in_rows
 from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
@@ -24,6 +27,13 @@ from django_sitemaps09.routing.routes import Route, candidates
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
+# Engines of sessions that need the model of their app.
+_SESSION_TABLES = ("django.contrib.sessions.backends.db", "django.contrib.sessions.backends.cached_db")
+# In the order of `MIDDLEWARE`.
+_MIDDLEWARE = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+)
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
@@ -122,6 +132,44 @@ def _route_problem(route: Route) -> str | None:
         f"no URL pattern named {view!r} accepts the given arguments ({arguments}); accepted: "
         f"{'; or '.join(sorted(signatures))}"
     )
+
+
+def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """Check that the view `robots_txt` and the inspector can work if the URLconf includes them."""
+    return [*_check_robots(), *_check_inspector()]
+
+
+def _check_robots() -> Iterator[CheckMessage]:
+    for view, arguments in _views("django_sitemaps09.views.native"):
+        name = arguments.get("sitemap_url_name", "django_sitemaps09:index")
+        is_robots = getattr(view, "__name__", "") == "robots_txt" and isinstance(name, str)
+        if is_robots and (problem := _route_problem(Route(name))):
+            text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
+            hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
+            yield message("E090", text, hint)
+
+
+def _check_inspector() -> Iterator[CheckMessage]:
+    if not any(_views("django_sitemaps09.inspector.")):
+        return
+    needed_apps = ["django.contrib.auth"]
+    if settings.SESSION_ENGINE in _SESSION_TABLES:
+        needed_apps.append("django.contrib.sessions")
+    middleware = {name for path in settings.MIDDLEWARE for name in _class_names(path)}
+    missing = [f"{name!r} to INSTALLED_APPS" for name in needed_apps if not apps.is_installed(name)]
+    missing += [f"{name!r} to MIDDLEWARE" for name in _MIDDLEWARE if name not in middleware]
+    if missing:
+        text = "The inspector is included in the URLconf, but cannot know which user sends a request."
+        yield message("W091", text, f"Add {', '.join(missing)}.")
+
+
+def _class_names(path: str) -> list[str]:
+    """Return the dotted names of a class and its bases; only the path if it is not a class."""
+    try:
+        bases = inspect.getmro(import_string(path))
+    except Exception:  # noqa: BLE001 the modules of a project can raise anything
+        return [path]
+    return [f"{base.__module__}.{base.__qualname__}" for base in bases]
 
 
 class PassedSitemaps(NamedTuple):

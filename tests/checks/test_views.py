@@ -1,0 +1,88 @@
+"""Checks of views in a URLconf that cannot work with the other URL patterns or settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.checks import registry
+from django.test import override_settings
+from django.urls import include, path
+from django.views.decorators.cache import cache_page
+
+from django_sitemaps09 import checks, views
+from tests.support.checking import INCLUDED, ids_of
+
+pytestmark = pytest.mark.usefixtures("nothing_is_asked")
+
+INSPECTOR = path("sitemaps/", include("django_sitemaps09.inspector.urls"))
+SESSIONS, USERS = "django.contrib.sessions", "django.contrib.auth"
+SESSION_MIDDLEWARE = f"{SESSIONS}.middleware.SessionMiddleware"
+USER_MIDDLEWARE = f"{USERS}.middleware.AuthenticationMiddleware"
+
+
+class OwnSessions(SessionMiddleware):
+    """A middleware that a project derives from Django's."""
+
+
+def check(*patterns: Any) -> list[Any]:
+    with override_settings(ROOT_URLCONF=patterns):
+        return checks.check_urls()
+
+
+def test_the_checks_run_with_manage_py_check() -> None:
+    assert checks.check_urls in registry.registry.get_checks()
+
+
+def test_a_robots_txt_without_its_index_is_an_error() -> None:
+    (message,) = check(path("robots.txt", views.robots_txt))
+    assert ids_of([message]) == ["E090"]
+    assert "'django_sitemaps09:index', but there is no namespace 'django_sitemaps09'" in message.msg
+    assert "Include django_sitemaps09.urls" in str(message.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("my-index", []), ("my-indxe", ["E090"]), ("site:index", []), ("django_sitemaps09:index", [])],
+)
+def test_a_robots_txt_lists_an_index_by_its_name(name: str, expected: list[str]) -> None:
+    patterns = [
+        path("sitemap.xml", views.index, name="my-index"),
+        path("site/", include("django_sitemaps09.urls", namespace="site")),
+        path("robots.txt", cache_page(60)(views.robots_txt), {"sitemap_url_name": name}),
+    ]
+    assert ids_of(check(*patterns)) == expected
+
+
+def test_other_views_need_no_index() -> None:
+    assert check(path("sitemap.xml", views.sitemap_index)) == []
+    assert check(path("", INCLUDED), path("robots.txt", views.robots_txt)) == []
+
+
+@pytest.mark.parametrize(
+    ("apps", "middleware", "engine", "missing"),
+    [
+        ([USERS, SESSIONS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "db", []),
+        ([USERS, SESSIONS], [f"{__name__}.OwnSessions", USER_MIDDLEWARE], "db", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "signed_cookies", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "cached_db", [SESSIONS]),
+        ([USERS, SESSIONS], [USER_MIDDLEWARE, "no.where", "os.getcwd"], "db", [SESSION_MIDDLEWARE]),
+        ([SESSIONS], [SESSION_MIDDLEWARE], "db", [USERS, USER_MIDDLEWARE]),
+        ([], [], "db", [USERS, SESSIONS, SESSION_MIDDLEWARE, USER_MIDDLEWARE]),
+    ],
+)
+def test_an_inspector_that_cannot_know_users_is_a_warning(
+    apps: list[str], middleware: list[str], engine: str, missing: list[str]
+) -> None:
+    with override_settings(
+        INSTALLED_APPS=["django.contrib.contenttypes", *apps, "django_sitemaps09"],
+        MIDDLEWARE=middleware,
+        SESSION_ENGINE=f"django.contrib.sessions.backends.{engine}",
+    ):
+        messages = check(INSPECTOR)
+        assert check(path("", INCLUDED)) == []
+    assert ids_of(messages) == (["W091"] if missing else [])
+    named = [each for each in (USERS, SESSIONS) if f"'{each}' to INSTALLED_APPS" in str(messages)]
+    named += [m for m in (SESSION_MIDDLEWARE, USER_MIDDLEWARE) if f"'{m}' to MIDDLEWARE" in str(messages)]
+    assert named == missing
