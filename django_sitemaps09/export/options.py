@@ -170,9 +170,8 @@ def export_base(base_url: str | None) -> Base:
 
 
 _NO_SECTION = (
-    "There is no section to export. Register sitemaps in an app's sitemaps.py, or set "
-    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps. An export does not see a dict "
-    "that is only passed to views in a URLconf."
+    f"There is no section to export. {sections.HOW_TO_DECLARE} An export does not see a dict that is only "
+    "passed to views in a URLconf."
 )
 _NO_BASE = (
     "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
