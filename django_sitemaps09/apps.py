@@ -23,3 +23,4 @@ class Sitemaps09Config(AppConfig):
         register(checks.check_sections)
         register(checks.check_urls)
         register(checks.check_caches, deploy=True)
+        register(checks.check_site, deploy=True)

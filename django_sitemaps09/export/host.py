@@ -186,6 +186,7 @@ class HostExport:
         self, reports: Iterable[SectionReport], options: ExportOptions, *, is_empty: bool
     ) -> Iterator[str]:
         """Yield all warnings but those about robots.txt."""
+        yield from self.host_options.warnings
         if is_empty:
             yield "No section has any URLs. Nothing was written, and the published files are unchanged."
         yield from self.queue.warnings if self.queue else ()

@@ -98,6 +98,7 @@ class HostOptions(NamedTuple):
     gzip: bool
     submit: bool
     is_repair: bool
+    warnings: tuple[str, ...]
 
     @property
     def site(self) -> Site:
@@ -143,6 +144,7 @@ class HostOptions(NamedTuple):
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
             is_repair=options.is_repair,
+            warnings=(" ".join(EXAMPLE_SITE),) if is_example_site(base_url, base) else (),
         )
 
 
@@ -169,6 +171,16 @@ def export_base(base_url: str | None) -> Base:
     raise ImproperlyConfigured(_NO_BASE)
 
 
+def is_example_site(base_url: str | None, base: Base) -> bool:
+    """Return whether `export_base(base_url)` is from a `Site` that still has Django's initial domain."""
+    return base_url is None and conf.base_url is None and base.domain == "example.com"
+
+
+#: What is wrong with an example site, and what to do.
+EXAMPLE_SITE = (
+    "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
+    "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
+)
 _NO_SECTION = (
     f"There is no section to export. {sections.HOW_TO_DECLARE} An export does not see a dict that is only "
     "passed to views in a URLconf."
