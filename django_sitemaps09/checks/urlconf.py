@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, get_script_prefix, reverse
 from django.utils.module_loading import import_string
 
 from django_sitemaps09.checks.querysets import names_in_rows
@@ -27,6 +28,9 @@ from django_sitemaps09.routing.routes import Route, candidates
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
+_NATIVE_VIEWS = "django_sitemaps09.views.native"
+# An index and any page.
+_NATIVE_URLS: Mapping[str, dict[str, str]] = {"index": {}, "page": {"section": "section", "page": "1"}}
 # Engines of sessions that need the model of their app.
 _SESSION_TABLES = ("django.contrib.sessions.backends.db", "django.contrib.sessions.backends.cached_db")
 # In the order of `MIDDLEWARE`.
@@ -135,12 +139,29 @@ def _route_problem(route: Route) -> str | None:
 
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Check that the view `robots_txt` and the inspector can work if the URLconf includes them."""
-    return [*_check_robots(), *_check_inspector()]
+    """Check that the native views, `robots_txt` and the inspector can work if the URLconf includes them."""
+    return [*_check_order(), *_check_robots(), *_check_inspector()]
+
+
+def _check_order() -> Iterator[CheckMessage]:
+    """Check that no earlier URL pattern answers the requests for the native views."""
+    root = _root()
+    if root is None:
+        return
+    for name, arguments in _NATIVE_URLS.items():
+        # Without the native views, there is nothing to answer for.
+        with suppress(NoReverseMatch):
+            url = reverse(f"django_sitemaps09:{name}", kwargs=arguments)
+            path = f"/{url.removeprefix(get_script_prefix())}"
+            first = next(_callbacks(root, {}, (), path), None)
+            if first is not None and not any(_views(_NATIVE_VIEWS, callbacks=[first])):
+                view = f"{_module_name(first[0])}.{getattr(first[0], '__qualname__', '')}"
+                text = f"{path} is answered by {view}, whose URL pattern is before those of this package."
+                yield message("W092", text, "Move the include() of django_sitemaps09.urls before it.")
 
 
 def _check_robots() -> Iterator[CheckMessage]:
-    for view, arguments in _views("django_sitemaps09.views.native"):
+    for view, arguments in _views(_NATIVE_VIEWS):
         name = arguments.get("sitemap_url_name", "django_sitemaps09:index")
         is_robots = getattr(view, "__name__", "") == "robots_txt" and isinstance(name, str)
         if is_robots and (problem := _route_problem(Route(name))):
@@ -224,9 +245,14 @@ def templates() -> list[Template]:
     ]
 
 
-def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield each view of these modules without its decorators, and the arguments from its URL pattern."""
-    for callback, arguments in _all_callbacks():
+def _views(
+    *modules: str, callbacks: Iterable[tuple[Any, dict[str, Any]]] | None = None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield each view of these modules without its decorators, and the arguments from its URL pattern.
+
+    By default, the `callbacks` are those of the whole URLconf.
+    """
+    for callback, arguments in _all_callbacks() if callbacks is None else callbacks:
         try:
             view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
         except ValueError:
@@ -242,8 +268,17 @@ def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def _callbacks(
-    resolver: URLResolver, outer_arguments: dict[str, Any], ancestors: tuple[int, ...]
+    resolver: URLResolver,
+    outer_arguments: dict[str, Any],
+    ancestors: tuple[int, ...],
+    path: str | None = None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the callbacks of all patterns, or of those that match a path, and their arguments."""
+    if path is not None:
+        match = resolver.pattern.regex.search(path)
+        if match is None:
+            return
+        path = path[match.end() :]
     if id(resolver.url_patterns) in ancestors:
         # The URLconf includes itself.
         return
@@ -251,10 +286,17 @@ def _callbacks(
     for pattern in resolver.url_patterns:
         # Inner arguments override outer arguments, as when a request is resolved.
         if isinstance(pattern, URLResolver):
-            yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors)
-        elif isinstance(pattern, URLPattern):
+            yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors, path)
+        elif isinstance(pattern, URLPattern) and (path is None or _matches(pattern, path)):
             yield pattern.callback, outer_arguments | pattern.default_args
 
 
 def _module_name(view: Any) -> str:
     return str(getattr(view, "__module__", ""))
+
+
+def _matches(pattern: URLPattern, path: str) -> bool:
+    """Return whether a pattern matches a path. The project's own converters are not called."""
+    converters = getattr(pattern.pattern, "converters", {}).values()
+    is_known = all(_module_name(type(converter)) == "django.urls.converters" for converter in converters)
+    return is_known and pattern.pattern.regex.search(path) is not None

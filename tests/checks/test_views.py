@@ -8,7 +8,8 @@ import pytest
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.checks import registry
 from django.test import override_settings
-from django.urls import include, path
+from django.urls import clear_script_prefix, include, path, re_path, register_converter, set_script_prefix
+from django.urls.converters import StringConverter
 from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import checks, views
@@ -24,6 +25,18 @@ USER_MIDDLEWARE = f"{USERS}.middleware.AuthenticationMiddleware"
 
 class OwnSessions(SessionMiddleware):
     """A middleware that a project derives from Django's."""
+
+
+class Hexadecimal(StringConverter):
+    """A converter of the project, which a check must not call."""
+
+    regex = ".+"
+
+    def to_python(self, value: str) -> str:
+        raise AssertionError
+
+
+register_converter(Hexadecimal, "hexadecimal")
 
 
 def check(*patterns: Any) -> list[Any]:
@@ -58,6 +71,46 @@ def test_a_robots_txt_lists_an_index_by_its_name(name: str, expected: list[str])
 def test_other_views_need_no_index() -> None:
     assert check(path("sitemap.xml", views.sitemap_index)) == []
     assert check(path("", INCLUDED), path("robots.txt", views.robots_txt)) == []
+
+
+BOTH = ["/sitemap.xml", "/sitemap-section-1.xml"]
+
+
+def page(request: Any, **arguments: Any) -> Any:
+    """A view of the project."""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "answered"),
+    [
+        (path("sitemap.xml", views.index, {"sitemaps": {}}), ["/sitemap.xml"]),
+        (path("sitemap-<section>.xml", views.sitemap, {"sitemaps": {}}), ["/sitemap-section-1.xml"]),
+        (re_path(r"^(?P<path>.+)$", page), BOTH),
+        (
+            path("", include(([path("<path:path>", page)], "pages"))),
+            BOTH,
+        ),
+        (path("<slug:slug>/", page), []),
+        (path("sitemap.xml", cache_page(60)(views.sitemap_index)), []),
+        (path("<hexadecimal:path>", page), []),
+    ],
+)
+def test_a_pattern_before_the_native_views_that_answers_for_them(earlier: Any, answered: list[str]) -> None:
+    messages = check(earlier, path("", INCLUDED))
+    assert ids_of(messages) == ["W092"] * len(answered)
+    assert [each.msg.split()[0] for each in messages] == answered
+    assert check(path("", INCLUDED), earlier) == []
+
+
+def test_the_order_is_checked_below_a_prefix(settings: Any) -> None:
+    settings.FORCE_SCRIPT_NAME = "/app"
+    set_script_prefix("/app/")
+    try:
+        messages = check(path("maps/<path:path>", page), path("maps/", INCLUDED))
+    finally:
+        clear_script_prefix()
+    assert [each.msg.split()[0] for each in messages] == [f"/maps{url}" for url in BOTH]
+    assert f"{__name__}.page" in messages[0].msg
 
 
 @pytest.mark.parametrize(
