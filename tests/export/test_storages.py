@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,23 @@ class TestAStorageInMemory:
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)
         assert published(saved("sitemaps")) == [str(n) for n in range(25)]
+
+
+@pytest.mark.parametrize("package", ["storages", "boto3"])
+def test_s3_without_its_packages_names_the_extra(
+    declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    pytest.importorskip("storages")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "storages"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    declare(sitemaps={"BACKEND": "storages.backends.s3.S3Storage"})
+    with pytest.raises(ExportError) as raised:
+        export(sitemaps={"n": TenOnAPage(1)})
+    assert str(raised.value).startswith("SITEMAPS09['STORAGE'] is 'sitemaps': ")
+    assert str(raised.value).endswith(
+        "For S3, install the extra `s3`: pip install 'django-sitemaps09[s3]'."
+    )
 
 
 class TestAStateApartFromTheFiles:
