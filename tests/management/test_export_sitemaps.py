@@ -21,9 +21,14 @@ from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
+from django_sitemaps09.stores import STATE
 from tests.support.commands import FINE, environment
 from tests.support.configuration import BASE
+from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
+
+#: The ID of a user without rights.
+OTHER = 65_534
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
@@ -51,6 +56,19 @@ def failed(*arguments: object) -> tuple[str, str, CommandError]:
     with pytest.raises(CommandError) as raised:
         call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
     return out.getvalue(), err.getvalue(), raised.value
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Run as a user without rights, if this user is root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(OTHER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 def written(folder: Path) -> set[str]:
@@ -344,16 +362,58 @@ class TestAnError:
             Path(folder).chmod(0o755)
             Path(folder, "there").mkdir(0o555)
             place = Path(folder, name)
-            is_root = os.geteuid() == 0
-            if is_root:
-                os.seteuid(65_534)
-            try:
+            with another_user():
                 _, _, error = failed("--output", place)
-            finally:
-                if is_root:
-                    os.seteuid(0)
             assert str(error).startswith(f"Cannot export to {place}: {folder}/there/")
             assert "(Permission denied). Choose another folder with --output, " in str(error)
+            owner = "the user root" if os.geteuid() == 0 else "this user"
+            assert f". {folder}/there belongs to {owner}: " in str(error)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    @pytest.mark.parametrize(
+        ("private", "arguments"),
+        [
+            (False, ["export_sitemaps"]),
+            *(
+                (private, [*arguments])
+                for private in (False, True)
+                for arguments in (
+                    ("export_sitemaps", "--dry-run"),
+                    ("export_sitemaps", "--verify"),
+                    ("submit_sitemaps",),
+                    ("submit_sitemaps", "--base-url", BASE),
+                )
+            ),
+        ],
+    )
+    def test_of_a_folder_of_another_user_names_the_owner(
+        self, configure: Callable[..., None], private: bool, arguments: list[str]
+    ) -> None:
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
+            Path(parent).chmod(0o755)
+            folder = Path(parent, "public")
+            said("--output", folder)
+            folder.chmod(0o700 if private else 0o777)
+            configure(ROOT=folder, INDEXNOW_KEY=KEY)
+            with another_user(), pytest.raises(CommandError) as raised:
+                call_command(*arguments)
+            owned = folder if private else folder / STATE
+            assert f"{owned} belongs to the user root: run this as its owner, " in str(raised.value)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    def test_of_a_folder_that_became_that_of_another_user_names_the_owner(self) -> None:
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
+            folder = Path(parent, "public")
+            Path(parent).chmod(0o755)
+            folder.mkdir()
+            os.chown(folder, OTHER, -1)
+            with another_user():
+                said("--output", folder, "products")
+            os.chown(folder, 0, -1)
+            with another_user():
+                _, _, error = failed("--output", folder)
+            assert f"{folder}: Permission denied. {folder} belongs to the user root: " in str(error)
+            assert said("--output", folder, "--verify")
 
     def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "missing" / "robots.txt"
