@@ -46,9 +46,7 @@ def retry(
             return read()
         except Exception as error:
             if _is_missing_table(error):
-                raise OperationalError(
-                    f"Run manage.py migrate, since a table is missing: {error}"
-                ) from error
+                raise OperationalError(f"a table is missing, run manage.py migrate: {error}") from error
             if not _is_database_error(error) or not (_close_lost(error) or is_first):
                 raise
             logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))

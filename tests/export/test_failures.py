@@ -196,9 +196,7 @@ def test_a_missing_table_fails_its_section_and_names_migrate(
     sitemap = type("Section", (ModelSitemap,), {"queryset": Unmigrated.objects.using(snapshot_using)})()
     report = export(output=folder, sitemaps={"a": sitemap, "b": Numbers(1)})
     (failure,) = report.failures
-    assert failure.startswith(
-        "Section 'a': OperationalError: Run manage.py migrate, since a table is missing:"
-    )
+    assert failure.startswith("Section 'a': OperationalError: a table is missing, run manage.py migrate: ")
     assert "tests_unmigrated" in failure
     assert paths(folder) == numbers(1)
     # It is neither read again nor reported with a traceback.
