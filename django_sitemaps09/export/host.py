@@ -102,7 +102,8 @@ class HostExport:
             self._publish(publication, robots, reports, files_written, started, is_compared=is_compared)
         if self.stage is not None:
             run = RecordedRun(started.timestamp(), is_published, failures=tuple(failures))
-            record_reports(self.publish_target.state, run, reports, old_manifest.sections, remove)
+            is_repair, state = self.host_options.is_repair, self.publish_target.state
+            record_reports(state, run, reports, old_manifest.sections, remove, is_repair=is_repair)
         warnings = self._warnings(reports, options, is_empty=not publication.documents and not failures)
         if self.host_options.is_whole:
             failures += self._undeclared(remove)

@@ -14,7 +14,13 @@ from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.notify import Submission
 from django_sitemaps09.pages import Fingerprint, Key
-from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
+from django_sitemaps09.state.history import (
+    MAX_ERRORS,
+    RecordedRun,
+    SectionChange,
+    record_exported,
+    record_run,
+)
 from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
@@ -166,11 +172,15 @@ def peaks() -> tuple[int | None, int | None]:
 def record_reports(
     state: Store,
     run: RecordedRun,
-    reports: Iterable[SectionReport],
+    reports: Sequence[SectionReport],
     previous: Mapping[str, SectionRecord],
     removed: Iterable[str],
+    *,
+    is_repair: bool = False,
 ) -> None:
     """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    A repair keeps pages without reading their rows, so it does not count as an export of its sections.
 
     The export does not need the history, so an error is only logged.
     """
@@ -187,6 +197,8 @@ def record_reports(
     seconds = max(0.0, time.time() - run.started)
     try:
         record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+        if run.is_published and not is_repair:
+            record_exported(state, [each.section for each in reports if not each.failure], run.started)
     except (ExportError, OSError) as error:
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 

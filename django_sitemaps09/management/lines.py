@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from django_sitemaps09.audit import RULES, AuditReport
@@ -11,6 +12,11 @@ from django_sitemaps09.export.report import Report, SectionReport, pluralize
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Suggestion
+
+#: Seconds in each unit of an age.
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+# Maximum number of sections in a line about old exports.
+_NAMED = 5
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -118,8 +124,8 @@ def submission_lines(submission: Submission) -> Iterator[str]:
     yield from _aligned([head, *map(_endpoint_row, submission.endpoints)], 2)
     for report in submission.endpoints:
         if report.resumes is not None:
-            time = datetime.fromtimestamp(report.resumes, timezone.utc)
-            yield f"{report.endpoint} ({report.host}): nothing more is sent before {time:%H:%M:%S} UTC"
+            end = datetime.fromtimestamp(report.resumes, timezone.utc)
+            yield f"{report.endpoint} ({report.host}): nothing more is sent before {end:%H:%M:%S} UTC"
         for example in report.examples:
             yield f"{report.endpoint}: {example}"
 
@@ -192,6 +198,31 @@ def status_lines(status: Status) -> Iterator[str]:
             yield f"{section.section}: {section.error}"
 
 
+def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
+    """Yield a line for each host that has an older export than `max_age`, in seconds, or none."""
+    for status in statuses:
+        export, now = status.export, time.time()
+        host = status.base_url or export.target or "This project"
+        if export.export is None:
+            yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
+            continue
+        ages = {each.section: each.exported and now - each.exported for each in status.sections}
+        old = [
+            f"{section} ({'never' if age is None else f'{age_text(age)} ago'})"
+            for section, age in ages.items()
+            if age is None or age > max_age
+        ]
+        if old:
+            names = ", ".join(old[:_NAMED]) + (f" and {len(old) - _NAMED} more" if old[_NAMED:] else "")
+            yield f"{host}: last export without a failure longer than {age_text(max_age)} ago: {names}."
+
+
+def age_text(seconds: float) -> str:
+    """Return an age in the largest unit of which there are at least two: "26h", but "3d" for 72 hours."""
+    unit = next((unit for unit in "dhm" if seconds >= 2 * SECONDS[unit]), "s")
+    return f"{seconds // SECONDS[unit]:.0f}{unit}"
+
+
 def _cache(cache: CacheStatus) -> str:
     description = f"cache {cache.alias!r}"
     if cache.backend is not None:
@@ -210,6 +241,9 @@ def _export(export: ExportState) -> str:
         description += ", nothing published"
     elif export.started is not None:
         description += f", last changed by the run of {export.started:%Y-%m-%d %H:%M:%S} UTC"
+    if export.exported:
+        last = datetime.fromtimestamp(max(export.exported.values()), timezone.utc)
+        description += f", last exported by the run of {last:%Y-%m-%d %H:%M:%S} UTC"
     if export.is_unfinished:
         description += ". A run is publishing, or was killed while publishing; the next run completes it"
     return description
