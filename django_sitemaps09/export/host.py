@@ -317,7 +317,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     failures = [
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
     ]
-    if strict and any(report.skipped_items for report in reports):
+    if strict and any(report.errors for report in reports):
         failures.append("Nothing was published, because items or elements were skipped (strict).")
     return failures
 

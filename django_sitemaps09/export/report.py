@@ -70,7 +70,7 @@ class PageFile:
 class SectionReport:
     """Result of one section.
 
-    `files` has all its pages. `skipped_items` counts items and elements that were skipped on rendered
+    `files` has all its pages. `skipped_items` and `skipped_elements` count what was skipped on rendered
     pages; `errors` has the first errors. `written` and `unchanged` count files, `removed` files that were
     removed from the index. If nothing was published, these fields count what would have changed.
     `skipped` counts unchanged pages that were not rendered, `split` and `merged` pages that were split or
@@ -85,6 +85,7 @@ class SectionReport:
     files: Sequence[PageFile]
     seconds: float
     skipped_items: int = 0
+    skipped_elements: int = 0
     errors: Sequence[ItemError] = ()
     failure: str | None = None
     hints: Sequence[str] = ()
@@ -211,7 +212,7 @@ def _section_change(report: SectionReport, previous_urls: int, *, is_published: 
         urls=report.urls if is_published else previous_urls,
         written=report.written if is_published else 0,
         removed=report.removed if is_published else 0,
-        skipped_items=report.skipped_items,
+        skipped_items=report.skipped_items + report.skipped_elements,
         errors=tuple(ItemError(*(excerpt(text) for text in error)) for error in report.errors[:MAX_ERRORS]),
         failure=None if report.failure is None else excerpt(report.failure),
         is_complete=report.failure is None and report.skipped == 0,

@@ -61,6 +61,13 @@ def _export_rows(report: Report) -> Iterator[Sequence[str]]:
         yield name, *(f"{number:,}" for number in (urls, pages, *counts)), f"{seconds:.2f}"
 
 
+def skipped_line(section: SectionReport) -> str:
+    """Return the counts of the skipped items and elements of a section, and the first error."""
+    counts = {"item": section.skipped_items, "element": section.skipped_elements}
+    what = " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
+    return f"{section.section}: {what} skipped; first error: {section.errors[0]}"
+
+
 def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
     if section.failure is not None and section.files:
@@ -68,9 +75,8 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
         urls = pluralize(sum(file.urls for file in section.files), "URL")
         pages = pluralize(len(section.files), "page")
         yield f"{name}: failed; the published files are kept ({urls} on {pages})"
-    if section.skipped_items:
-        what = "item or element" if section.skipped_items == 1 else "items or elements"
-        yield f"{name}: {section.skipped_items:,} {what} skipped; first error: {section.errors[0]}"
+    if section.errors:
+        yield skipped_line(section)
     moves = {"not rendered (unchanged)": section.skipped, "split": section.split, "merged": section.merged}
     if any(moves.values()):
         words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)

@@ -14,8 +14,6 @@ from contextvars import ContextVar
 from itertools import islice
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db import Error as DatabaseError
 from django.utils import translation
 
 from django_sitemaps09 import protocol
@@ -32,7 +30,7 @@ from django_sitemaps09.hooks.extensions import (
     own_extensions,
     spelling,
 )
-from django_sitemaps09.hooks.values import MAX_LOGGED, AllowedHosts, log_skipped
+from django_sitemaps09.hooks.values import MAX_LOGGED, SHARED_ERRORS, AllowedHosts, log_skipped
 from django_sitemaps09.orm.traits import AT_A_TIME, can_reorder, chunks, count_rows, iterate_unordered
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import is_expression
@@ -137,14 +135,14 @@ def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
 
 
 @contextmanager
-def log_skips() -> Iterator[None]:
-    """Log the values skipped inside the block, unless `collect_skips()` collects them."""
-    if _collector.get() is not None:
-        yield
+def log_skips() -> Iterator[list[tuple[Any, str, str]]]:
+    """Log the values skipped inside the block, unless an outer `collect_skips()` collects them."""
+    if (outer_skips := _collector.get()) is not None:
+        yield outer_skips
         return
     with collect_skips() as skips:
         try:
-            yield
+            yield skips
         finally:
             errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
             # Items are described in the language of the site, as in exports.
@@ -207,12 +205,20 @@ def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
     try:
         value = hook(item)
         return value if value is None or isinstance(value, (str, bool, News)) else HookResults(value)
-    except (DatabaseError, ImproperlyConfigured):
-        # An error in the database or the configuration does not depend on the item.
-        raise
     except Exception as error:  # noqa: BLE001 a user's method can raise anything
-        _skip(item, name, reason_of(error))
+        skip_error(item, name, error)
         return None
+
+
+def skip_error(item: Any, name: str, error: Exception) -> None:
+    """Skip a value of an item, because its hook raised this error.
+
+    Raise one of the `SHARED_ERRORS`. Raise any error outside of `log_skips()` and `collect_skips()`, since
+    nobody would see it.
+    """
+    if isinstance(error, SHARED_ERRORS) or _collector.get() is None:
+        raise error
+    _skip(item, name, reason_of(error))
 
 
 def _skip(item: Any, name: str, reason: str) -> None:

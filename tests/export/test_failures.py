@@ -144,7 +144,7 @@ class TestADatabaseThatFails:
             report = export(output=public, sitemaps={"a": sitemap})
             assert sitemap.calls > calls[-1]
             assert (report.failures, paths(public)) == ([], numbers(10)), calls
-            assert (report.urls, report.sections[0].skipped_items) == (10, 0)
+            assert (report.urls, report.sections[0].errors) == (10, ())
 
     @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
     def test_for_good_fails_its_section_and_nothing_of_it_is_published(

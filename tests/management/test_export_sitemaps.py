@@ -22,7 +22,7 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.stores import STATE
-from tests.support.commands import FINE, environment
+from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
@@ -69,6 +69,13 @@ def another_user() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
+
+
+class Undated(Bad):
+    """Section whose `lastmod` raises for every item, and whose item number 1 has no valid location."""
+
+    def lastmod(self, item: int) -> Any:
+        return item.updated  # type: ignore[attr-defined]
 
 
 def written(folder: Path) -> set[str]:
@@ -135,11 +142,24 @@ class TestTheTable:
     def test_names_skipped_items(self, folder: Path, use: Callable[..., None]) -> None:
         use("LAME")
         out, _ = said("--output", folder)
-        assert (
-            "bad: 1 item or element skipped; first error: item 2, location: ValueError: 'https://elsewhere"
-            in out
-        )
+        assert "bad: 1 item skipped; first error: item 2, location: ValueError: 'https://elsewhere" in out
         assert "a: 0 skipped" not in out
+
+    def test_counts_skipped_items_and_elements_apart(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The section is published, although each `lastmod` raises an error."""
+        monkeypatch.setitem(FINE, "a", Undated(4))
+        monkeypatch.setitem(FINE, "products", Undated(1, start=2))
+        out, _ = said("--output", folder)
+        assert "a: 1 item and 4 elements skipped; first error: item " in out
+        assert "products: 1 element skipped; first error: item 1, lastmod: AttributeError: " in out
+        assert {"sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"} < written(folder)
+        a, products = json.loads(said("--output", folder, "--format", "json")[0])["sections"]
+        assert (a["skipped_items"], a["skipped_elements"], a["urls"]) == (1, 4, 3)
+        assert (products["skipped_items"], products["skipped_elements"], products["urls"]) == (0, 1, 1)
+        _, _, error = failed("--output", folder.with_name("strict"), "--strict")
+        assert str(error) == "Nothing was published, because items or elements were skipped (strict)."
 
     def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
