@@ -231,6 +231,20 @@ class TestTheTable:
         assert not re.search(r"\b1 (URL|page|file)s", out)
 
 
+class TestVerbosity0:
+    def test_prints_nothing_if_nothing_is_wrong(self, folder: Path) -> None:
+        assert said("--output", folder, verbosity=0) == ("", "")
+        assert len(written(folder)) == 3
+
+    def test_leaves_warnings_of_items_to_the_log(
+        self, folder: Path, use: Callable[..., None], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        use("LAME")
+        out, err = said("--output", folder, verbosity=0)
+        assert (out, err.count("\n")) == ("", 1)
+        assert caplog.messages == [f"Section 'bad': skipped {err.partition('error: ')[2].strip()}"]
+
+
 class TestJson:
     def test_is_all_that_there_is_on_standard_output(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
@@ -500,6 +514,16 @@ class TestTheExitStatus:
         assert json.loads(out)["urls"] == 6
         # The message is in the log.
         assert "Section 'bad': skipped item 2" in err
+
+    def test_is_0_if_an_item_is_skipped_and_verbosity_0_prints_one_line(
+        self, shell: Shell, folder: Path
+    ) -> None:
+        """Without `LOGGING`, Python prints warnings to standard error."""
+        arguments = ["LAME", "--output", folder, "--base-url", BASE]
+        status, out, err = shell.run(*arguments, "--verbosity", 0)
+        assert (status, out, len(err.splitlines())) == (0, "", 1)
+        assert err.startswith("bad: 1 item skipped; first error: item 2, location: ValueError: ")
+        assert "Section 'bad': skipped item 2" in shell.run(*arguments)[2]
 
     def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)

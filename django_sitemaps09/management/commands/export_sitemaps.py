@@ -28,8 +28,13 @@ from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
 from django_sitemaps09.management.ignored_templates import ignored_templates
-from django_sitemaps09.management.lines import export_lines, suggestion_lines, verification_lines
-from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard
+from django_sitemaps09.management.lines import (
+    export_lines,
+    skipped_line,
+    suggestion_lines,
+    verification_lines,
+)
+from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard, hidden_item_warnings
 from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` under the same names.
@@ -121,7 +126,8 @@ class Command(BaseCommand):
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:
-            failures = run(options)
+            with hidden_item_warnings(wanted=options["verbosity"] == 0):
+                failures = run(options)
         except EXPORT_ERRORS as error:
             raise CommandError(str(error), returncode=exit_status(error)) from error
         if failures:
@@ -135,6 +141,10 @@ class Command(BaseCommand):
         if verbosity > 1 and options["format"] == "table":
             self._print_suggestions(reports)
         warnings = [warning for report in reports.values() for warning in report.warnings]
+        if verbosity == 0:
+            # Neither the table nor the warnings of single items are printed.
+            sections = [section for report in reports.values() for section in report.sections]
+            warnings += [skipped_line(section) for section in sections if section.errors]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
         return [failure for report in reports.values() for failure in report.failures]
