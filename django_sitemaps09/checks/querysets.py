@@ -30,7 +30,8 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
-from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
+from django_sitemaps09.sitemaps.items import queryset_problem
+from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources.keys import KeyColumns
 
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"

@@ -34,14 +34,8 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.compat import (
-    TranslatedItems,
-    add_hook_results,
-    filter_on_host,
-    in_item_language,
-    log_skips,
-    skip_error,
-)
+from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, log_skips, skip_error
+from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -163,11 +157,11 @@ class Sitemap(_Base[ItemT]):
             if not callable(hook):
                 return super().get_latest_lastmod()
             try:
-                with log_skips(), closing(iterate_unordered(self.items(), AT_A_TIME)) as batches:
+                with log_skips(), closing(iterate_unordered(read_items(self), AT_A_TIME)) as batches:
                     return max(_lastmods(hook, batches), default=None)
             except TypeError:
                 return None
-        rows, name = annotate(self, in_page_order(self.items())), alias("lastmod")
+        rows, name = annotate(self, in_page_order(read_items(self))), alias("lastmod")
         query = rows.query
         is_limited = query.is_sliced or query.distinct_fields
         # aggregate() drops the order.
@@ -196,12 +190,13 @@ class Sitemap(_Base[ItemT]):
         is_untouched = is_original(self, "_items") and self.i18n
         items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
-            return Paginator(items, self.limit)
+            has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
+            return Paginator(items if has_slices else list(items), self.limit)
         paginator = _Paginator(items, self.limit)
         can_drop_columns = declared_expressions(self) and not (
             is_fetched(items) or repeats_rows(items.query)
         )
-        counted_items = in_page_order(self.items()) if can_drop_columns else items
+        counted_items = in_page_order(read_items(self)) if can_drop_columns else items
         paginator.counted_items = pin_database(counted_items, items.db)
         return paginator
 
@@ -226,7 +221,7 @@ class Sitemap(_Base[ItemT]):
 
     def _items(self) -> Any:
         return (
-            list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(self.items()))
+            list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(read_items(self)))
         )
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
@@ -274,7 +269,7 @@ def _lastmods(hook: Callable[[Any], Any], batches: Iterable[list[Any]]) -> Itera
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
-    items = pin_database(annotate(sitemap, in_page_order(sitemap.items())))
+    items = pin_database(annotate(sitemap, in_page_order(read_items(sitemap))))
     is_uniform = (
         is_original(sitemap, "get_languages_for_item")
         and not is_expression(sitemap.item_language)

@@ -34,9 +34,3 @@ def failing_items(bases: Bases) -> Sections:
 @case
 def failing_constructor(bases: Bases) -> Sections:
     return {"one": section(bases, BARE, __init__=lambda self, needed: None)}
-
-
-@case
-def failing_generator_of_items(bases: Bases) -> Sections:
-    """A paginator needs a length."""
-    return {"one": type("Section", (bases.Sitemap,), {"items": lambda self: iter(BARE)})}
