@@ -21,4 +21,6 @@ class Sitemaps09Config(AppConfig):
 
         register(checks.check_settings)
         register(checks.check_sections)
+        register(checks.check_urls)
         register(checks.check_deployment, deploy=True)
+        register(checks.check_site, deploy=True)

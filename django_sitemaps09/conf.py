@@ -32,7 +32,8 @@ class Conf:
         settings_dict = getattr(settings, "SITEMAPS09", {})
         if not isinstance(settings_dict, Mapping):
             raise ImproperlyConfigured(
-                "SITEMAPS09 must be a dict, such as {'BASE_URL': 'https://www.example.com'}."
+                "SITEMAPS09 must be a dict, such as {'BASE_URL': 'https://www.example.com'}, not "
+                f"{type(settings_dict).__name__}."
             )
         return settings_dict
 

@@ -28,6 +28,11 @@ from django_sitemaps09.sitemaps import ModelSitemap
 Section: TypeAlias = Any
 SectionT = TypeVar("SectionT")
 
+#: Advice for a project without sections.
+HOW_TO_DECLARE = (
+    'Write @register("...") above sitemap classes in an app\'s sitemaps.py, or set '
+    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps."
+)
 RESERVED = frozenset({"index"})
 
 _registered: dict[str, Section] = {}

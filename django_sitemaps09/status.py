@@ -25,6 +25,7 @@ from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources import QuerySource, UrlsSource, has_key_ranges
+from django_sitemaps09.state.history import read_exported
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.views import caching
@@ -40,6 +41,7 @@ class ExportState:
     `target` is unknown if the storage fails. `export` is `None` if nothing is published, and if the
     manifest cannot be read. `folder` is then that of a run which has published nothing, or of the damaged
     manifest, or `None`. `is_unfinished` is true while a run replaces files, and after it was killed then.
+    `exported` has the start of the last run that exported a section without a failure, for each section.
     """
 
     is_configured: bool = True
@@ -48,6 +50,7 @@ class ExportState:
     export: PublishedExport | None = None
     is_unfinished: bool = False
     error: str | None = None
+    exported: Mapping[str, float] = field(default_factory=dict)
     _records: dict[str, SectionRecord | None] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -65,7 +68,8 @@ class ExportState:
                 folder = export.folder
                 state = cls(target=folder.store.label, folder=folder, export=export)
             is_unfinished = folder is not None and read_journal(folder.state) is not None
-            return replace(state, is_unfinished=is_unfinished)
+            exported = {} if export is None else read_exported(export.folder.state)
+            return replace(state, is_unfinished=is_unfinished, exported=exported)
         except Exception as error:  # noqa: BLE001 each storage raises its own errors
             return replace(state, error=reason_of(error))
 
@@ -119,7 +123,8 @@ class SectionStatus:
 
     Each is `None` if there is none, or if it is unknown. `paging` is how the section is divided into pages.
     `hooks` is how the values of its entries are read, `None` for an opaque sitemap. `limit` is the maximum
-    number of URLs on a page.
+    number of URLs on a page. `exported` is the start of the last run that exported it without a failure, in
+    seconds since 1970.
     """
 
     section: str
@@ -129,6 +134,7 @@ class SectionStatus:
     limit: int | None = None
     live: LiveMap | None = None
     record: SectionRecord | None = None
+    exported: float | None = None
     is_declared: bool = True
     error: str | None = None
 
@@ -143,7 +149,10 @@ class SectionStatus:
             sizes = {name: sum(getattr(page, name) for page in pages) for name in ("bytes", "size")}
             export = {"pages": len(pages), "urls": self.record.urls, **sizes}
         document = {name: getattr(self, name) for name in ("section", "sitemap", "paging", "hooks")}
-        return {**document, "live": live, "export": export, "error": self.error}
+        exported = None
+        if self.exported is not None:
+            exported = datetime.fromtimestamp(self.exported, timezone.utc).isoformat()
+        return {**document, "live": live, "export": export, "exported": exported, "error": self.error}
 
 
 def section_status(
@@ -161,7 +170,7 @@ def section_status(
     the number of rows, and how the section is read stays unknown. `has_maps` is false if no page map can be
     read. Call this within `site_locale()`.
     """
-    status = SectionStatus(name, is_declared=name in declarations)
+    status = SectionStatus(name, exported=export.exported.get(name), is_declared=name in declarations)
     try:
         status = replace(status, record=export.record(name))
     except Exception as storage_error:  # noqa: BLE001 each storage raises its own errors

@@ -66,7 +66,7 @@ def no_page_map_of_another_test() -> None:
     """
     # At import, there are no models yet.
     from django_sitemaps09 import published
-    from django_sitemaps09.views import caching, exported
+    from django_sitemaps09.views import caching, exported, responses
     from django_sitemaps09.views.live import memo
 
     cache.clear()
@@ -74,6 +74,7 @@ def no_page_map_of_another_test() -> None:
     memo._entries.clear()
     exported._exports.clear()
     published._warn.cache_clear()
+    responses.warn_no_section.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import gzip
 import html
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ NEWS_TITLE = "{http://www.google.com/schemas/sitemap-news/0.9}title"
 pytestmark = pytest.mark.slow
 
 
-# These three functions run inside the example, each in a separate process: `python -m
+# These four functions run inside the example, each in a separate process: `python -m
 # tests.test_example_project`.
 
 
@@ -44,6 +45,18 @@ def fetch(paths: str) -> dict[str, tuple[int, str]]:
         response = client.get(url.removeprefix(BASE))
         found[url] = (response.status_code, response.content.decode())
     return found
+
+
+def inspect(password: str, *paths: str) -> list[tuple[int, str]]:
+    """Return status and body of pages of the inspector, for the user of the demo with this password."""
+    from django.test import Client
+
+    client = Client(HTTP_HOST="127.0.0.1:8000")
+    anonymous = client.get("/sitemaps/")
+    login = client.post(anonymous.url, {"username": "demo", "password": password})
+    assert login.status_code == 302, login.content
+    responses = [client.get(path) for path in [login.url, *paths]]
+    return [(response.status_code, response.content.decode()) for response in responses]
 
 
 def listed() -> list[tuple[str, str]]:
@@ -186,11 +199,51 @@ def test_robots_txt_names_the_index_in_the_folder_and_live(site: Site) -> None:
 
 
 def test_the_urls_that_the_demo_prints_exist(site: Site) -> None:
-    urls = [word for word in site.said.split() if word.startswith(f"{BASE}/")]
+    urls = re.findall(rf"^    ({BASE}/\S*) ", site.said, re.MULTILINE)
     assert len(urls) >= 5
-    assert {status for status, _ in site.fetch(urls).values()} == {200}
+    responses = site.fetch(urls)
+    assert responses.pop(f"{BASE}/sitemaps/")[0] == 302
+    assert {status for status, _ in responses.values()} == {200}
     assert f"{sys.executable} " in site.said
     assert str(site.public) in site.said
+
+
+def test_the_demo_exports_again_and_audits_the_files(site: Site) -> None:
+    assert "products: 1 page not rendered (unchanged)" in site.said
+    unchanged = f"\nNothing has changed in {BASE}/sitemap.xml, published to {site.public}\n"
+    assert site.said.count(unchanged) == 1
+    assert "read 5 documents with 381 URLs in " in site.said
+    assert "\nNothing is wrong.\n" in site.said
+
+
+def test_without_the_extra_the_demo_says_how_to_audit(site: Site, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['lxml'] = None; sys.argv = ['manage.py', *sys.argv[1:]]; "
+    code += "from django.core.management import execute_from_command_line; execute_from_command_line()"
+    said = run(site.database, "-c", code, "demo", f"--output={tmp_path / 'public'}")
+    assert f"not installed: {sys.executable} -m pip install lxml protego urllib3\n" in said
+    assert said.rstrip().endswith("the app written for django.contrib.sitemaps")
+
+
+def test_only_a_terminal_shows_a_counter_of_rows(site: Site, tmp_path: Path) -> None:
+    pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")
+    # `run()` would read a carriage return as the end of a line.
+    read = "os.read(terminal, 99).replace(b'\\r', b'<CR>')"
+    code = f"import os, pty, sys; pty.spawn(sys.argv[1:], lambda terminal: {read})"
+    demo = [str(EXAMPLE / "manage.py"), "demo", "--articles=3000", f"--output={tmp_path / 'public'}"]
+    said = run(tmp_path / "db.sqlite3", "-c", code, sys.executable, *demo)
+    assert "articles: 2,000 of 3,000<CR>articles: 3,000 of 3,000<CR>articles: 3,000, 3,000 of" in said
+    assert "articles: 300, 300 of them new" in site.said
+    assert "of 300" not in site.said
+
+
+def test_the_inspector_accepts_the_last_password_that_was_printed(site: Site) -> None:
+    said = manage(site.database, "demo", f"--output={site.public}")
+    [password] = re.findall(r"log in as demo with the password (\S+)$", said, re.MULTILINE)
+    pages = inside(site.database, "inspect", password, "/sitemaps/url/?url=/about/")
+    (status, overview), (_, answer) = pages
+    assert status == 200
+    assert '<h2 id="sitemaps09-sections">Sections</h2>' in overview
+    assert f'<p class="sitemaps09-url">{BASE}/about/</p>' in answer
 
 
 def test_the_app_that_came_from_contrib_has_its_pages_and_its_own_templates(site: Site) -> None:
@@ -260,6 +313,7 @@ if __name__ == "__main__":
     from django.db import connections
 
     django.setup()
-    answer = {"fetch": fetch, "listed": listed, "dump": dump}[sys.argv[1]](*sys.argv[2:])
+    functions = {"fetch": fetch, "inspect": inspect, "listed": listed, "dump": dump}
+    answer: Any = functions[sys.argv[1]](*sys.argv[2:])
     connections.close_all()
     sys.stdout.write(json.dumps(answer, cls=DjangoJSONEncoder))

@@ -1,6 +1,6 @@
-"""System checks of settings and declarations. The checks never query the database or call a project's code.
+"""System checks of settings and declarations. No check calls a project's code.
 
-The only exception is a path converter that matches `sitemap.xml` or `robots.txt`.
+Only `check_site()` queries a database. It runs with `check --deploy`.
 
 A problem in a declaration that `django.contrib.sitemaps` accepts is a warning, unless the class declares
 expressions, or the section cannot be served at all.
@@ -9,6 +9,14 @@ expressions, or the section cannot be served at all.
 from __future__ import annotations
 
 from django_sitemaps09.checks.sections import check_declarations, check_sections
-from django_sitemaps09.checks.settings import check_deployment, check_settings
+from django_sitemaps09.checks.settings import check_deployment, check_settings, check_site
+from django_sitemaps09.checks.urlconf import check_urls
 
-__all__ = ["check_declarations", "check_deployment", "check_sections", "check_settings"]
+__all__ = [
+    "check_declarations",
+    "check_deployment",
+    "check_sections",
+    "check_settings",
+    "check_site",
+    "check_urls",
+]

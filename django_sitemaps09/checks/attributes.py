@@ -15,6 +15,7 @@ from django.core.checks import CheckMessage
 from django.db.models import Field
 
 from django_sitemaps09 import protocol, sources
+from django_sitemaps09.checks.querysets import did_you_mean, names_in_rows
 from django_sitemaps09.checks.subjects import (
     COLLECTIONS,
     Subject,
@@ -48,7 +49,10 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     for name, convert in CONVERTERS.items():
         value = subject.data(name)
         if not is_expression(value) and (problem := error_text(ValueError, convert, value)):
-            hint = "Change or remove it, or declare a query expression or a method that takes the item."
+            words = protocol.CHANGEFREQS if name == "changefreq" else ()
+            hint = did_you_mean(value, words, names_in_rows(subject)) or (
+                "Change or remove it, or declare a query expression or a method that takes the item."
+            )
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
     scheme = subject.data("protocol")
     if scheme not in (None, "http", "https"):

@@ -5,7 +5,8 @@ Expressions are resolved against the queryset, without compiling SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -29,7 +30,8 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
-from django_sitemaps09.sitemaps.models import can_filter, queryset_problem
+from django_sitemaps09.sitemaps.items import queryset_problem
+from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources.keys import KeyColumns
 
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
@@ -55,7 +57,7 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     model: Any = getattr(rows, "model", None)
     if rows is not None and rows.db not in connections.settings:
         text = f"{subject}.queryset uses the database {rows.db!r}, which is not in DATABASES."
-        yield message("E090", text, f"Use an alias from DATABASES: {', '.join(connections.settings)}.")
+        yield message("E067", text, f"Use an alias from DATABASES: {', '.join(connections.settings)}.")
     elif rows is not None and model is not None:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
@@ -69,7 +71,7 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
             yield message("E030", f"{subject} has no queryset.", hint)
         elif queryset is None and isinstance(model := subject.data("model"), str):
             text = f"{subject}.model must be a model, not the string {model!r}."
-            yield message("E091", text, f"Import the model and write it without quotes: model = {model}.")
+            yield message("E068", text, f"Import the model and write it without quotes: model = {model}.")
         elif _is_not_queryset(queryset):
             text = f"{subject}.queryset {queryset_problem(queryset)}"
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
@@ -118,6 +120,22 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     if queryset is None and isinstance(model, type) and issubclass(model, Model):
         return QuerySet(model)
     return None
+
+
+def names_in_rows(subject: Subject) -> list[str]:
+    """Return the names of fields and annotations for expressions of a `ModelSitemap`, if they are known."""
+    rows = _rows(subject) if issubclass(subject.cls, ModelSitemap) else None
+    if not isinstance(rows, QuerySet):
+        return []
+    return ["pk", *(field.name for field in rows.model._meta.fields), *rows.query.annotations]
+
+
+def did_you_mean(value: object, words: Iterable[str], names: Iterable[str]) -> str | None:
+    """Return a hint if a string is similar to a valid word, or to a name in the rows; otherwise `None`."""
+    candidates = {name: f"F({name!r})" for name in names} | {word: repr(word) for word in words}
+    # A short value is similar to too many names with the default cutoff.
+    similar = get_close_matches(value, candidates, n=1, cutoff=0.8) if isinstance(value, str) else []
+    return f"Did you mean {candidates[similar[0]]}?" if similar else None
 
 
 def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import sys
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from types import ModuleType
 from typing import Any, cast
 
+from django.apps import apps
 from django.contrib import sitemaps as contrib
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
@@ -49,7 +54,7 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
             problem := error_text(ImproperlyConfigured, sections.mapping, sitemaps)
         ):
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
-            messages.append(message("E092", problem, hint))
+            messages.append(message("E093", problem, hint))
     native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
         try:
@@ -59,32 +64,86 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
             messages.append(message("W006", str(error), hint))
     mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
     declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
-    return [*messages, *urlconf.check_addresses(), *check_declarations(declarations)]
+    messages += check_declarations(declarations)
+    if default_sections is not None and _uses_registry(passed_sitemaps):
+        messages += _check_unregistered([default_sections, *urlconf.sitemaps_arguments()])
+    return messages
 
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
-    """Return the sections in the setting `SITEMAPS`, or else the registered sections.
-
-    The `sitemaps` modules of apps are imported only if a view or an export uses registered sections. A
-    project that passes a mapping may have old modules that can no longer be imported.
-    """
-    if conf.sitemaps is not None:
+    """Return the sections in the setting `SITEMAPS`, or else the registered sections; `None` if invalid."""
+    try:
+        path = conf.sitemaps
+    except ImproperlyConfigured:
+        # `check_settings()` reports this error.
+        return None
+    if path is not None:
         return sections.mapping()
+    return sections.registered(discover=_uses_registry(passed_sitemaps))
+
+
+def _uses_registry(passed_sitemaps: Iterable[PassedSitemaps]) -> bool:
+    """Return whether a view or an export uses registered sections.
+
+    Only then are the `sitemaps` modules of apps imported. A project that passes a mapping may have old
+    modules that can no longer be imported.
+    """
     is_served = any(each.sitemaps is None for each in passed_sitemaps)
-    return sections.registered(discover=is_served or bool(export_settings(conf.settings_dict)))
+    return conf.sitemaps is None and (is_served or bool(export_settings(conf.settings_dict)))
+
+
+def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
+    """Check for sitemap classes in the `sitemaps` modules of apps that no section and no code uses."""
+    mappings = [mapping for mapping in mappings if mapping is not None]
+    if not all(_is_readable(mapping) for mapping in mappings):
+        # A mapping that cannot be read can contain any class.
+        return
+    used = {id(Subject(each).cls) for mapping in mappings for each in _read_mapping(mapping).values()}
+    for module in filter(None, [sys.modules.get(f"{app.name}.sitemaps") for app in apps.get_app_configs()]):
+        for value in dict(vars(module)).values():
+            is_own_class = issubclass(type(value), type) and value.__module__ == module.__name__
+            if not is_own_class or not issubclass(value, Sitemap) or id(value) in used:
+                continue
+            if not value.__subclasses__() and not _is_mentioned(value, module):
+                yield message(
+                    "W016",
+                    f"{Subject(value)} is not registered, so no sitemap lists its URLs.",
+                    'Write @register("...") above it, with a name for the section. If other code uses the '
+                    "class, add 'sitemaps09.W016' to SILENCED_SYSTEM_CHECKS.",
+                )
+
+
+def _is_mentioned(cls: type, module: ModuleType) -> bool:
+    """Return whether another module imports a class, or its own module has its name more than once.
+
+    Such code can be a factory, a dict, or a method `for_host()`.
+    """
+    # Only plain modules, because others can run code when they are read.
+    others = [each for each in [*sys.modules.values()] if type(each) is ModuleType and each is not module]
+    if any(vars(other).get(cls.__name__) is cls for other in others):
+        return True
+    try:
+        source = inspect.getsource(module)
+    except OSError:
+        return True
+    return len(re.findall(rf"\b{re.escape(cls.__name__)}\b", source)) > 1
 
 
 def _read_mapping(sitemaps: object) -> dict[Any, Any]:
-    """Return a copy of a dict of sections. Return an empty dict for any other object.
+    """Return a copy of a dict of sections. Return an empty dict for any other object."""
+    return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if _is_readable(sitemaps) else {}
+
+
+def _is_readable(sitemaps: object) -> bool:
+    """Return whether a check can read a mapping.
 
     Another mapping class could run a query when it is read. Subclasses of `dict` that inherit its reading
     methods, such as `defaultdict`, are accepted.
     """
     kind = type(sitemaps)
     if not issubclass(kind, dict):
-        return {}
-    readers = {next(base for base in kind.__mro__ if name in vars(base)) for name in _READERS}
-    return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if readers <= _BUILT_IN else {}
+        return False
+    return {next(base for base in kind.__mro__ if name in vars(base)) for name in _READERS} <= _BUILT_IN
 
 
 def is_factory(declaration: object) -> bool:

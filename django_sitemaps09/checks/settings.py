@@ -1,4 +1,4 @@
-"""Check the keys and values of `SITEMAPS09`, and the caches of a deployed site."""
+"""Check the keys and values of `SITEMAPS09`, and the caches and the domain of a deployed site."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
@@ -47,7 +48,7 @@ def _check_names() -> Iterator[CheckMessage]:
         names += get_close_matches("SITEMAPS09", dir(settings), cutoff=0.85)
     for name in dict.fromkeys(names):
         yield message(
-            "W073",
+            "W076",
             f"The setting {name} has no effect: all settings of this package are keys of SITEMAPS09.",
             "Write SITEMAPS09 = {'BASE_URL': 'https://www.example.com'}, with all keys in one dict.",
         )
@@ -149,6 +150,19 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
     if problem := error_text(ImproperlyConfigured, check_configured):
         hint = "See 'Inform search engines' in the documentation, or turn SUBMIT off."
         yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
+
+
+def check_site(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """Check the domain of the current `Site` (`check --deploy`). No other check queries a database."""
+    # Imported only here, because a site without exports does not need these modules.
+    from django_sitemaps09.export.options import EXAMPLE_SITE, export_base, is_example_site
+
+    try:
+        is_example = is_example_site(None, export_base(None))
+    except (ImproperlyConfigured, DatabaseError, InterfaceError):
+        # There is no site, or no table yet, or no database.
+        return []
+    return [message("W073", *EXAMPLE_SITE)] if is_example else []
 
 
 def check_deployment(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:

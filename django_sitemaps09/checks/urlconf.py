@@ -1,26 +1,21 @@
-"""Check the names of URL patterns in locations, and find the sections that the root URLconf serves."""
+"""Check the URL patterns of locations and of our views, and find the sections that the URLconf serves."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from django.apps import apps
+from django.conf import settings
 from django.core.checks import CheckMessage
-from django.urls import (
-    NoReverseMatch,
-    Resolver404,
-    URLPattern,
-    URLResolver,
-    get_resolver,
-    get_script_prefix,
-    resolve,
-    reverse,
-)
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, get_script_prefix, reverse
+from django.utils.module_loading import import_string
 
 from django_sitemaps09 import robots
+from django_sitemaps09.checks.querysets import names_in_rows
 from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.hooks.expressions import location_problem
@@ -35,6 +30,16 @@ from django_sitemaps09.routing.routes import Route, candidates
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
+_NATIVE_VIEWS = "django_sitemaps09.views.native"
+# An index and any page.
+_NATIVE_URLS: Mapping[str, dict[str, str]] = {"index": {}, "page": {"section": "section", "page": "1"}}
+# Engines of sessions that need the model of their app.
+_SESSION_TABLES = ("django.contrib.sessions.backends.db", "django.contrib.sessions.backends.cached_db")
+# In the order of `MIDDLEWARE`.
+_MIDDLEWARE = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+)
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
@@ -62,11 +67,31 @@ def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
     is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
     if issubclass(subject.cls, ModelSitemap) and is_constant:
         text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
-        yield message("E020", text, "Pass an argument as a query expression, such as slug=F('slug').")
+        hint = "Pass an argument as a query expression, such as slug=F('slug')."
+        yield message("E020", text, _route_hint(subject, value) or hint)
     if isinstance(value, Route) and (problem := _route_problem(value)):
         text = f"{subject}.location is {safe_repr(value)}, but {problem}."
         hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
         yield message("E021", text, hint)
+
+
+def _route_hint(subject: Subject, value: Any) -> str | None:
+    """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
+    root, name = _root(), value.pattern if isinstance(value, Route) else value
+    if root is None or not isinstance(name, str):
+        return None
+    *namespaces, view = name.split(":")
+    try:
+        resolver = find_namespace(root, namespaces).resolver
+    except UnknownNamespaceError:
+        return None
+    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
+    # Django calls arguments without a name `_0`, `_1`.
+    if not signatures or not signatures[0] or signatures[0][0].startswith("_"):
+        return None
+    known = names_in_rows(subject)
+    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signatures[0]]
+    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
@@ -115,6 +140,97 @@ def _route_problem(route: Route) -> str | None:
     )
 
 
+def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """Check that requests reach our views, and that these can work with the arguments and settings."""
+    return [*_check_order(), *_check_arguments(), *_check_robots(), *_check_inspector()]
+
+
+def _check_order() -> Iterator[CheckMessage]:
+    """Check that no earlier URL pattern answers the requests for the native views and for robots.txt."""
+    root = _root()
+    if root is None:
+        return
+    paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
+    if paths and not paths[0].endswith(f"/{INDEX}"):
+        text = f"The index has the path {paths[0]}, because its URLs are included below {INDEX}."
+        yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
+    if next(_robots_arguments(), None) is not None:
+        paths.append("/robots.txt")
+    for path in paths:
+        callback, _ = next(_callbacks(root, {}, (), path), (None, {}))
+        if not any(_views(_NATIVE_VIEWS, callbacks=[(callback, {})])):
+            view = f"{_module_name(callback)}.{getattr(callback, '__qualname__', '')}"
+            text = f"{path} is answered by {view}, whose URL pattern is before those of this package."
+            if callback is None:
+                text = f"No URL pattern answers {path}, where crawlers look for it."
+            hint = "Put the patterns of this package into the root URLconf, before others for this path."
+            yield message("W092", text, hint)
+
+
+def _path(name: str, arguments: dict[str, str]) -> str | None:
+    """Return the path of one of our views without the script prefix; `None` if it is not known."""
+    try:
+        url = reverse(f"django_sitemaps09:{name}", kwargs=arguments)
+    except NoReverseMatch:
+        return None
+    return f"/{url.removeprefix(get_script_prefix())}"
+
+
+def _check_arguments() -> Iterator[CheckMessage]:
+    for view, arguments in _views(_NATIVE_VIEWS, _COMPAT_VIEWS):
+        name = getattr(view, "__name__", "")
+        is_plain = getattr(sys.modules[_module_name(view)], name, None) is view
+        if not is_plain:
+            # A decorator of the project may use the argument.
+            continue
+        parameters = inspect.signature(view).parameters
+        for unknown in sorted(arguments.keys() - parameters.keys()):
+            match = next(iter(get_close_matches(unknown, parameters, n=1)), None)
+            text = f"A URL pattern passes the argument {unknown!r}, which the view {name} does not have."
+            yield message("E089", text, f"Did you mean {match!r}?" if match else "Remove the argument.")
+
+
+def _robots_arguments() -> Iterator[dict[str, Any]]:
+    for view, arguments in _views(_NATIVE_VIEWS):
+        if getattr(view, "__name__", "") == "robots_txt":
+            yield arguments
+
+
+def _check_robots() -> Iterator[CheckMessage]:
+    for arguments in _robots_arguments():
+        name, rules = arguments.get("sitemap_url_name", "django_sitemaps09:index"), arguments.get("rules")
+        if isinstance(name, str) and (problem := _route_problem(Route(name))):
+            text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
+            hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
+            yield message("E090", text, hint)
+        if isinstance(rules, str) and (path := _path("index", {})):
+            for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
+                yield message("W088", problem, "Allow this URL in the `rules` of the view robots_txt.")
+
+
+def _check_inspector() -> Iterator[CheckMessage]:
+    if not any(_views("django_sitemaps09.inspector.")):
+        return
+    needed_apps = ["django.contrib.auth"]
+    if settings.SESSION_ENGINE in _SESSION_TABLES:
+        needed_apps.append("django.contrib.sessions")
+    middleware = {name for path in settings.MIDDLEWARE for name in _class_names(path)}
+    missing = [f"{name!r} to INSTALLED_APPS" for name in needed_apps if not apps.is_installed(name)]
+    missing += [f"{name!r} to MIDDLEWARE" for name in _MIDDLEWARE if name not in middleware]
+    if missing:
+        text = "The inspector is included in the URLconf, but cannot know which user sends a request."
+        yield message("W091", text, f"Add {', '.join(missing)}.")
+
+
+def _class_names(path: str) -> list[str]:
+    """Return the dotted names of a class and its bases; only the path if it is not a class."""
+    try:
+        bases = inspect.getmro(import_string(path))
+    except Exception:  # noqa: BLE001 the modules of a project can raise anything
+        return [path]
+    return [f"{base.__module__}.{base.__qualname__}" for base in bases]
+
+
 class PassedSitemaps(NamedTuple):
     """The `sitemaps` argument of a view, and whether section names are part of the view's URLs.
 
@@ -143,65 +259,6 @@ def _root() -> URLResolver | None:
     return resolver
 
 
-def check_addresses() -> Iterator[CheckMessage]:
-    """Check that requests for the index and for robots.txt reach our views, with valid arguments."""
-    paths: dict[str, str | None] = {}
-    for view, arguments in _views("django_sitemaps09.views."):
-        yield from _check_arguments(view, arguments)
-        if view.__name__ == "sitemap_index":
-            paths[view.__name__] = _index_path()
-        elif view.__name__ == "robots_txt":
-            paths[view.__name__] = "/robots.txt"
-            yield from _check_rules(arguments.get("rules"))
-    index_path = paths.get("sitemap_index")
-    if index_path is not None and not index_path.endswith(f"/{INDEX}"):
-        text = f"The index has the path {index_path}, because its URLs are included below {INDEX}."
-        yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
-    for path in filter(None, paths.values()):
-        if problem := _hidden(path):
-            hint = "Put the pattern into the root URLconf, before other patterns that match this path."
-            yield message("W093", problem, hint)
-
-
-def _check_arguments(view: Any, arguments: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    is_decorated = getattr(sys.modules[view.__module__], view.__name__, None) is not view
-    if is_decorated:
-        # A decorator of the project may use the argument.
-        return
-    parameters = inspect.signature(view).parameters
-    for name in arguments.keys() - parameters.keys():
-        match = next(iter(get_close_matches(name, parameters, n=1)), None)
-        text = f"A URL pattern passes the argument {name!r}, which the view {view.__name__} does not have."
-        yield message("E089", text, f"Did you mean {match!r}?" if match else "Remove the argument.")
-
-
-def _check_rules(rules: object) -> Iterator[CheckMessage]:
-    path = _index_path()
-    if isinstance(rules, str) and path is not None:
-        for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
-            yield message("W088", problem, "Allow this URL in the `rules` of the view robots_txt.")
-
-
-def _index_path() -> str | None:
-    """Return the path of the index without the script prefix; `None` if it is not known."""
-    try:
-        return f"/{reverse('django_sitemaps09:index').removeprefix(get_script_prefix())}"
-    except NoReverseMatch:
-        return None
-
-
-def _hidden(path: str) -> str | None:
-    """Return what answers a request for a path instead of our view, or `None`."""
-    try:
-        match = resolve(path)
-        is_ours = _module_name(inspect.unwrap(match.func)).startswith("django_sitemaps09.views.")
-    except Resolver404:
-        return f"No URL pattern answers {path}, where crawlers look for it."
-    except Exception:  # noqa: BLE001 the path converters and decorators of a project can raise anything
-        return None
-    return None if is_ours else f"{path} is answered by the URL pattern {match.route!r}."
-
-
 def passed_sitemaps() -> list[PassedSitemaps]:
     """Return the `sitemaps` that a pattern, or an `include()` around it, passes to each of our views."""
     return [
@@ -210,6 +267,11 @@ def passed_sitemaps() -> list[PassedSitemaps]:
         for sitemaps in [arguments.get("sitemaps")]
         if sitemaps is not None or getattr(view, "__name__", "") != "robots_txt"
     ]
+
+
+def sitemaps_arguments() -> list[object]:
+    """Return every `sitemaps` argument in the URLconf, even of views of other packages."""
+    return [arguments.get("sitemaps") for _, arguments in _all_callbacks()]
 
 
 def templates() -> list[Template]:
@@ -221,10 +283,14 @@ def templates() -> list[Template]:
     ]
 
 
-def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield each view of these modules without its decorators, and the arguments from its URL pattern."""
-    resolver = _root()
-    for callback, arguments in () if resolver is None else _callbacks(resolver, {}, ()):
+def _views(
+    *modules: str, callbacks: Iterable[tuple[Any, dict[str, Any]]] | None = None
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield each view of these modules without its decorators, and the arguments from its URL pattern.
+
+    By default, the `callbacks` are those of the whole URLconf.
+    """
+    for callback, arguments in _all_callbacks() if callbacks is None else callbacks:
         try:
             view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
         except ValueError:
@@ -234,9 +300,23 @@ def _views(*modules: str) -> Iterator[tuple[Any, dict[str, Any]]]:
             yield view, arguments
 
 
+def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
+    resolver = _root()
+    return iter(()) if resolver is None else _callbacks(resolver, {}, ())
+
+
 def _callbacks(
-    resolver: URLResolver, outer_arguments: dict[str, Any], ancestors: tuple[int, ...]
+    resolver: URLResolver,
+    outer_arguments: dict[str, Any],
+    ancestors: tuple[int, ...],
+    path: str | None = None,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the callbacks of all patterns, or of those that match a path, and their arguments."""
+    if path is not None:
+        match = resolver.pattern.regex.search(path)
+        if match is None:
+            return
+        path = path[match.end() :]
     if id(resolver.url_patterns) in ancestors:
         # The URLconf includes itself.
         return
@@ -244,10 +324,17 @@ def _callbacks(
     for pattern in resolver.url_patterns:
         # Inner arguments override outer arguments, as when a request is resolved.
         if isinstance(pattern, URLResolver):
-            yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors)
-        elif isinstance(pattern, URLPattern):
+            yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors, path)
+        elif isinstance(pattern, URLPattern) and (path is None or _matches(pattern, path)):
             yield pattern.callback, outer_arguments | pattern.default_args
 
 
 def _module_name(view: Any) -> str:
     return str(getattr(view, "__module__", ""))
+
+
+def _matches(pattern: URLPattern, path: str) -> bool:
+    """Return whether a pattern matches a path. The project's own converters are not called."""
+    converters = getattr(pattern.pattern, "converters", {}).values()
+    is_known = all(_module_name(type(converter)) == "django.urls.converters" for converter in converters)
+    return is_known and pattern.pattern.regex.search(path) is not None

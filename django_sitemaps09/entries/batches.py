@@ -29,11 +29,16 @@ class IndexEntry(NamedTuple):
 
 
 class ItemError(NamedTuple):
-    """A skipped element, with the reason. If `field` is `location`, the whole item is skipped."""
+    """A skipped item or element, with the reason."""
 
     key: str
     field: str
     reason: str
+
+    @property
+    def skips_item(self) -> bool:
+        """Return whether the whole item is skipped, or its entry in one language."""
+        return self.field in ("location", "item_language", "languages", "row")
 
     def __str__(self) -> str:
         # The key "any" stands for all items, if a declaration reports a value that they share.

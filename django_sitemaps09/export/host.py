@@ -102,7 +102,8 @@ class HostExport:
             self._publish(publication, robots, reports, files_written, started, is_compared=is_compared)
         if self.stage is not None:
             run = RecordedRun(started.timestamp(), is_published, failures=tuple(failures))
-            record_reports(self.publish_target.state, run, reports, old_manifest.sections, remove)
+            is_repair, state = self.host_options.is_repair, self.publish_target.state
+            record_reports(state, run, reports, old_manifest.sections, remove, is_repair=is_repair)
         warnings = self._warnings(reports, options, is_empty=not publication.documents and not failures)
         if self.host_options.is_whole:
             failures += self._undeclared(remove)
@@ -186,6 +187,7 @@ class HostExport:
         self, reports: Iterable[SectionReport], options: ExportOptions, *, is_empty: bool
     ) -> Iterator[str]:
         """Yield all warnings but those about robots.txt."""
+        yield from self.host_options.warnings
         if is_empty:
             yield "No section has any URLs. Nothing was written, and the published files are unchanged."
         yield from self.queue.warnings if self.queue else ()
@@ -315,7 +317,7 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     failures = [
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
     ]
-    if strict and any(report.skipped_items for report in reports):
+    if strict and any(report.errors for report in reports):
         failures.append("Nothing was published, because items or elements were skipped (strict).")
     return failures
 

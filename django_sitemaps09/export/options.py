@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf
@@ -16,6 +17,7 @@ from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
+from django_sitemaps09.sources.retry import retry
 from django_sitemaps09.state.previous import Site
 from django_sitemaps09.stores import host_folder
 
@@ -98,6 +100,7 @@ class HostOptions(NamedTuple):
     gzip: bool
     submit: bool
     is_repair: bool
+    warnings: tuple[str, ...]
 
     @property
     def site(self) -> Site:
@@ -143,6 +146,7 @@ class HostOptions(NamedTuple):
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
             is_repair=options.is_repair,
+            warnings=(" ".join(EXAMPLE_SITE),) if is_example_site(base_url, base) else (),
         )
 
 
@@ -169,10 +173,42 @@ def export_base(base_url: str | None) -> Base:
     raise ImproperlyConfigured(_NO_BASE)
 
 
+def site_urls() -> list[str]:
+    """Return the base URL of each site of `django.contrib.sites`, by https, in the order of the IDs."""
+    if not apps.is_installed("django.contrib.sites"):
+        raise ImproperlyConfigured(
+            "--all-sites needs 'django.contrib.sites' in INSTALLED_APPS. Without it, pass --base-url for "
+            "each host."
+        )
+    sites = apps.get_model("sites", "Site").objects.order_by("pk").values_list("domain", flat=True)
+    was_open = connections[sites.db].connection is not None
+    urls = [f"https://{domain}" for domain in retry(lambda: list(sites), "The sites", lost_only=True)]
+    if not was_open:
+        # The choice of an engine depends on the open connections.
+        connections[sites.db].close()
+    for url in urls:
+        try:
+            protocol.parse_base(url)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"The domain of a Site is invalid: {error}.") from error
+    if not urls:
+        raise ImproperlyConfigured("There is no Site. Add one in the admin, or pass --base-url.")
+    return urls
+
+
+def is_example_site(base_url: str | None, base: Base) -> bool:
+    """Return whether `export_base(base_url)` is from a `Site` that still has Django's initial domain."""
+    return base_url is None and conf.base_url is None and base.domain == "example.com"
+
+
+#: What is wrong with an example site, and what to do.
+EXAMPLE_SITE = (
+    "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
+    "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
+)
 _NO_SECTION = (
-    "There is no section to export. Register sitemaps in an app's sitemaps.py, or set "
-    "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps. An export does not see a dict "
-    "that is only passed to views in a URLconf."
+    f"There is no section to export. {sections.HOW_TO_DECLARE} An export does not see a dict that is only "
+    "passed to views in a URLconf."
 )
 _NO_BASE = (
     "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "

@@ -14,7 +14,13 @@ from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.notify import Submission
 from django_sitemaps09.pages import Fingerprint, Key
-from django_sitemaps09.state.history import MAX_ERRORS, RecordedRun, SectionChange, record_run
+from django_sitemaps09.state.history import (
+    MAX_ERRORS,
+    RecordedRun,
+    SectionChange,
+    record_exported,
+    record_run,
+)
 from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.stores import Store
 
@@ -64,7 +70,7 @@ class PageFile:
 class SectionReport:
     """Result of one section.
 
-    `files` has all its pages. `skipped_items` counts items and elements that were skipped on rendered
+    `files` has all its pages. `skipped_items` and `skipped_elements` count what was skipped on rendered
     pages; `errors` has the first errors. `written` and `unchanged` count files, `removed` files that were
     removed from the index. If nothing was published, these fields count what would have changed.
     `skipped` counts unchanged pages that were not rendered, `split` and `merged` pages that were split or
@@ -79,6 +85,7 @@ class SectionReport:
     files: Sequence[PageFile]
     seconds: float
     skipped_items: int = 0
+    skipped_elements: int = 0
     errors: Sequence[ItemError] = ()
     failure: str | None = None
     hints: Sequence[str] = ()
@@ -166,11 +173,15 @@ def peaks() -> tuple[int | None, int | None]:
 def record_reports(
     state: Store,
     run: RecordedRun,
-    reports: Iterable[SectionReport],
+    reports: Sequence[SectionReport],
     previous: Mapping[str, SectionRecord],
     removed: Iterable[str],
+    *,
+    is_repair: bool = False,
 ) -> None:
     """Add a run with its reports to the history. `removed` has the names of removed sections.
+
+    A repair keeps pages without reading their rows, so it does not count as an export of its sections.
 
     The export does not need the history, so an error is only logged.
     """
@@ -187,6 +198,8 @@ def record_reports(
     seconds = max(0.0, time.time() - run.started)
     try:
         record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
+        if run.is_published and not is_repair:
+            record_exported(state, [each.section for each in reports if not each.failure], run.started)
     except (ExportError, OSError) as error:
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
@@ -199,7 +212,7 @@ def _section_change(report: SectionReport, previous_urls: int, *, is_published: 
         urls=report.urls if is_published else previous_urls,
         written=report.written if is_published else 0,
         removed=report.removed if is_published else 0,
-        skipped_items=report.skipped_items,
+        skipped_items=report.skipped_items + report.skipped_elements,
         errors=tuple(ItemError(*(excerpt(text) for text in error)) for error in report.errors[:MAX_ERRORS]),
         failure=None if report.failure is None else excerpt(report.failure),
         is_complete=report.failure is None and report.skipped == 0,

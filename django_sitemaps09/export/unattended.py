@@ -115,7 +115,7 @@ def _summary(report: Report) -> dict[str, Any]:
         "index_url": report.index_url,
         "published": report.published,
         "urls": report.urls,
-        "skipped": sum(section.skipped_items for section in report.sections),
+        "skipped": sum(section.skipped_items + section.skipped_elements for section in report.sections),
         "written": len(report.written),
         "deleted": len(report.deleted),
         "seconds": round(report.seconds, 3),

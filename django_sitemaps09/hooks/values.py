@@ -28,6 +28,8 @@ from django_sitemaps09.protocol import Base
 
 #: Marks a value that could not be computed; `None` is a valid value.
 FAILED: Final[Any] = object()
+#: Errors that affect more than one item, so they are raised, and no item is skipped for them.
+SHARED_ERRORS = (DatabaseError, ImproperlyConfigured, MemoryError)
 #: Maximum number of skipped items logged as warnings, for a response or for a section of an export.
 MAX_LOGGED = 3
 # A URL reference that begins with a scheme is not relative (RFC 3986).
@@ -53,14 +55,13 @@ class Items(NamedTuple):
     ) -> list[Any]:
         """Return the result of `function` for each value. The result for `FAILED` is `failed`.
 
-        If `function` fails, the result is `failed` and the error is reported. Database and configuration
-        errors are raised, since they affect more than one item.
+        If `function` fails, the result is `failed` and the error is reported. `SHARED_ERRORS` are raised.
         """
         results = []
         for position, value in enumerate(values):
             try:
                 results.append(failed if value is FAILED else function(value))
-            except (DatabaseError, ImproperlyConfigured):
+            except SHARED_ERRORS:
                 raise
             except Exception as error:
                 # A user's method can raise anything.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from django_sitemaps09.audit import RULES, AuditReport
@@ -11,6 +12,11 @@ from django_sitemaps09.export.report import Report, SectionReport, pluralize
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Suggestion
+
+#: Seconds in each unit of an age.
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+# Maximum number of sections in a line about old exports.
+_NAMED = 5
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -55,6 +61,13 @@ def _export_rows(report: Report) -> Iterator[Sequence[str]]:
         yield name, *(f"{number:,}" for number in (urls, pages, *counts)), f"{seconds:.2f}"
 
 
+def skipped_line(section: SectionReport) -> str:
+    """Return the counts of the skipped items and elements of a section, and the first error."""
+    counts = {"item": section.skipped_items, "element": section.skipped_elements}
+    what = " and ".join(pluralize(count, noun) for noun, count in counts.items() if count)
+    return f"{section.section}: {what} skipped; first error: {section.errors[0]}"
+
+
 def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
     if section.failure is not None and section.files:
@@ -62,9 +75,8 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
         urls = pluralize(sum(file.urls for file in section.files), "URL")
         pages = pluralize(len(section.files), "page")
         yield f"{name}: failed; the published files are kept ({urls} on {pages})"
-    if section.skipped_items:
-        what = "item or element" if section.skipped_items == 1 else "items or elements"
-        yield f"{name}: {section.skipped_items:,} {what} skipped; first error: {section.errors[0]}"
+    if section.errors:
+        yield skipped_line(section)
     moves = {"not rendered (unchanged)": section.skipped, "split": section.split, "merged": section.merged}
     if any(moves.values()):
         words = (f"{pluralize(count, 'page')} {what}" for what, count in moves.items() if count)
@@ -118,8 +130,8 @@ def submission_lines(submission: Submission) -> Iterator[str]:
     yield from _aligned([head, *map(_endpoint_row, submission.endpoints)], 2)
     for report in submission.endpoints:
         if report.resumes is not None:
-            time = datetime.fromtimestamp(report.resumes, timezone.utc)
-            yield f"{report.endpoint} ({report.host}): nothing more is sent before {time:%H:%M:%S} UTC"
+            end = datetime.fromtimestamp(report.resumes, timezone.utc)
+            yield f"{report.endpoint} ({report.host}): nothing more is sent before {end:%H:%M:%S} UTC"
         for example in report.examples:
             yield f"{report.endpoint}: {example}"
 
@@ -192,6 +204,31 @@ def status_lines(status: Status) -> Iterator[str]:
             yield f"{section.section}: {section.error}"
 
 
+def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
+    """Yield a line for each host that has an older export than `max_age`, in seconds, or none."""
+    for status in statuses:
+        export, now = status.export, time.time()
+        host = status.base_url or export.target or "This project"
+        if export.export is None:
+            yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
+            continue
+        ages = {each.section: each.exported and now - each.exported for each in status.sections}
+        old = [
+            f"{section} ({'never' if age is None else f'{age_text(age)} ago'})"
+            for section, age in ages.items()
+            if age is None or age > max_age
+        ]
+        if old:
+            names = ", ".join(old[:_NAMED]) + (f" and {len(old) - _NAMED} more" if old[_NAMED:] else "")
+            yield f"{host}: last export without a failure longer than {age_text(max_age)} ago: {names}."
+
+
+def age_text(seconds: float) -> str:
+    """Return an age in the largest unit of which there are at least two: "26h", but "3d" for 72 hours."""
+    unit = next((unit for unit in "dhm" if seconds >= 2 * SECONDS[unit]), "s")
+    return f"{seconds // SECONDS[unit]:.0f}{unit}"
+
+
 def _cache(cache: CacheStatus) -> str:
     description = f"cache {cache.alias!r}"
     if cache.backend is not None:
@@ -210,6 +247,9 @@ def _export(export: ExportState) -> str:
         description += ", nothing published"
     elif export.started is not None:
         description += f", last changed by the run of {export.started:%Y-%m-%d %H:%M:%S} UTC"
+    if export.exported:
+        last = datetime.fromtimestamp(max(export.exported.values()), timezone.utc)
+        description += f", last exported by the run of {last:%Y-%m-%d %H:%M:%S} UTC"
     if export.is_unfinished:
         description += ". A run is publishing, or was killed while publishing; the next run completes it"
     return description

@@ -23,6 +23,8 @@ except ImportError:
 
 logger = logging.getLogger(__name__)
 
+# Loggers whose warnings are only about skipped items.
+_ITEM_LOGGERS = ("django_sitemaps09.export.rendering.section", "django_sitemaps09.sitemaps.items")
 _OF_KNOWN = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} pages{postfix} [{elapsed}<{remaining}]"
 _OF_UNKNOWN = "{desc}: {n_fmt} pages{postfix} [{elapsed}]"
 
@@ -70,6 +72,27 @@ def flush_or_discard() -> None:
         except (OSError, ValueError):
             with suppress(OSError, ValueError), open(os.devnull, "w") as null:  # noqa: PTH123
                 os.dup2(null.fileno(), stream.fileno())
+
+
+@contextmanager
+def hidden_item_warnings(*, wanted: bool) -> Iterator[None]:
+    """Hide warnings about skipped items from the console of a project that does not configure logging.
+
+    Python's handler of last resort prints them there. Configured handlers still get them.
+    """
+    handler = logging.lastResort if wanted else None
+    if handler is None:
+        yield
+        return
+    handler.addFilter(_is_about_run)
+    try:
+        yield
+    finally:
+        handler.removeFilter(_is_about_run)
+
+
+def _is_about_run(record: logging.LogRecord) -> bool:
+    return record.name not in _ITEM_LOGGERS or record.levelno > logging.WARNING
 
 
 @dataclass(slots=True)

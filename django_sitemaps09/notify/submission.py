@@ -92,8 +92,9 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
         folders = [_folder(base, path) for base in bases]
         if folders and not any(map(_has_export, folders)):
             raise ExportError(
-                f"Nothing was exported to {', '.join(folder.store.label for folder in folders)}. After an "
-                "export for several hosts, name each with --base-url; after any other, omit --base-url."
+                f"Nothing was exported to {', '.join(folder.store.label for folder in folders)}. Run "
+                "export_sitemaps --submit first. After an export for several hosts, name each with "
+                "--base-url; after any other, omit --base-url."
             )
         return [
             preview(store, state) if dry_run else send(store, state, client, blocked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
 from django_sitemaps09.sitemaps.compat import collect_skips, is_path
+from django_sitemaps09.sitemaps.items import checked_items, read_items
 from django_sitemaps09.sitemaps.models import (
     GenericSitemap,
     ModelSitemap,
@@ -24,9 +25,11 @@ __all__ = [
     "NewsSitemap",
     "Sitemap",
     "StaticViewSitemap",
+    "checked_items",
     "collect_skips",
     "find_site",
     "is_contribs",
     "is_original",
     "is_path",
+    "read_items",
 ]

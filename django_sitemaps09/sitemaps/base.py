@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from datetime import date
 from decimal import Decimal
 from inspect import getattr_static
+from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -19,7 +20,7 @@ from django.utils.translation import get_language
 
 from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
 from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
-from django_sitemaps09.hooks.expressions import Newest, alias, declared_expressions
+from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     AT_A_TIME,
@@ -33,13 +34,8 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.compat import (
-    TranslatedItems,
-    add_hook_results,
-    filter_on_host,
-    in_item_language,
-    log_skips,
-)
+from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, log_skips, skip_error
+from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
 
 if TYPE_CHECKING:
     from django.contrib.sites.models import Site
@@ -153,18 +149,19 @@ class Sitemap(_Base[ItemT]):
         """Return the newest `lastmod` of all items for an index; `None` if an item has no lastmod.
 
         The database evaluates an expression, usually in at most two queries. A method is called for each
-        item until it returns `None`, as in Django's `Sitemap`. Items are not kept in memory.
+        item until it returns `None`, as in Django's `Sitemap`, or raises an error, which is logged. Items
+        are not kept in memory.
         """
         hook = getattr(self, "lastmod", None)
         if not is_expression(hook):
             if not callable(hook):
                 return super().get_latest_lastmod()
             try:
-                with closing(iterate_unordered(self.items(), AT_A_TIME)) as batches:
-                    return max((hook(item) for chunk in batches for item in chunk), default=None)
+                with log_skips(), closing(iterate_unordered(read_items(self), AT_A_TIME)) as batches:
+                    return max(_lastmods(hook, batches), default=None)
             except TypeError:
                 return None
-        rows, name = annotate(self, in_page_order(self.items())), alias("lastmod")
+        rows, name = annotate(self, in_page_order(read_items(self))), alias("lastmod")
         query = rows.query
         is_limited = query.is_sliced or query.distinct_fields
         # aggregate() drops the order.
@@ -193,12 +190,13 @@ class Sitemap(_Base[ItemT]):
         is_untouched = is_original(self, "_items") and self.i18n
         items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
-            return Paginator(items, self.limit)
+            has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
+            return Paginator(items if has_slices else list(items), self.limit)
         paginator = _Paginator(items, self.limit)
         can_drop_columns = declared_expressions(self) and not (
             is_fetched(items) or repeats_rows(items.query)
         )
-        counted_items = in_page_order(self.items()) if can_drop_columns else items
+        counted_items = in_page_order(read_items(self)) if can_drop_columns else items
         paginator.counted_items = pin_database(counted_items, items.db)
         return paginator
 
@@ -222,35 +220,56 @@ class Sitemap(_Base[ItemT]):
         return super()._languages()
 
     def _items(self) -> Any:
-        return list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(self.items()))
+        return (
+            list(_translated_items(self)) if self.i18n else annotate(self, in_page_order(read_items(self)))
+        )
 
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
         base = f"{protocol}://{domain}"
-        try:
-            urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
-        except TypeError:
-            # Django compares all lastmods, but the method can return strings for some items.
-            hook: Any = getattr(self, "lastmod", None)
-            if not callable(hook):
-                raise
-            dated_sitemap = copy(self)
-            dated_sitemap.lastmod = lambda item: value if isinstance(value := hook(item), date) else None
-            urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
-        with log_skips():
+        with log_skips() as skips:
+            start = len(skips)
+            try:
+                urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
+            except TypeError:
+                # Django compares all lastmods, but the method can return strings for some items.
+                hook: Any = getattr(self, "lastmod", None)
+                if not callable(hook):
+                    raise
+                del skips[start:]
+                dated_sitemap = copy(self)
+                dated_sitemap.lastmod = lambda item: (
+                    value if isinstance(value := hook(item), date) else None
+                )
+                urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
             return add_hook_results(self, filter_on_host(urls, base), base)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
-        value = getattr(self, name, None)
-        if isinstance(value, LocationTemplate) or is_expression(value):
-            return declared_value(value, name, item[0] if self.i18n else item)
-        if name == "location" and self.i18n and isinstance(value, Mapping):
-            return localized_location(value, get_language(), item[0])
-        return super()._get(name, item, default)
+        try:
+            value = getattr(self, name, None)
+            if isinstance(value, LocationTemplate) or is_expression(value):
+                return declared_value(value, name, item[0] if self.i18n else item)
+            if name == "location" and self.i18n and isinstance(value, Mapping):
+                return localized_location(value, get_language(), item[0])
+            return super()._get(name, item, default)
+        except Exception as error:
+            if name not in FIELDS[1:]:
+                raise
+            skip_error(item, name, error)
+            return default
+
+
+def _lastmods(hook: Callable[[Any], Any], batches: Iterable[list[Any]]) -> Iterator[Any]:
+    for item in chain.from_iterable(batches):
+        try:
+            yield hook(item)
+        except Exception as error:  # noqa: BLE001 a user's method can raise anything
+            skip_error(item, "lastmod", error)
+            yield None
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
-    items = pin_database(annotate(sitemap, in_page_order(sitemap.items())))
+    items = pin_database(annotate(sitemap, in_page_order(read_items(sitemap))))
     is_uniform = (
         is_original(sitemap, "get_languages_for_item")
         and not is_expression(sitemap.item_language)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from datetime import timezone as utc_offset
 from functools import reduce
 from operator import or_
-from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
@@ -31,6 +30,7 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
+from django_sitemaps09.sitemaps.items import checked_items, queryset_problem
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -67,7 +67,7 @@ class ModelSitemap(Sitemap[ModelT]):
 
     def items(self) -> QuerySet[ModelT]:
         """Return the rows of the section, ordered by primary key if they have no order yet."""
-        rows = self.get_queryset()
+        rows = checked_items(self, "get_queryset", self.get_queryset())
         if self.site_field is not None:
             rows = filter_rows(self, rows, {self.site_field: _site(self)})
         return self._sitemaps09_in_order(rows)
@@ -123,17 +123,6 @@ def _spellings(domain: str) -> Iterator[str]:
         yield domain.encode("idna").decode()
     with suppress(UnicodeError):
         yield domain.encode().decode("idna")
-
-
-def queryset_problem(value: object) -> str:
-    """Return an error message without its subject for a value that is not a queryset."""
-    if isinstance(value, (FunctionType, MethodType)):
-        return (
-            "must be a queryset, not a function. Call the function, as in `Article.objects.all()`, or "
-            "override `get_queryset()`."
-        )
-    kind = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
-    return f"must be a queryset, such as `Article.objects.all()`, not {kind}."
 
 
 def can_filter(rows: Any) -> bool:
@@ -241,3 +230,9 @@ else:
         """Replacement for Django's class: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
 
         get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
+
+        def items(self):
+            if not hasattr(self.queryset, "filter"):
+                name = type(self).__qualname__
+                raise ImproperlyConfigured(f"{name}.queryset {queryset_problem(self.queryset)}")
+            return super().items()

@@ -23,7 +23,14 @@ from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind, has_host_hook, instance
-from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap, is_original
+from django_sitemaps09.sitemaps import (
+    CONTRIB_INTERNALS,
+    ModelSitemap,
+    NewsSitemap,
+    Sitemap,
+    is_original,
+    read_items,
+)
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.columns import content_hooks
 from django_sitemaps09.sources.declaration import Declaration
@@ -57,7 +64,7 @@ def source(
     if not is_compiled(sitemap):
         return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
     declaration, limit = _declared(name, sitemap, bases, limits)
-    items = traits.pin_database(sitemap.items(), using)
+    items = traits.pin_database(read_items(sitemap), using)
     query_source = _query_source(name, items, declaration, limit)
     return query_source or PositionSource.from_items(items, declaration, limit)
 
@@ -68,7 +75,7 @@ def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QueryS
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
     declaration, limit = _declared(name, sitemap, (base,), limits)
-    return _query_source(name, traits.pin_database(sitemap.items()), declaration, limit)
+    return _query_source(name, traits.pin_database(read_items(sitemap)), declaration, limit)
 
 
 def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) -> tuple[Declaration, int]:

@@ -20,7 +20,7 @@ from django.http.request import split_domain_port
 from django_sitemaps09.entries import Batch, ItemError, excerpt
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import collect_skips, find_site, is_contribs
+from django_sitemaps09.sitemaps import checked_items, collect_skips, find_site, is_contribs
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.columns import content_namespaces
 from django_sitemaps09.sources.declaration_digests import class_facts, digest
@@ -71,7 +71,11 @@ class UrlsSource(Source):
     def paginator(self) -> Any:
         """Paginator of the sitemap, created only once so that it counts its items once."""
         self.begin(1)
-        return self.sitemap.paginator
+        paginator = self.sitemap.paginator
+        # A paginator of the project can have any other `object_list`, and need not use it.
+        if getattr(paginator, "object_list", ()) is None:
+            checked_items(self.sitemap, "items", None)
+        return paginator
 
     @property
     def sitemap(self) -> Any:

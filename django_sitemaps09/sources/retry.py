@@ -37,13 +37,16 @@ def retry(
 
     After a lost connection, retry with `pauses` in seconds between attempts. Unless `lost_only` is true,
     retry once after any other failure of the database, such as a deadlock. Do not retry other exceptions.
-    Raise `OperationalError` if the caller has opened a transaction, which is lost with its connection.
+    Raise `OperationalError` if a table is missing, or if the caller has opened a transaction, which is lost
+    with its connection.
     """
     is_first = not lost_only
     for pause in pauses:
         try:
             return read()
         except Exception as error:
+            if _is_missing_table(error):
+                raise OperationalError(f"a table is missing, run manage.py migrate: {error}") from error
             if not _is_database_error(error) or not (_close_lost(error) or is_first):
                 raise
             logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))
@@ -58,6 +61,16 @@ def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
     A request must not wait for a server that restarts.
     """
     return retry(read, label, lost_only=True, pauses=(0.0,))
+
+
+def _is_missing_table(error: Exception) -> bool:
+    """Return whether a query names a table that does not exist, on SQLite, MariaDB, MySQL or PostgreSQL."""
+    if not isinstance(error, DatabaseError):
+        return False
+    driver_error: Any = error.__cause__
+    # psycopg 3 and 2 have different names for the code, and the server can translate the message.
+    code = getattr(driver_error, "sqlstate", None) or getattr(driver_error, "pgcode", None)
+    return code == "42P01" or error.args[:1] == (1146,) or str(error).startswith("no such table")
 
 
 def _is_database_error(error: Exception) -> bool:

@@ -1,13 +1,15 @@
-"""History of exports, a file beside the manifest: what the last runs changed, skipped or failed to do.
+"""History of exports, two files beside the manifest.
 
-A run that changes nothing, and reports the same problems as before, is not recorded.
+One has what the last runs changed, skipped or failed to do. A run that changes nothing, and reports the
+same problems as before, is not in it. The other one has the time of the last export of each section, so
+every run that publishes writes it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt
 from django_sitemaps09.exceptions import ExportError
@@ -16,7 +18,10 @@ from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
 
+ParsedT = TypeVar("ParsedT")
+
 HISTORY = "history.json"
+EXPORTED = "exported.json"
 #: Maximum number of recorded runs. Older runs are forgotten.
 MAX_RUNS = 50
 _FORMAT = 1
@@ -70,11 +75,28 @@ class RecordedRun(NamedTuple):
 
 def read_history(state: Store) -> list[RecordedRun]:
     """Return the recorded runs, the newest one first. A damaged file counts as an empty history."""
+    return _read(state, HISTORY, _runs) or []
+
+
+def read_exported(state: Store) -> dict[str, float]:
+    """Return when the last run that exported a section without a failure started, for each section.
+
+    Times are in seconds since 1970. A damaged file counts as empty.
+    """
+    return _read(state, EXPORTED, _times) or {}
+
+
+def _read(state: Store, name: str, parse: Callable[[Mapping[str, Any]], ParsedT]) -> ParsedT | None:
     try:
-        return manifests.read_sealed(state, HISTORY, _runs, _MAX_BYTES) or []
+        return manifests.read_sealed(state, name, parse, _MAX_BYTES)
     except ExportError as error:
         logger.warning("%s", excerpt(error, MAX_MESSAGE))
-        return []
+        return None
+
+
+def _times(document: Mapping[str, Any]) -> dict[str, float]:
+    sections = document["sections"] if document["format"] == _FORMAT else {}
+    return {section: manifests.parse_time(time) for section, time in sections.items()}
 
 
 def _runs(document: Mapping[str, Any]) -> list[RecordedRun]:
@@ -99,6 +121,12 @@ def _change(section: Any, *values: Any) -> SectionChange:
         errors=tuple(ItemError(*map(excerpt, error)) for error in change.errors[:MAX_ERRORS]),
         failure=None if change.failure is None else excerpt(change.failure),
     )
+
+
+def record_exported(state: Store, sections: Iterable[str], started: float) -> None:
+    """Record the start of a run that exported these sections without a failure."""
+    times = {**read_exported(state), **dict.fromkeys(sections, started)}
+    state.write(EXPORTED, manifests.seal({"format": _FORMAT, "sections": times}))
 
 
 def record_run(state: Store, run: RecordedRun) -> None:

@@ -22,6 +22,7 @@ from django_sitemaps09.stores.plain import (
     is_own_link,
     name_errors,
     open_plain,
+    ownership,
     read_plain,
     sync,
     sync_content,
@@ -183,14 +184,16 @@ class LocalStore:
             path /= part
             folders.append(path)
         for folder in folders:
-            if folder.is_symlink():
+            with name_errors(folder):
+                is_link = folder.is_symlink()
+            if is_link:
                 raise ExportError(f"{folder} is a symbolic link, which is not allowed here. Remove it.")
         return path
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         path = self._inside(check_name(folder).split("/") if folder else [])
         try:
-            with os.scandir(path) as entries:
+            with name_errors(path), os.scandir(path) as entries:
                 return list(entries)
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -205,7 +208,8 @@ class LocalStore:
             make_private(folder)
         else:
             try:
-                folder.mkdir(exist_ok=True)
+                with name_errors(folder):
+                    folder.mkdir(exist_ok=True)
             except FileExistsError as error:
                 raise ExportError(f"{folder} is not a folder. Remove it.") from error
         return changed
@@ -220,11 +224,10 @@ def make_private(folder: Path) -> None:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or is_foreign(status):
-        raise ExportError(
-            f"{folder} is not a folder owned by this user. Remove it, and run all exports as the user "
-            f"who owns {folder.parent}."
-        )
+    if not stat.S_ISDIR(status.st_mode):
+        raise ExportError(f"{folder} is not a folder. Remove it.")
+    if is_foreign(status):
+        raise ExportError(f"{ownership(folder)} Run all exports as the same user.")
     if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
 
@@ -233,7 +236,8 @@ def make_private(folder: Path) -> None:
 def _detect_folder(path: Path) -> Iterator[None]:
     """Raise `ExportError` instead of an `OSError` if `path` is a folder and not a file."""
     try:
-        yield
+        with name_errors(path.parent):
+            yield
     except OSError as error:
         if path.is_dir():
             raise ExportError(f"{path} is a folder. Remove it.") from error

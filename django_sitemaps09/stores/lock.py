@@ -28,7 +28,7 @@ from django.db import connections
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores.local import LocalStore, make_private
-from django_sitemaps09.stores.plain import STATE
+from django_sitemaps09.stores.plain import STATE, ownership
 from django_sitemaps09.stores.store import Store
 
 logger = logging.getLogger(__name__)
@@ -105,10 +105,9 @@ def _unusable(folder: Path, error: OSError) -> str:
     blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113
     if blocking is not None:
         return f"Cannot export to {folder}: {blocking} is a file, not a folder. {instead}."
-    return (
-        f"Cannot export to {folder}: {error.filename or folder} cannot be created ({error.strerror}). "
-        f"{instead}, or run exports as the user who owns the folder."
-    )
+    path = Path(error.filename or folder)
+    advice = f" {ownership(path)}" if isinstance(error, PermissionError) else ""
+    return f"Cannot export to {folder}: {path} cannot be created ({error.strerror}). {instead}.{advice}"
 
 
 def _lock_file(path: Path) -> BinaryIO:
@@ -117,7 +116,8 @@ def _lock_file(path: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        raise ExportError(f"{path} cannot be locked ({error.strerror}). Remove it.") from error
+        advice = ownership(path) if isinstance(error, PermissionError) else "Remove it."
+        raise ExportError(f"{path} cannot be locked ({error.strerror}). {advice}") from error
     return os.fdopen(descriptor, "r+b", buffering=0)
 
 

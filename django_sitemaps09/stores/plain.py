@@ -82,15 +82,16 @@ def open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | N
 
     With `users`, raise it also for a file that belongs neither to one of them nor to the current user.
     """
-    try:
-        # Without O_NONBLOCK, opening a pipe would block.
-        descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_FOLLOW | _NO_WAIT)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        if stat.S_ISREG(path.lstat().st_mode):
-            raise
-        raise ExportError(f"{path} is not a regular file.") from error
+    with name_errors(path):
+        try:
+            # Without O_NONBLOCK, opening a pipe would block.
+            descriptor = os.open(path, os.O_RDONLY | _BINARY | _NO_FOLLOW | _NO_WAIT)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if stat.S_ISREG(path.lstat().st_mode):
+                raise
+            raise ExportError(f"{path} is not a regular file.") from error
     status = os.fstat(descriptor)
     is_regular = stat.S_ISREG(status.st_mode)
     if not is_regular or (users is not None and is_foreign(status, users)):
@@ -115,11 +116,30 @@ def read_plain(path: Path, max_bytes: int, users: Collection[int] | None = None)
     return content
 
 
+def ownership(path: Path) -> str:
+    """Return a message that says who owns a path, or its first parent that can be seen, and what to do."""
+    while not os.path.lexists(path):
+        path = path.parent
+    if not is_foreign(path.lstat()):
+        return f"{path} belongs to this user: change its permissions."
+    try:
+        owner = f"the user {path.owner()}"
+    except (KeyError, NotImplementedError):
+        owner = f"the user ID {path.lstat().st_uid}"
+    return f"{path} belongs to {owner}: run this as its owner, or change the owner with chown."
+
+
 @contextmanager
 def name_errors(path: Path | str) -> Iterator[None]:
-    """Add the file name to an `OSError`. Errors of open files lack the name."""
+    """Add the file name to an `OSError`, and the owner if permission is denied.
+
+    Errors of open files lack the name.
+    """
     try:
         yield
+    except PermissionError as error:
+        # Without an errno, Python adds nothing to the message.
+        raise PermissionError(f"{path}: {error.strerror}. {ownership(Path(path))}") from error
     except OSError as error:
         if error.filename is None:
             error.filename = str(path)

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from django.core.files.storage import InMemoryStorage, InvalidStorageError, storages
+from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
@@ -16,6 +17,9 @@ from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.plain import STATE
 from django_sitemaps09.stores.remote import RemoteStore
 
+# Packages of the extra `s3` that a storage imports.
+_S3_PACKAGES = {"storages", "boto3", "botocore", "s3transfer"}
+_S3_ADVICE = ". For S3, install the extra `s3`: pip install 'django-sitemaps09[s3]'."
 _FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
@@ -147,8 +151,11 @@ def _from_storage(alias: str, key: str, subfolder: str) -> LocalStore | RemoteSt
     try:
         storage = storages[alias]
         folder = Path(storage.path("sitemap.xml")).parent
-    except InvalidStorageError as error:
-        raise ExportError(f"SITEMAPS09[{key!r}] is {alias!r}: {error}") from error
+    except ImproperlyConfigured as error:
+        cause = error.__context__
+        package = (cause.name or "").partition(".")[0] if isinstance(cause, ImportError) else ""
+        advice = _S3_ADVICE if package in _S3_PACKAGES else ""
+        raise ExportError(f"SITEMAPS09[{key!r}] is {alias!r}: {error}{advice}") from error
     except NotImplementedError:
         return RemoteStore(alias, subfolder)
     if isinstance(storage, InMemoryStorage):

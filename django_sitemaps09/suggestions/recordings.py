@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import get_ident
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple, NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
@@ -64,9 +64,9 @@ class Recording:
     `entry` is the frame that calls the hook. `mark` is the content of the strings that are created from
     symbols, with a unique character in place of `#`. `texts` has these strings by their marks, and `unused`
     the marks that did not reach a result. `uses` has the line that first uses each field, by path or key.
-    `nullable` has a message with that line for each nullable field, by key. `frames` has a frame of
-    each function that ran, by its code. `urls` has the results of `reverse()` with their lines. The call to
-    `reverse()` with the index `failing_call` raises an error, in the line `failed_at`.
+    `nullable` has a message with that line for each nullable field, by key. `urls` has the results of
+    `reverse()` with their lines. The call to `reverse()` with the index `failing_call` raises an error, in
+    the line `failed_at`.
     """
 
     rows: Rows
@@ -81,7 +81,6 @@ class Recording:
     uses: dict[str, str] = field(default_factory=dict)
     nullable: dict[str, str] = field(default_factory=dict)
     stand_ins: dict[str, Any] = field(default_factory=dict)
-    frames: dict[CodeType, FrameType] = field(default_factory=dict)
     urls: list[tuple[Any, str]] = field(default_factory=list)
 
     def place(self) -> str:

@@ -171,8 +171,9 @@ class Trace:
         item = StandIn(recording, self.rows.model, "", ())
         token = active.set(recording)
         error = None
+        frames: dict[CodeType, FrameType] = {}
         try:
-            with intercepted_reverse(partial(_reverse, recording)), _profile(recording.frames):
+            with intercepted_reverse(partial(_reverse, recording)), _profile(frames):
                 value = self._declared(self.hook(item), recording)
         except Exception as raised:  # noqa: BLE001 the project's code can raise anything
             error = raised
@@ -180,7 +181,7 @@ class Trace:
             active.reset(token)
         if recording.failure:
             raise recording.failure from error
-        for frame in recording.frames.values():
+        for frame in frames.values():
             check_hidden(frame)
         if error is not None:
             found = project_frame(reversed(list(walk_tb(error.__traceback__))))

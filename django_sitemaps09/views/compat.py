@@ -32,7 +32,7 @@ from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import compat_pages
 from django_sitemaps09.views.compat_pages import SectionPage, as_datetime, as_text, value_of, w3c_text
-from django_sitemaps09.views.responses import current_site, public
+from django_sitemaps09.views.responses import current_site, public, warn_no_section
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
@@ -163,6 +163,8 @@ def index(
             SitemapIndexItem(f"{location}?p={number}", lastmod)
             for number in range(2, sitemap.paginator.num_pages + 1)
         ]
+    if not items:
+        warn_no_section()
     return SitemapResponse(
         request,
         template_name,

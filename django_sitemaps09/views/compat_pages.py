@@ -16,11 +16,20 @@ from django.utils import translation
 
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import Alternate, Batch, Localization, check_text, excerpt, short_repr
+from django_sitemaps09.entries import (
+    Alternate,
+    Batch,
+    Localization,
+    check_text,
+    excerpt,
+    reason_of,
+    short_repr,
+)
 from django_sitemaps09.hooks.annotations import load_columns
 from django_sitemaps09.hooks.expressions import alias, declared_expressions, location_in
 from django_sitemaps09.hooks.extensions import ResultColumns, create_batch
 from django_sitemaps09.hooks.values import (
+    SHARED_ERRORS,
     AllowedHosts,
     Items,
     lastmod_text,
@@ -211,7 +220,7 @@ def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batc
         for chunk in item_chunks:
             places, columns = load_columns(expressions, chunk)
             items = Items([chunk[place] for place in places], [])
-            values = _hook_values(sitemap, items.keys, columns)
+            values = _hook_values(sitemap, items, columns)
             is_listed = list(map(is_path, values["location"]))
             for position in [i for i, listed in enumerate(is_listed) if not listed]:
                 path = short_repr(values["location"][position])
@@ -235,9 +244,7 @@ def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batc
 _ORDER = ("location", "priority", "lastmod", "changefreq")
 
 
-def _hook_values(
-    sitemap: Any, items: Sequence[Any], columns: Mapping[str, list[Any]]
-) -> dict[str, list[Any]]:
+def _hook_values(sitemap: Any, items: Items, columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Return the values of the hooks in `_ORDER`, called item by item as Django does."""
     hooks = {name: getattr(sitemap, name, None) for name in _ORDER}
     values = {name: columns[alias(name)] for name, hook in hooks.items() if is_expression(hook)}
@@ -245,7 +252,7 @@ def _hook_values(
         parts = [columns[name] for name in location_in(template, None)[1]]
         compiled = template.compiled()
         urls = compiled.compose(parts)
-        rows = zip(*parts, strict=True) if parts else [()] * len(items)
+        rows = zip(*parts, strict=True) if parts else [()] * len(items.keys)
         values["location"] = list(map(compiled.url, rows)) if urls is None else urls.texts()
     # Attributes are read for each item, because a property can change and a hook can set an attribute.
     calls = {
@@ -253,8 +260,23 @@ def _hook_values(
         for name, hook in hooks.items()
         if name not in values
     }
-    results = [[call(item) for call in calls.values()] for item in items]
-    return values | {name: [row[i] for row in results] for i, name in enumerate(calls)}
+    return values | _call(calls, items)
+
+
+def _call(calls: Mapping[str, Callable[[Any], Any]], items: Items) -> dict[str, list[Any]]:
+    """Return the results of hooks by name. Report an error of a hook, but raise it for `location`."""
+    results: dict[str, list[Any]] = {name: [] for name in calls}
+    named_calls = [(name, call, results[name].append) for name, call in calls.items()]
+    for position, item in enumerate(items.keys):
+        for name, call, append in named_calls:
+            try:
+                append(call(item))
+            except Exception as error:
+                if name == "location" or isinstance(error, SHARED_ERRORS):
+                    raise
+                items.skip(position, name, reason_of(error))
+                append(None)
+    return results
 
 
 def _results(sitemap: Any, items: Items) -> ResultColumns:

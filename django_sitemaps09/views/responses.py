@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import wraps
+from functools import cache, wraps
 from hashlib import blake2b
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
@@ -26,7 +26,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of, short_repr
 from django_sitemaps09.orm.internals import skip_cache_update
 from django_sitemaps09.protocol import Base, parse_base
-from django_sitemaps09.sections import Section
+from django_sitemaps09.sections import HOW_TO_DECLARE, Section
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)
@@ -89,6 +89,12 @@ class Stopwatch:
 def page_subject(section: str, number: int | str) -> str:
     """Return the subject of log lines about a page."""
     return f"Section {section!r}, page {number}"
+
+
+@cache
+def warn_no_section() -> None:
+    """Log that an index has no sections, once in each process."""
+    logger.warning("A sitemap index is empty, because there is no section. %s", HOW_TO_DECLARE)
 
 
 def public(view: ViewT) -> ViewT:

@@ -26,7 +26,8 @@ SCENARIOS = (
     ("full, nothing changed", {}),
     ("the first run with --changed-only", {"changed_only": True}),
     ("--changed-only, nothing changed", {"changed_only": True}),
-    ("--changed-only, 0.1% changed", {"changed_only": True}),
+    ("--changed-only, the last 0.1% changed", {"changed_only": True}),
+    ("--changed-only, every thousandth row changed", {"changed_only": True}),
     ("full, one row changed", {}),
 )
 
@@ -79,10 +80,13 @@ def change(name: str) -> Any:
     from articles.models import Article
 
     published = Article.objects.filter(published=True)
-    if "row changed" in name:
-        keys = list(published.order_by("pk").values_list("pk", flat=True)[1000:1001])
-    elif "0.1%" in name:
-        keys = list(published.order_by("-pk").values_list("pk", flat=True)[: published.count() // 1000])
+    pks = published.order_by("pk").values_list("pk", flat=True)
+    if "one row" in name:
+        keys = list(pks[1000:1001])
+    elif "the last" in name:
+        keys = list(pks.reverse()[: published.count() // 1000])
+    elif "every" in name:
+        keys = list(pks)[::1000]
     else:
         return lambda: None
     changed = published.filter(pk__in=keys)

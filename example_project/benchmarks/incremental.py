@@ -4,9 +4,9 @@
 
 creates the same environment and databases as `run.py`, by default with 200,000 articles. It exports them
 repeatedly into one folder: in full, after no change, with `--changed-only`, and after one row in a thousand
-has changed. All exports use zlib, with 1 and 2 workers. The tables are written to standard output as
-Markdown. The options are those of `run.py`. Both commands share what they create; `run.py --clean` removes
-it.
+has changed, at the end or everywhere. All exports use zlib, with 1 and 2 workers. The tables are written to
+standard output as Markdown. The options are those of `run.py`. Both commands share what they create;
+`run.py --clean` removes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Medians of {rounds} rounds; each run is a separate process. The times do not inc
 Django, and connecting to the database. "Of a full run" is the ratio of the wall time to that of the first
 line with the same number of workers, in the same round. "Rest" is the time that is not spent on rendering:
 lock, manifest, journal, moving files. Peak is the memory of the largest process. Where rows changed, it was
-the most recent 0.1% of them, or one row.
+the most recent 0.1% of them, as many rows on all pages, or one row.
 """
 
 Measurements = dict[tuple[int, str], list[dict[str, Any]]]

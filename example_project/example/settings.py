@@ -31,7 +31,9 @@ INSTALLED_APPS = [
     "legacy",  # before django_sitemaps09, so that Django finds its sitemap.xml first
     "demo",
     "django_sitemaps09",
+    "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.sessions",
     "django.contrib.sites",
     "django.contrib.flatpages",
 ]
@@ -39,9 +41,13 @@ SITE_ID = 1
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
 ]
+# The inspector is for staff. Without the admin, it needs another page to log in.
+LOGIN_URL = "login"
 ROOT_URLCONF = "example.urls"
 TEMPLATES = [
     {

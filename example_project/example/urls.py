@@ -1,8 +1,9 @@
-"""URLconf of the site. The sitemaps need two lines: the include and robots.txt."""
+"""URLconf of the site. The sitemaps need two lines, the include and robots.txt, and the inspector one."""
 
 from __future__ import annotations
 
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib.auth.views import LoginView
 from django.urls import include, path
 
 from articles import views as articles
@@ -13,6 +14,8 @@ from products import views as products
 urlpatterns = [
     path("", include("django_sitemaps09.urls")),
     path("robots.txt", sitemaps.robots_txt, {"rules": "User-agent: *\nAllow: /\n"}, name="robots"),
+    path("sitemaps/", include("django_sitemaps09.inspector.urls")),
+    path("login/", LoginView.as_view(template_name="login.html"), name="login"),
     path("", pages.home, name="home"),
     path("about/", pages.about, name="about"),
     path("contact/", pages.contact, name="contact"),

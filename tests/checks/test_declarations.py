@@ -27,8 +27,11 @@ from django.db.models import (
     Window,
 )
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Rank
+from django.test import override_settings
+from django.urls import re_path
 from django.utils.functional import cached_property
 
+import tests.urls
 from django_sitemaps09 import (
     Extension,
     GenericSitemap,
@@ -113,6 +116,53 @@ def test_a_message_names_the_class_and_the_fix(case: str) -> None:
     (message,) = checks.check_declarations([declaration(**INVALID[case][0])])
     assert "Declared" in message.msg
     assert message.hint
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected", "meant"),
+    [
+        ({"location": "article"}, "E020", "Route('article', slug=F('slug'))"),
+        ({"location": "seat"}, "E020", "Route('seat', row=F('...'), number=F('...'))"),
+        ({"location": Route("article", slug="a")}, "E020", "Route('article', slug=F('slug'))"),
+        ({"location": SLUG, "lastmod": "updated"}, "E010", "F('updated')"),
+        ({"location": SLUG, "lastmod": "upadted"}, "E010", "F('updated')"),
+        ({"lastmod": "updated"}, "W010", "F('updated')"),
+        (
+            {"queryset": Article.objects.annotate(newest=Max("day")), "lastmod": "newest"},
+            "W010",
+            "F('newest')",
+        ),
+        ({"location": SLUG, "priority": "weight"}, "E012", "F('weight')"),
+        ({"location": SLUG, "changefreq": "slug"}, "E011", "F('slug')"),
+        # A word of the protocol, although there is a field `day`.
+        ({"location": SLUG, "changefreq": "daly"}, "E011", "'daily'"),
+    ],
+)
+def test_a_hint_suggests_the_declaration_that_a_string_means(
+    attributes: dict[str, Any], expected: str, meant: str
+) -> None:
+    (message,) = checks.check_declarations([declaration(**attributes)])
+    assert (message.id, message.hint) == (f"sitemaps09.{expected}", f"Did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        # No URL pattern, one without arguments or with unnamed ones, and no namespace.
+        *({"location": name} for name in ("/article/", "about", "numbered", "no:where")),
+        # No similar field, or nothing is known of the rows.
+        {"location": SLUG, "lastmod": "2026-01-01"},
+        {"location": SLUG, "priority": "high"},
+        {"location": SLUG, "get_queryset": takes, "model": None, "lastmod": "updated"},
+        {"queryset": Article.objects.raw("SELECT 1"), "lastmod": "updated"},
+    ],
+)
+def test_nothing_is_suggested_for_a_string_that_is_similar_to_nothing(attributes: dict[str, Any]) -> None:
+    urls = (re_path("n/([0-9]+)/", takes, name="numbered"), *tests.urls.urlpatterns)
+    with override_settings(ROOT_URLCONF=urls):
+        messages = checks.check_declarations([declaration(**attributes)])
+    assert {*ids_of(messages)} & {"E010", "W010", "E012", "E020"}
+    assert [message.hint for message in messages if "Did you mean" in str(message.hint)] == []
 
 
 @pytest.mark.parametrize(
@@ -416,8 +466,8 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(type("Plain", (Sitemap,), {"model": Article, "location": SLUG})) == ["E063"]
     assert ids(type("Empty", (Sitemap,), {"location": takes})) == ["W086"]
     assert ids(type("Fixed", (Sitemap,), {"location": takes, "items": [1, 2]})) == ["E083"]
-    assert ids(declaration(model="tests.Article", location=SLUG)) == ["E091"]
-    assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E090"]
+    assert ids(declaration(model="tests.Article", location=SLUG)) == ["E068"]
+    assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E067"]
 
 
 @pytest.mark.parametrize("section", [Article, Article.objects.all(), "/about/", ["/about/"], object()])

@@ -56,6 +56,17 @@ def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -
         assert ids_of(checks.check_settings()) == expected
 
 
+@pytest.mark.parametrize("value", [["BASE_URL"], None, "x", {"SITEMAPS": 7}])
+def test_an_invalid_setting_is_one_error(value: Any) -> None:
+    code = "E003" if isinstance(value, dict) else "E001"
+    with override_settings(SITEMAPS09=value):
+        messages = [*checks.check_settings(), *checks.check_sections(), *checks.check_deployment()]
+        # The test's own cache is not shared.
+        (message,) = [each for each in messages if each.id != "sitemaps09.W070"]
+    assert ids_of([message]) == [code]
+    assert f"not {type(value).__name__ if code == 'E001' else 7}." in message.msg
+
+
 def test_an_unknown_key_is_reported_with_the_nearest_known_one() -> None:
     with override_settings(SITEMAPS09={"BASEURL": ""}):
         (message,) = checks.check_settings()
@@ -66,9 +77,9 @@ def test_a_setting_with_a_similar_name_has_no_effect(settings: Any) -> None:
     settings.SITEMAPS09_ROOT = "/x"
     settings.SITEMAP09 = {"ROOT": "/x"}
     settings.SITEMAPS09 = {}
-    assert ids_of(checks.check_settings()) == ["W073"]
+    assert ids_of(checks.check_settings()) == ["W076"]
     del settings.SITEMAPS09
-    assert ids_of(checks.check_settings()) == ["W073", "W073"]
+    assert ids_of(checks.check_settings()) == ["W076", "W076"]
 
 
 BROKEN = {"a b": declaration()}

@@ -78,42 +78,9 @@ def test_sections_for_other_views_or_created_at_each_access_are_not_checked(patt
     assert checked(*patterns) == []
 
 
-ROBOTS = path("robots.txt", views.robots_txt)
-ANY = path("<path:page>", plain_view)
-
-
-@pytest.mark.parametrize(
-    ("patterns", "expected"),
-    [
-        ([path("", INCLUDED), ROBOTS, ANY], []),
-        ([path("seo/", INCLUDED), ROBOTS], []),
-        ([path("", INCLUDED, {"sitemaps": {}}), ROBOTS], []),
-        ([path("sitemap.xml", INCLUDED), ROBOTS], ["W087"]),
-        ([ANY, path("", INCLUDED), ROBOTS], ["W093", "W093"]),
-        ([path("", INCLUDED), path("seo/robots.txt", views.robots_txt)], ["W093"]),
-        ([ROBOTS, ANY, path("", INCLUDED)], ["W093"]),
-    ],
-)
-def test_the_index_and_robots_txt_are_where_crawlers_look(patterns: list[Any], expected: list[str]) -> None:
-    assert checked(*patterns) == expected
-
-
-@pytest.mark.parametrize(("rules", "expected"), [("Disallow: /", ["W088"]), ("Disallow: /admin/", [])])
-def test_the_rules_of_robots_txt_allow_the_index(rules: str, expected: list[str]) -> None:
-    robots = path("robots.txt", views.robots_txt, {"rules": f"User-agent: *\n{rules}"})
-    assert checked(path("", INCLUDED), robots) == expected
-
-
-def test_an_argument_that_a_view_does_not_have_is_an_error() -> None:
-    found = checked(path("", INCLUDED, {"sitemap": {}}), path("about.txt", plain_view, {"sitemap": {}}))
-    assert {*found} == {"E089"}
-    decorated = path("sitemap.xml", cache_page(60)(views.index), {"sitemap": {}, "sitemaps": {}})
-    assert checked(decorated) == []
-
-
 @pytest.mark.parametrize("sitemaps", [INVALID_SECTION, [INVALID_SECTION], "tests.SITEMAPS"])
 def test_sitemaps_that_are_not_a_mapping_are_an_error(sitemaps: object) -> None:
-    assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == ["E092"]
+    assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == ["E093"]
 
 
 class Stored(Mapping[str, Any]):

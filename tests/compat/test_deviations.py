@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from typing import Any
 
 import pytest
+from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sites.requests import RequestSite
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 from django.test import Client, RequestFactory, override_settings
 from django.urls import path
 from lxml import etree
@@ -159,3 +164,96 @@ def test_the_documents_differ_in_white_space_alone() -> None:
     assert ours.replace(b"\n", b"") == contribs.replace(b"\n", b"")
     empty = type("Empty", (Plain,), {"items": lambda self: []})
     assert body(views.sitemap, empty) == body(contrib_views.sitemap, empty)
+
+
+def raising(fields: Sequence[str], error: type[BaseException] = LookupError, **attributes: Any) -> Any:
+    """Return a section whose hooks raise an error for items below `/b/`."""
+
+    def hook(value: Any) -> Any:
+        def answer(self: Any, item: str) -> Any:
+            if item.startswith("/b"):
+                raise error("of the project")
+            return value
+
+        return answer
+
+    values = {"lastmod": date(2026, 1, 1), "changefreq": "daily", "priority": 0.5}
+    hooks = {name: hook(value) if name in fields else value for name, value in values.items()}
+    return type("Raising", (Plain,), {"languages": ["en"], **hooks, **attributes})
+
+
+def of_contrib(section: Any) -> Any:
+    """Return the same section as a class of contrib."""
+    names = ("items", "location", *OPTIONAL)
+    return type("Theirs", (contrib.Sitemap,), {name: getattr(section, name) for name in names})
+
+
+OPTIONAL = ("lastmod", "changefreq", "priority")
+
+
+@pytest.mark.parametrize("i18n", [False, True])
+@pytest.mark.parametrize("field", OPTIONAL)
+def test_an_error_of_an_optional_hook_skips_only_its_element(
+    field: str, i18n: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Deviation 14: contrib raises the error."""
+    section = raising([field], i18n=i18n)
+    answer = views.sitemap(RequestFactory().get("/"), {"s": section})
+    content = answer.render().content
+    assert [content.count(f"<{name}>".encode()) for name in ("loc", *OPTIONAL)] == [
+        2,
+        *(1 if name == field else 2 for name in OPTIONAL),
+    ]
+    assert ("Last-Modified" in answer.headers) == (field != "lastmod")
+    assert [url[field] or None for url in answer.context_data["urlset"]][1:] == [None]
+    assert f"{field}: LookupError: of the project" in caplog.text
+    with pytest.raises(LookupError):
+        body(contrib_views.sitemap, of_contrib(section))
+
+
+def test_all_elements_of_all_items_can_be_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    section = raising(OPTIONAL, items=lambda self: [f"/b/{number}/" for number in range(9)])
+    page = body(views.sitemap, section)
+    assert (page.count(b"<url><loc>"), page.count(b"</loc></url>")) == (9, 9)
+    assert caplog.messages[-1] == "Skipped 24 more"
+
+
+def test_an_error_of_lastmod_leaves_an_index_without_lastmod(caplog: pytest.LogCaptureFixture) -> None:
+    """Deviation 14: contrib raises the error."""
+    section = raising(["lastmod"])
+    assert section().get_latest_lastmod() is None
+    with pytest.raises(LookupError):
+        of_contrib(section)().get_latest_lastmod()
+    assert caplog.messages == ["Skipped item /b/, lastmod: LookupError: of the project"]
+
+
+@pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("i18n", [False, True])
+def test_an_error_that_does_not_depend_on_the_item_is_raised(
+    error: type[BaseException], i18n: bool
+) -> None:
+    with pytest.raises(error):
+        body(views.sitemap, raising(["lastmod"], error, i18n=i18n))
+    with pytest.raises(error):
+        raising(["lastmod"], error)().get_latest_lastmod()
+
+
+def test_an_error_that_nobody_collects_is_raised() -> None:
+    """A project that overrides `_urls()` calls `_get()` itself."""
+    with pytest.raises(LookupError):
+        raising(["priority"])()._get("priority", "/b/")
+
+
+def test_an_error_among_lastmods_of_several_types_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Deviation 6: the page is read again, because Django cannot compare its lastmods."""
+    lastmods: dict[str, Any] = {"/a/": date(2026, 1, 2), "/c/": "2026-01-01", "/d/": date(2026, 1, 3)}
+
+    class Mixed(raising(["priority"])):  # type: ignore[misc]
+        def items(self) -> list[str]:
+            return ["/a/", "/b/", "/c/", "/d/"]
+
+        def lastmod(self, item: str) -> Any:
+            return lastmods.get(item, date(2026, 1, 4))
+
+    assert len(Mixed().get_urls(protocol="https", site=RequestSite(RequestFactory().get("/")))) == 4
+    assert caplog.messages == ["Skipped item /b/, priority: LookupError: of the project"]

@@ -272,7 +272,7 @@ def test_an_error_of_a_method_is_raised_as_by_contrib() -> None:
 def test_an_export_reports_objects_and_not_what_contrib_writes_as_nothing(tmp_path: Path) -> None:
     nothing, thing = opaque(changefreq=Thing().takes_an_item, priority=0), opaque(changefreq=Thing())
     report = export(sitemaps={"nothing": nothing, "thing": thing}, output=tmp_path)
-    assert [section.skipped_items for section in report.sections] == [0, 1]
+    assert [section.skipped_elements for section in report.sections] == [0, 1]
     for name in pages(tmp_path):
         document = plain((tmp_path / name).read_bytes(), compressed=False)
         assert (element(document, "loc"), element(document, "changefreq")) == (URL, None)

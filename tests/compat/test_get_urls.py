@@ -38,10 +38,6 @@ def rows(bases: Bases, kind: str = "Sitemap", **info: Any) -> Any:
     return section(bases, found)()
 
 
-def raising(bases: Bases) -> Any:
-    return section(bases, LEAVES, lastmod=lambda self, item: item.nothing)()
-
-
 def of_a_request() -> RequestSite:
     return RequestSite(RequestFactory().get("/", HTTP_HOST="r.example"))
 
@@ -73,10 +69,6 @@ CALLS: dict[str, tuple[Callable[[Bases], Any], Any]] = {
     "a generic sitemap without a protocol": (
         lambda b: b.GenericSitemap(INFO).get_protocol("http"),
         "http",
-    ),
-    "an error of lastmod": (
-        lambda b: raising(b).get_latest_lastmod(),
-        (AttributeError, "'Leaf' object has no attribute 'nothing'"),
     ),
     "no queryset": (lambda b: b.GenericSitemap({}), (KeyError, "'queryset'")),
     "a slice without dates": (

@@ -24,6 +24,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
     },
     "test_recipes": {
         Place("docs/howto/serve.md", "nginx", "nginx"): 1,
+        Place("docs/howto/serve.md", "Several web servers", "sh"): 1,
         Place("docs/howto/serve.md", "Object storage", "sh"): 1,
     },
     "test_cache_recipes": {
@@ -46,6 +47,8 @@ RUN: Mapping[str, Mapping[Place, int]] = {
     },
     "test_commands": {
         Place("docs/howto/schedule.md", "From cron", "text"): 1,
+        Place("docs/howto/schedule.md", "Alerts", "sh"): 1,
+        Place("docs/howto/hosts.md", "Export for all sites", "sh"): 1,
         Place("docs/howto/django-cms.md", "Several sites", "sh"): 1,
         Place("docs/howto/wagtail.md", "Several sites", "sh"): 1,
         Place("docs/howto/schedule.md", "From a deployment", "sh"): 2,

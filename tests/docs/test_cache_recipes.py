@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
-from django.db import connection, connections
 
 from django_sitemaps09.export import Published
 from tests.docs.pages import Snippet, blocks
@@ -34,7 +33,7 @@ from tests.support.crawling import (
     write_rows,
 )
 from tests.support.nginx import nginx, server
-from tests.support.wsgi import serve
+from tests.support.wsgi import serve, sharing_connection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -85,12 +84,11 @@ class Origin:
 @contextmanager
 def origin() -> Iterator[Origin]:
     """Serve the views in a thread, with the database connection of the test."""
-    handler, shared = WSGIHandler(), connection._connections[connection._alias]  # type: ignore[attr-defined]
+    handler = WSGIHandler()
 
     def application(environ: dict[str, Any], start_response: Any) -> Any:
         views.arrived += 1
         assert views.gate.wait(SECONDS)
-        connections["default"] = shared
 
         def started(status: str, *rest: Any) -> Any:
             headers = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
@@ -100,17 +98,13 @@ def origin() -> Iterator[Origin]:
 
         return handler(environ, started)
 
-    shared.inc_thread_sharing()
-    try:
-        with serve(application) as address:
-            views = Origin(address)
+    with sharing_connection(application) as shared, serve(shared) as address:
+        views = Origin(address)
+        views.gate.set()
+        try:
+            yield views
+        finally:
             views.gate.set()
-            try:
-                yield views
-            finally:
-                views.gate.set()
-    finally:
-        shared.dec_thread_sharing()
 
 
 class Cached(NamedTuple):

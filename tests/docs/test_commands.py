@@ -54,5 +54,5 @@ def test_every_command_is_parsed(page: str, line: str) -> None:
     name, *arguments = shlex.split(match[1].replace("[section ...]", "section"))
     app = get_commands()[name]
     parser = load_command_class(str(app), name).create_parser("manage.py", name)
-    placeholders = {"N": "2", "NAME": "products", "PATH": "robots.txt"}
+    placeholders = {"N": "2", "NAME": "products", "AGE": "26h", "PATH": "robots.txt"}
     parser.parse_args([placeholders.get(word, word) for word in arguments])

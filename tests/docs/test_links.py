@@ -54,6 +54,20 @@ def test_absolute_links_use_http(page: str) -> None:
             assert parts.hostname, link
 
 
+def test_every_picture_is_small_and_shown_with_a_description() -> None:
+    pictures = sorted((ROOT / "docs" / "images").iterdir())
+    assert {picture.suffix for picture in pictures} == {".png"}
+    assert max(picture.stat().st_size for picture in pictures) < 200_000
+    shown = {
+        ((ROOT / page).parent / target).resolve(): words
+        for page in PAGES
+        for words, target in re.findall(r"!\[([^\]]*)\]\(([^)\s]+)\)", PAGES[page])
+    }
+    assert sorted(shown) == pictures
+    # Sphinx removes line breaks from descriptions.
+    assert all(len(words) > 40 and "\n" not in words for words in shown.values())
+
+
 def test_every_page_is_in_the_contents() -> None:
     contents = re.findall(r"^([a-z0-9/-]+)$", PAGES["docs/index.md"], re.MULTILINE)
     pages = {page.removeprefix("docs/").removesuffix(".md") for page in PAGES if page.startswith("docs/")}

@@ -36,7 +36,7 @@ from tests.support.crawling import (
 )
 from tests.support.nginx import nginx, server
 from tests.support.services import missing, require_packages
-from tests.support.wsgi import serve
+from tests.support.wsgi import serve, sharing_connection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -49,8 +49,8 @@ def _configured(settings: Any) -> None:
     write_rows()
 
 
-def recipe(language: str) -> str:
-    [block] = blocks(language, SERVING)
+def recipe(language: str, heading: str | None = None) -> str:
+    [block] = blocks(language, SERVING, heading)
     return block.text
 
 
@@ -91,6 +91,47 @@ def test_nginx_without_compressed_files(tmp_path: Path) -> None:
     text = recipe("nginx").replace("/srv/example/public", str(public))
     with nginx(server(text), tmp_path / "nginx") as address:
         assert crawl(over_http(address)) == expected()
+
+
+def test_nginx_asks_django_for_what_was_not_exported(tmp_path: Path, settings: Any) -> None:
+    public = tmp_path / "public"
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{crawling.__name__}.SITEMAPS"}
+    public.mkdir()
+    with sharing_connection(WSGIHandler()) as shared, serve(shared) as application:
+        text = recipe("nginx").replace("/srv/example/public", str(public))
+        text = text.replace("http://127.0.0.1:8000", application)
+        with nginx(server(text), tmp_path / "nginx") as address:
+            assert crawl(over_http(address)) == expected()
+            run_export(public)
+            (public / "sitemap-columns-1.xml.gz").write_bytes(b"from the folder")
+            change_rows()
+            assert over_http(address)("sitemap-columns-1.xml.gz").content == b"from the folder"
+            assert over_http(address)("sitemap-columns-1.xml").content != b"from the folder"
+
+
+def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
+    if shutil.which("rsync") is None:
+        missing("rsync is not installed")
+    public, servers = tmp_path / "public", tmp_path / "sitemaps"
+    script = recipe("sh", "Several web servers")
+    for there, here in (("web1:", ""), ("ssh web1", "sh -c"), ("/srv/sitemaps", str(servers))):
+        assert there in script
+        script = script.replace(there, here)
+    text = recipe("nginx").replace("/srv/example/public", f"{servers}/current")
+    servers.mkdir()
+    with nginx(server(text), tmp_path / "nginx") as address:
+        for release in ("1", "2"):
+            run_export(public)
+            copy = script.replace("$(date +%s)", release)
+            subprocess.run(["sh", "-ec", copy], cwd=tmp_path, check=True, timeout=SECONDS)  # noqa: S603, S607
+            assert crawl(over_http(address)) == expected()
+            if release == "1":
+                change_rows()
+    first, second = (servers / release for release in ("1", "2"))
+    assert (servers / "current").resolve() == second
+    assert not list(second.glob(".*"))
+    shared = {path.name for path in first.iterdir() if path.samefile(second / path.name)}
+    assert shared == {"sitemap-views-1.xml.gz", "sitemap-listed-1.xml.gz"}
 
 
 # WhiteNoise
@@ -205,7 +246,7 @@ def aws(s3: str, bucket: Callable[..., Any], tmp_path: Path) -> Callable[[], Fet
     }
 
     def copy() -> Fetch:
-        commands = recipe("sh").replace("s3://bucket/", f"s3://{made.name}/")
+        commands = recipe("sh", "Object storage").replace("s3://bucket/", f"s3://{made.name}/")
         subprocess.run(  # noqa: S603 our own commands
             ["/bin/sh", "-euc", commands],
             cwd=tmp_path,

@@ -98,7 +98,7 @@ def test_the_tutorial_produces_its_output(tmp_path: Path, environment: dict[str,
     follow(export, project, environment)
     public = project / "public"
     files = sorted(file.name for file in public.iterdir() if file.is_file())
-    assert files == ["robots.txt", "sitemap-books-1.xml.gz", "sitemap.xml"]
+    assert files == ["sitemap-books-1.xml.gz", "sitemap.xml"]
     assert gzip.decompress((public / f"{page}.gz").read_bytes()).decode() == shown.text
     before = {file: (public / file).stat().st_mtime_ns for file in files}
     assert "Nothing has changed" in follow(export, project, environment)

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.models import Model
+from django.test.utils import isolate_apps
 
+from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.rendering import sink
@@ -141,7 +144,7 @@ class TestADatabaseThatFails:
             report = export(output=public, sitemaps={"a": sitemap})
             assert sitemap.calls > calls[-1]
             assert (report.failures, paths(public)) == ([], numbers(10)), calls
-            assert (report.urls, report.sections[0].skipped_items) == (10, 0)
+            assert (report.urls, report.sections[0].errors) == (10, ())
 
     @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
     def test_for_good_fails_its_section_and_nothing_of_it_is_published(
@@ -180,6 +183,25 @@ class TestADatabaseThatFails:
             assert content(folder) == {}
         else:
             assert paths(folder) == [f"/articles/{slug}/" for slug in "abcde"]
+
+
+@isolate_apps("tests")
+def test_a_missing_table_fails_its_section_and_names_migrate(
+    snapshot_using: str, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Unmigrated(Model):
+        class Meta:
+            app_label = "tests"
+
+    sitemap = type("Section", (ModelSitemap,), {"queryset": Unmigrated.objects.using(snapshot_using)})()
+    report = export(output=folder, sitemaps={"a": sitemap, "b": Numbers(1)})
+    (failure,) = report.failures
+    assert failure.startswith("Section 'a': OperationalError: a table is missing, run manage.py migrate: ")
+    assert "tests_unmigrated" in failure
+    assert paths(folder) == numbers(1)
+    # It is neither read again nor reported with a traceback.
+    [record] = caplog.records
+    assert record.exc_info in (None, False)
 
 
 class TestTwoExportsAtOnce:

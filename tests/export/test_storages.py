@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export
+from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
@@ -22,6 +24,9 @@ from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
+
+
+TIME = f"{STATE}/{EXPORTED}"
 
 
 class TenOnAPage(Numbers):
@@ -83,18 +88,22 @@ class TestAStorageInMemory:
         run(*range(24))
         own = {name for name in saved("sitemaps") if "/" in name}
         assert {name.partition("-")[0] for name in own} == {
+            ".sitemaps09/exported.json",
             ".sitemaps09/history.json",
             ".sitemaps09/manifest.json",
             ".sitemaps09/manifest.json.bak",
             ".sitemaps09/section",
         }
 
-    def test_is_not_written_to_if_nothing_changed(self) -> None:
+    def test_has_only_the_time_of_the_export_written_if_nothing_changed(self) -> None:
         run(*range(25))
         before, Counting.writes = saved("sitemaps"), 0
         run(*range(25))
-        assert Counting.writes == 0
-        assert saved("sitemaps") == before
+        # The storage removes a file before it saves the new one.
+        assert Counting.writes == 2
+        after = saved("sitemaps")
+        assert after.pop(TIME) != before.pop(TIME)
+        assert after == before
 
     def test_has_one_page_and_the_index_written_for_one_change(self) -> None:
         run(*range(25))
@@ -143,6 +152,23 @@ class TestAStorageInMemory:
         assert published(saved("sitemaps")) == [str(n) for n in range(25)]
 
 
+@pytest.mark.parametrize("package", ["storages", "boto3"])
+def test_s3_without_its_packages_names_the_extra(
+    declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    pytest.importorskip("storages")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "storages"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    declare(sitemaps={"BACKEND": "storages.backends.s3.S3Storage"})
+    with pytest.raises(ExportError) as raised:
+        export(sitemaps={"n": TenOnAPage(1)})
+    assert str(raised.value).startswith("SITEMAPS09['STORAGE'] is 'sitemaps': ")
+    assert str(raised.value).endswith(
+        "For S3, install the extra `s3`: pip install 'django-sitemaps09[s3]'."
+    )
+
+
 class TestAStateApartFromTheFiles:
     def test_loses_the_temporary_files_of_killed_runs_and_no_others(
         self, tmp_path: Path, declare: Callable[..., None], settings: Any
@@ -176,7 +202,9 @@ class TestAnS3:
         files = {key.removeprefix("maps/"): data for key, (data, _) in first.items()}
         assert published(files) == [str(n) for n in range(25)]
         run(*range(25))
-        assert objects() == first
+        second = objects()
+        assert second.pop(f"maps/{TIME}") != first.pop(f"maps/{TIME}")
+        assert second == first
         report = run(*range(10), 77, *range(11, 25), 88)
         assert report.written == ("sitemap-n-2.xml.gz", "sitemap-n-3.xml.gz", "sitemap.xml")
         assert objects()["maps/sitemap-n-1.xml.gz"] == first["maps/sitemap-n-1.xml.gz"]

@@ -11,6 +11,8 @@ from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
@@ -306,6 +308,16 @@ def test_any_result_of_a_hook_affects_only_itself(schema: Any, name: str, answer
     schema.assertValid(parsed(document))
     assert len(texts(document, ELEMENT[name])) == count
     assert [(error.key, error.field) for error in errors] == [("2", name)] * skipped
+
+
+@pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("name", ["lastmod", "changefreq", "priority", "images"])
+def test_an_error_that_affects_several_items_is_raised(name: str, error: type[BaseException]) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(error):
+        render_item(**{name: fail})
 
 
 @pytest.mark.parametrize("answer", ["a list", "a number", "a text", "an image", "no", "an error"])

@@ -38,7 +38,7 @@ class TestAnInvalidValue:
     def test_is_skipped_counted_and_reported_and_its_url_stays(self, kind: str, tmp_path: Path) -> None:
         declared = section(Combination(), **KINDS[kind])
         [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
-        assert (found.skipped_items, found.failure) == (1, None)
+        assert (found.skipped_items, found.skipped_elements, found.failure) == (0, 1, None)
         [error] = found.errors
         assert (error.key, error.field) == ("2", kind)
         assert "a bad one" in error.reason
@@ -51,7 +51,7 @@ class TestAnInvalidValue:
         report: Report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
         assert not report.published
         assert report.failures
-        assert report.sections[0].skipped_items == 1
+        assert report.sections[0].skipped_elements == 1
         assert gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes()) == before
 
     def test_is_logged_by_a_live_page(
@@ -162,11 +162,11 @@ def test_what_is_skipped_twice_for_the_same_reason_is_counted_once(tmp_path: Pat
     """If a page is cut, several rows are read twice."""
     declared = section(Combination(), images=lambda self, item: [None, None] if item.pk == 2 else [])
     [found] = export(output=tmp_path, sitemaps={"x": declared}).sections
-    assert found.skipped_items == 1
+    assert found.skipped_elements == 1
 
 
 @pytest.mark.usefixtures("articles")
 def test_a_text_file_is_complete_despite_elements_that_it_cannot_contain(tmp_path: Path) -> None:
     declared = section(Combination(), format="text", **KINDS["images"])
     report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
-    assert (report.published, report.sections[0].skipped_items) == (True, 0)
+    assert (report.published, report.sections[0].errors) == (True, ())

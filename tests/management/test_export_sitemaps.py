@@ -21,9 +21,14 @@ from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
-from tests.support.commands import FINE, environment
+from django_sitemaps09.stores import STATE
+from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
+from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
+
+#: The ID of a user without rights.
+OTHER = 65_534
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
@@ -51,6 +56,26 @@ def failed(*arguments: object) -> tuple[str, str, CommandError]:
     with pytest.raises(CommandError) as raised:
         call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
     return out.getvalue(), err.getvalue(), raised.value
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Run as a user without rights, if this user is root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(OTHER)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+class Undated(Bad):
+    """Section whose `lastmod` raises for every item, and whose item number 1 has no valid location."""
+
+    def lastmod(self, item: int) -> Any:
+        return item.updated  # type: ignore[attr-defined]
 
 
 def written(folder: Path) -> set[str]:
@@ -117,11 +142,24 @@ class TestTheTable:
     def test_names_skipped_items(self, folder: Path, use: Callable[..., None]) -> None:
         use("LAME")
         out, _ = said("--output", folder)
-        assert (
-            "bad: 1 item or element skipped; first error: item 2, location: ValueError: 'https://elsewhere"
-            in out
-        )
+        assert "bad: 1 item skipped; first error: item 2, location: ValueError: 'https://elsewhere" in out
         assert "a: 0 skipped" not in out
+
+    def test_counts_skipped_items_and_elements_apart(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The section is published, although each `lastmod` raises an error."""
+        monkeypatch.setitem(FINE, "a", Undated(4))
+        monkeypatch.setitem(FINE, "products", Undated(1, start=2))
+        out, _ = said("--output", folder)
+        assert "a: 1 item and 4 elements skipped; first error: item " in out
+        assert "products: 1 element skipped; first error: item 1, lastmod: AttributeError: " in out
+        assert {"sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"} < written(folder)
+        a, products = json.loads(said("--output", folder, "--format", "json")[0])["sections"]
+        assert (a["skipped_items"], a["skipped_elements"], a["urls"]) == (1, 4, 3)
+        assert (products["skipped_items"], products["skipped_elements"], products["urls"]) == (0, 1, 1)
+        _, _, error = failed("--output", folder.with_name("strict"), "--strict")
+        assert str(error) == "Nothing was published, because items or elements were skipped (strict)."
 
     def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "robots.txt"
@@ -191,6 +229,20 @@ class TestTheTable:
         out, _ = said("products", "--output", folder, "--changes")
         assert "1 URL added, 0 URLs removed, 0 URLs changed\n" in out
         assert not re.search(r"\b1 (URL|page|file)s", out)
+
+
+class TestVerbosity0:
+    def test_prints_nothing_if_nothing_is_wrong(self, folder: Path) -> None:
+        assert said("--output", folder, verbosity=0) == ("", "")
+        assert len(written(folder)) == 3
+
+    def test_leaves_warnings_of_items_to_the_log(
+        self, folder: Path, use: Callable[..., None], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        use("LAME")
+        out, err = said("--output", folder, verbosity=0)
+        assert (out, err.count("\n")) == ("", 1)
+        assert caplog.messages == [f"Section 'bad': skipped {err.partition('error: ')[2].strip()}"]
 
 
 class TestJson:
@@ -344,16 +396,58 @@ class TestAnError:
             Path(folder).chmod(0o755)
             Path(folder, "there").mkdir(0o555)
             place = Path(folder, name)
-            is_root = os.geteuid() == 0
-            if is_root:
-                os.seteuid(65_534)
-            try:
+            with another_user():
                 _, _, error = failed("--output", place)
-            finally:
-                if is_root:
-                    os.seteuid(0)
             assert str(error).startswith(f"Cannot export to {place}: {folder}/there/")
             assert "(Permission denied). Choose another folder with --output, " in str(error)
+            owner = "the user root" if os.geteuid() == 0 else "this user"
+            assert f". {folder}/there belongs to {owner}: " in str(error)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    @pytest.mark.parametrize(
+        ("private", "arguments"),
+        [
+            (False, ["export_sitemaps"]),
+            *(
+                (private, [*arguments])
+                for private in (False, True)
+                for arguments in (
+                    ("export_sitemaps", "--dry-run"),
+                    ("export_sitemaps", "--verify"),
+                    ("submit_sitemaps",),
+                    ("submit_sitemaps", "--base-url", BASE),
+                )
+            ),
+        ],
+    )
+    def test_of_a_folder_of_another_user_names_the_owner(
+        self, configure: Callable[..., None], private: bool, arguments: list[str]
+    ) -> None:
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
+            Path(parent).chmod(0o755)
+            folder = Path(parent, "public")
+            said("--output", folder)
+            folder.chmod(0o700 if private else 0o777)
+            configure(ROOT=folder, INDEXNOW_KEY=KEY)
+            with another_user(), pytest.raises(CommandError) as raised:
+                call_command(*arguments)
+            owned = folder if private else folder / STATE
+            assert f"{owned} belongs to the user root: run this as its owner, " in str(raised.value)
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+    def test_of_a_folder_that_became_that_of_another_user_names_the_owner(self) -> None:
+        with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
+            folder = Path(parent, "public")
+            Path(parent).chmod(0o755)
+            folder.mkdir()
+            os.chown(folder, OTHER, -1)
+            with another_user():
+                said("--output", folder, "products")
+            os.chown(folder, 0, -1)
+            with another_user():
+                _, _, error = failed("--output", folder)
+            assert f"{folder}: Permission denied. {folder} belongs to the user root: " in str(error)
+            assert said("--output", folder, "--verify")
 
     def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
         robots = tmp_path / "missing" / "robots.txt"
@@ -420,6 +514,16 @@ class TestTheExitStatus:
         assert json.loads(out)["urls"] == 6
         # The message is in the log.
         assert "Section 'bad': skipped item 2" in err
+
+    def test_is_0_if_an_item_is_skipped_and_verbosity_0_prints_one_line(
+        self, shell: Shell, folder: Path
+    ) -> None:
+        """Without `LOGGING`, Python prints warnings to standard error."""
+        arguments = ["LAME", "--output", folder, "--base-url", BASE]
+        status, out, err = shell.run(*arguments, "--verbosity", 0)
+        assert (status, out, len(err.splitlines())) == (0, "", 1)
+        assert err.startswith("bad: 1 item skipped; first error: item 2, location: ValueError: ")
+        assert "Section 'bad': skipped item 2" in shell.run(*arguments)[2]
 
     def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)

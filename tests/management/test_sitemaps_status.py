@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,17 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.export import export, export_hosts, verify
+from django_sitemaps09.management import lines
 from django_sitemaps09.state import manifest
+from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views.live import maps
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
+from tests.support.clock import Clock, SecondsClock
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
@@ -280,6 +283,7 @@ class TestAFailure:
             "hooks": "columns",
             "live": None,
             "export": None,
+            "exported": None,
             "error": None,
         }
         assert "fails: ConnectionError: the server does not answer" in said()
@@ -356,3 +360,101 @@ def test_every_key_is_documented(configure: Callable[..., None], folder: Path) -
     shown = keys(reported())
     assert {"base_url", "is_shared", "is_unfinished", "rows_per_page", "size"} <= shown
     assert [key for key in sorted(shown) if f"`{key}`" not in text] == []
+
+
+def aged(*arguments: str) -> str:
+    """Return the message of the command, which exits with 1, without its table."""
+    with pytest.raises(CommandError) as raised:
+        said("--verbosity", "0", *arguments)
+    assert raised.value.returncode == 1
+    return str(raised.value)
+
+
+class TestAMaximumAge:
+    @pytest.fixture(autouse=True)
+    def _target(self, configure: Callable[..., None], folder: Path, register: Callable[..., None]) -> None:
+        configure(ROOT=folder)
+        register(articles=Articles, numbers=Numbers(3))
+        ArticleFactory(pk=1, slug="s1")
+
+    @pytest.fixture
+    def now(self, monkeypatch: pytest.MonkeyPatch) -> SecondsClock:
+        """Set the clock by which ages are computed."""
+        seconds_clock = SecondsClock(time.time() + 60)
+        monkeypatch.setattr(lines, "time", seconds_clock)
+        return seconds_clock
+
+    def test_is_exceeded_without_an_export(self) -> None:
+        assert aged("--max-age", "1d") == f"{BASE}: no export: run export_sitemaps."
+
+    def test_counts_from_the_last_export_even_if_it_changed_nothing(self, now: SecondsClock) -> None:
+        export()
+        assert said("--max-age", "90m", "--verbosity", "0") == ""
+        now.move(3 * 3_600)
+        old = "last export without a failure longer than 90m ago: articles (3h ago), numbers (3h ago)."
+        assert aged("--max-age", "90m") == f"{BASE}: {old}"
+        assert said("--max-age", "4h", "--verbosity", "0") == ""
+
+    def test_counts_for_each_section(self, clock: Clock, now: SecondsClock) -> None:
+        now.now = clock.time.timestamp()
+        export()
+        later(clock, now, hours=30)
+        assert export().written == ()
+        assert said("--max-age", "26h", "--verbosity", "0") == ""
+        later(clock, now, hours=30)
+        export(["articles"])
+        assert aged("--max-age", "26h").endswith(" longer than 26h ago: numbers (30h ago).")
+        assert said("articles", "--max-age", "26h", "--verbosity", "0") == ""
+
+    def test_is_exceeded_by_a_section_that_fails(
+        self, now: SecondsClock, register: Callable[..., None]
+    ) -> None:
+        register(numbers=Numbers(3), broken=Broken(1))
+        assert export().failures
+        assert aged("--max-age", "1d").endswith(": broken (never).")
+
+    def test_counts_neither_a_dry_run_nor_a_repair(
+        self, folder: Path, clock: Clock, now: SecondsClock
+    ) -> None:
+        now.now = clock.time.timestamp()
+        export()
+        later(clock, now, hours=5)
+        export(dry_run=True)
+        (folder / "sitemap-numbers-1.xml.gz").unlink()
+        assert verify(repair=True).failures == []
+        assert aged("--max-age", "4h").endswith(": articles (5h ago), numbers (5h ago).")
+
+    def test_is_reported_after_the_table_and_the_json(self, now: SecondsClock) -> None:
+        export()
+        now.move(3 * 86_400)
+        for format_name, words in (("table", "Export: "), ("json", '"exported": "2')):
+            out = StringIO()
+            with pytest.raises(CommandError, match=r"longer than 2d ago: articles \(3d ago\)"):
+                call_command("sitemaps_status", "--max-age=2d", "--format", format_name, stdout=out)
+            assert words in out.getvalue()
+
+    def test_has_a_line_for_each_host(self, folder: Path, now: SecondsClock) -> None:
+        hosts = ["https://a.example", "https://b.example", "https://c.example"]
+        export_hosts(hosts[:2])
+        options = [option for host in hosts for option in ("--base-url", host)]
+        assert aged("--max-age", "1d", *options) == "https://c.example: no export: run export_sitemaps."
+        assert [*reported(*options)["hosts"]] == hosts
+        now.move(2 * 86_400)
+        assert [line.partition(": ")[0] for line in aged("--max-age", "1d", *options).splitlines()] == hosts
+
+    def test_is_exceeded_if_the_time_is_damaged(self, folder: Path) -> None:
+        export()
+        (folder / STATE / EXPORTED).write_text("{")
+        assert aged("--max-age", "1d").endswith(": articles (never), numbers (never).")
+        export()
+        assert said("--max-age", "1d", "--verbosity", "0") == ""
+
+    @pytest.mark.parametrize("age", ["26", "h", "1.5h", "0d", "-1d", "1w", "1 d", ""])
+    def test_that_is_invalid_is_refused(self, age: str) -> None:
+        with pytest.raises(CommandError, match=f"{age!r} is not an age. Use a whole number and "):
+            said(f"--max-age={age}")
+
+
+def later(clock: Clock, now: SecondsClock, *, hours: int) -> None:
+    clock.time += timedelta(hours=hours)
+    now.move(hours * 3_600)

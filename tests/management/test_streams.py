@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from django_sitemaps09.export import export
+from django_sitemaps09.management.streams import _ITEM_LOGGERS
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
@@ -105,3 +107,8 @@ class TestACallbackThatRaises:
         assert raised.value is error
         assert not (tmp_path / "sitemap.xml").exists()
         assert list(tmp_path.glob(".sitemaps09/run-*")) == []
+
+
+@pytest.mark.parametrize("name", _ITEM_LOGGERS)
+def test_the_loggers_of_skipped_items_exist(name: str) -> None:
+    assert import_module(name).logger.name == name

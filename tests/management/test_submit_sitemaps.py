@@ -118,6 +118,7 @@ def test_several_hosts_have_a_report_each(folder: Path, engine: Engine) -> None:
         ([], {"ROOT": None}, "There is no target"),
         (["--base-url", "nonsense"], {}, "--base-url: 'nonsense'"),
         ([], {"STORAGE": "nowhere"}, "nowhere"),
+        ([], {}, "public. Run export_sitemaps --submit first."),
     ],
 )
 def test_an_error_exits_with_1(

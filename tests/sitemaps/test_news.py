@@ -226,7 +226,7 @@ class TestNewsElements:
         )
         assert news_by_slug(exported(folder, first(1)[0])) == {"a": None, "b": None}
         [section] = report.sections
-        assert (section.skipped_items, section.failure) == (2, None)
+        assert (section.skipped_elements, section.failure) == (2, None)
         assert {error.field for error in section.errors} == {"news"}
         assert all(repr(code) in error.reason for error in section.errors)
 
@@ -265,7 +265,7 @@ class TestNewsElements:
         found = news_by_slug(exported(folder, first(1)[0]))
         assert [slug for slug, said in found.items() if said] == ["b"]
         assert set(found) == {"a", "b"}
-        assert report.sections[0].skipped_items == 0
+        assert report.sections[0].errors == ()
 
     @pytest.mark.parametrize("declared", [None, True, "news"])
     def test_is_nothing_if_news_is_not_a_method(self, stopped_clock: Clock, declared: Any) -> None:
@@ -288,7 +288,7 @@ class TestNewsOfAnySitemap:
         publish(new=NOW - TWO_DAYS, old=NOW - TWO_DAYS - SECOND, oldest=NOW - 999 * DAY)
         report = export(output=folder, sitemaps={"news": self.Articles}, strict=True)
         assert report.published
-        assert report.sections[0].skipped_items == 0
+        assert report.sections[0].errors == ()
         found = news_by_slug(exported(folder, first(1)[0]))
         assert {slug: said is not None for slug, said in found.items()} == {
             "new": True,

@@ -240,7 +240,10 @@ def test_anything_that_can_be_iterated_is_read_by_position(build: Callable[[Any]
 
 @pytest.mark.parametrize(
     "build",
-    [lambda rows: rows[:7], lambda rows: rows.raw("SELECT * FROM tests_article ORDER BY day DESC")],
+    [
+        lambda rows: rows.order_by("-day")[:7],
+        lambda rows: rows.raw("SELECT * FROM tests_article ORDER BY day DESC"),
+    ],
     ids=["slice", "raw"],
 )
 def test_rows_that_take_no_other_order_are_read_by_position(

@@ -17,7 +17,7 @@ from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Fingerprint
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
 from django_sitemaps09.stores import STATE
@@ -327,6 +327,7 @@ class TestTheFilesOfTheManifest:
             ROOT,
             BACKUP,
             HISTORY,
+            EXPORTED,
             "lock",
             "mine.txt",
         }

@@ -400,7 +400,8 @@ class TestALockedFolder:
             if os.geteuid() != 0:
                 pytest.skip("only root can give folders away")
             os.chown(own, 1234, 2345)
-        with pytest.raises(ExportError, match="Remove it"), exclusive_lock(LocalStore(folder)):
+        words = "belongs to the user ID 1234" if kind == "a stranger's" else "Remove it"
+        with pytest.raises(ExportError, match=words), exclusive_lock(LocalStore(folder)):
             pass
         assert list((tmp_path / "mine").iterdir()) == []
         assert mode_of(tmp_path / "mine") == 0o755

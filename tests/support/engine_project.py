@@ -248,6 +248,19 @@ def automatic(folder: str) -> int:
     return os.getpid()
 
 
+def automatic_for_all_sites(folder: str) -> int:
+    from django.contrib.sites.models import Site
+    from django.core.management import call_command
+    from django.db import connection
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Site)
+    Site.objects.create(domain="www.example.com", name="www")
+    connection.close()
+    call_command("export_sitemaps", "--all-sites", "--output", folder, "--no-gzip", stdout=sys.stderr)
+    return os.getpid()
+
+
 def automatic_in_a_transaction(folder: str) -> int:
     from django.db import transaction
 

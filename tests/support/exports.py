@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.state.history import HISTORY
+from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.manifest import BACKUP
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
@@ -92,11 +92,11 @@ def content(folder: Path) -> dict[str, bytes]:
 def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
     """Return the state of the files in a folder. It differs after each write, even of the same bytes.
 
-    The history is not part of it: it also has runs that changed nothing because they failed.
+    The history is not part of it: it also has runs that changed nothing, and the time of each run.
     """
     found = {}
     for path in folder.iterdir():
-        if path.is_file() and path.name != HISTORY:
+        if path.is_file() and path.name not in (HISTORY, EXPORTED):
             status = path.stat()
             found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
     return found
@@ -139,7 +139,7 @@ def numbers(count: int, start: int = 0) -> list[str]:
 def run_folders(folder: Path) -> list[str]:
     """Return the files of the state folder except lock, history, manifests and their sections."""
     state = folder / STATE
-    known = {"lock", HISTORY}
+    known = {"lock", HISTORY, EXPORTED}
     for root in (MANIFEST, BACKUP):
         if (state / root).exists():
             known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}

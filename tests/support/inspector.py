@@ -9,11 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.core.handlers.wsgi import WSGIHandler
-from django.db import connections
 from django.http import HttpRequest, HttpResponseBase
 from django.test import Client, override_settings
 
-from tests.support.wsgi import BrowserServer, serve
+from tests.support.wsgi import BrowserServer, serve, sharing_connection
 
 POLICY = "default-src 'self'"
 
@@ -77,23 +76,17 @@ def superuser() -> Client:
 def serving_site() -> Iterator[str]:
     """Serve the site of the current settings from threads, and yield its address.
 
-    They use the connection of the test, whose transaction other connections do not see. There is no
-    icon, which a browser asks for at a time of its own: a 404 would be an error in its console.
+    There is no icon, which a browser asks for at a time of its own: a 404 would be an error in its console.
     """
     from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
 
-    connection, handler = connections["default"], StaticFilesHandler(WSGIHandler())
+    handler = StaticFilesHandler(WSGIHandler())
 
     def application(environ: Any, start_response: Any) -> Any:
         if environ["PATH_INFO"] == "/favicon.ico":
             start_response("204 No Content", [])
             return []
-        connections["default"] = connection
         return handler(environ, start_response)
 
-    connection.inc_thread_sharing()
-    try:
-        with serve(application, BrowserServer) as address:
-            yield address
-    finally:
-        connection.dec_thread_sharing()
+    with sharing_connection(application) as shared, serve(shared, BrowserServer) as address:
+        yield address

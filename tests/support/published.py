@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree
 
+from django_sitemaps09.state.history import EXPORTED
+
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 INDEX = "sitemap.xml"
 #: A folder in memory, where files need not be synced to a disk.
@@ -87,12 +89,15 @@ def unpacked(folder: Path) -> dict[str, bytes]:
 
 
 def states(folder: Path, *, hidden: bool = False) -> dict[str, tuple[int, int, bytes]]:
-    """Return the state of each file, which differs after each write, even with the same bytes."""
+    """Return the state of each file, which differs after each write, even with the same bytes.
+
+    The time of the export is not part of it: each run writes it.
+    """
     found = {}
     for above, folders, names in os.walk(folder):
         if not hidden:
             folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
+        for name in set(names) - {EXPORTED}:
             path = Path(above) / name
             state = path.stat()
             content = b"" if name == "lock" else path.read_bytes()

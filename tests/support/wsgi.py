@@ -9,6 +9,8 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+from django.db import connections
+
 SECONDS = 30
 
 
@@ -42,3 +44,19 @@ def serve(application: Any, server_class: type[WSGIServer] = WSGIServer) -> Iter
         finally:
             server.shutdown()
             thread.join(SECONDS)
+
+
+@contextmanager
+def sharing_connection(application: Any) -> Iterator[Any]:
+    """Yield the application with the connection of the test, whose transaction others do not see."""
+    shared = connections["default"]
+
+    def in_thread(environ: dict[str, Any], start_response: Any) -> Any:
+        connections["default"] = shared
+        return application(environ, start_response)
+
+    shared.inc_thread_sharing()
+    try:
+        yield in_thread
+    finally:
+        shared.dec_thread_sharing()

@@ -39,6 +39,7 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
         assert_type(section.section, str)
         assert_type(section.urls, int)
         assert_type(section.skipped_items, int)
+        assert_type(section.skipped_elements, int)
         files: Sequence[PageFile] = section.files
         for file in files:
             assert_type(file.name, str)

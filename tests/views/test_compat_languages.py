@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
-from django_sitemaps09.sitemaps.compat import TranslatedItems
+from django_sitemaps09.sitemaps.items import TranslatedItems
 from tests.compat import projects
 from tests.models import Article
 from tests.support.databases import parameter, require
@@ -187,7 +187,7 @@ class TestPaginatorsOfContrib:
             return ["en", "de"]
 
         _, ours = on_both(lambda: Article.objects.order_by("pk"), get_languages_for_item=languages)
-        with mock.patch("django_sitemaps09.sitemaps.compat.AT_A_TIME", 2):
+        with mock.patch("django_sitemaps09.sitemaps.items.AT_A_TIME", 2):
             assert isinstance(ours.paginator.object_list, TranslatedItems)
             assert ours.paginator.count == 14
         assert most <= 4

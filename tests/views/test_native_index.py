@@ -15,7 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
 
-from django_sitemaps09 import sections
+from django_sitemaps09 import sections, views
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.configuration import BASE
@@ -54,6 +54,22 @@ class TestTheNames:
             "/sitemap-a-1-1-2.xml.gz",
         ]
         assert [len(found(page)) for page in found()] == [1, 2, 1, 2, 2]
+
+
+@pytest.mark.parametrize("view", [views.sitemap_index, views.index])
+def test_an_index_without_sections_is_logged_once_with_what_to_do(
+    register: Callable[..., None], caplog: pytest.LogCaptureFixture, settings: Any, view: Any
+) -> None:
+    settings.ROOT_URLCONF = (path("sitemap.xml", view),)
+    register()
+    assert [found(), found()] == [[], []]
+    [record] = [record for record in caplog.records if record.name == "django_sitemaps09.views.responses"]
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        'A sitemap index is empty, because there is no section. Write @register("...") above sitemap '
+        "classes in an app's sitemaps.py, or set SITEMAPS09['SITEMAPS'] to the dotted path of a dict of "
+        "sitemaps."
+    )
 
 
 class TestTheSections:

@@ -58,7 +58,7 @@ _RULES = (
     Rule("element-repeated", "error", "An element occurs more than once in an entry, an image, a video or an article.", "Keep one of them."),
     Rule("urlset-empty", "warning", "A document lists no URLs. The schema requires one.", "Remove it from the index."),
     # Indexes
-    Rule("index-empty", "error", "An index lists no documents.", "Export again."),
+    Rule("index-empty", "error", "An index lists no documents.", "Register sections that have rows. Export again."),
     Rule("index-too-many", "error", "An index lists more than 50,000 documents. The rest is not audited.", "Write several indexes."),
     Rule("index-nested", "warning", "An index lists an index. Google reports this as an error.", "List each index in robots.txt."),
     Rule("index-cycle", "error", "An index lists itself, or an index that leads to it.", "Remove the entry."),

@@ -93,6 +93,11 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
     """
     path = _resolve_links(path)
     if write:
+        if not path.parent.is_dir():
+            raise RobotsError(
+                f"the folder {path.parent} does not exist. Create it, or name another path with --robots "
+                "or SITEMAPS09['ROBOTS_TXT']."
+            )
         _remove_leftovers(path)
     for _ in range(_ATTEMPTS):
         old_content = read_plain(path, _MOST)

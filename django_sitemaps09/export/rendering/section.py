@@ -46,6 +46,7 @@ class SkippedItems:
 
     section: str
     count: int = 0
+    item_count: int = 0
     listed_errors: list[ItemError] = field(default_factory=list)
     previous_errors: frozenset[ItemError] = frozenset()
 
@@ -56,6 +57,7 @@ class SkippedItems:
             if error in repeated_errors:
                 continue
             self.count += 1
+            self.item_count += error.skips_item
             if len(self.listed_errors) < _NAMED_ERRORS:
                 self.listed_errors.append(error)
             # A mistake in a hook can fail for every item.
@@ -100,7 +102,8 @@ def export_section(run: Run, name: str, section: Section) -> list[SectionOutcome
             report=replace(
                 outcome.report,
                 seconds=seconds,
-                skipped_items=errors.count,
+                skipped_items=errors.item_count,
+                skipped_elements=errors.count - errors.item_count,
                 errors=tuple(errors.listed_errors),
                 failure=reason,
                 hints=advice if reason is None else (),
@@ -210,7 +213,7 @@ def _failure(
     """Return why a rendered section must not be published, or `None`."""
     record = outcome.record
     if not record.pages and errors.count:
-        first = min(errors.listed_errors, key=lambda error: error.field != "location")
+        first = min(errors.listed_errors, key=lambda error: not error.skips_item)
         return f"every item was skipped; first error: {first}"
     counted_since = section_pages.run.started.timestamp() - BASELINE
     max_urls = max([previous.urls, *(urls for until, urls in previous.counts if until >= counted_since)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -26,9 +26,15 @@ from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
+from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
 from django_sitemaps09.management.ignored_templates import ignored_templates
-from django_sitemaps09.management.lines import export_lines, suggestion_lines, verification_lines
-from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard
+from django_sitemaps09.management.lines import (
+    export_lines,
+    skipped_line,
+    suggestion_lines,
+    verification_lines,
+)
+from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard, hidden_item_warnings
 from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` under the same names.
@@ -57,12 +63,7 @@ class Command(BaseCommand):
         )
         add("--output", metavar="DIR", help="folder to export to (default: STORAGE or ROOT)")
         add("--robots", metavar="PATH", help="robots.txt to update (default: ROBOTS_TXT)")
-        add(
-            "--base-url",
-            action="append",
-            metavar="URL",
-            help="scheme and host of the URLs (default: BASE_URL); repeat it for several hosts",
-        )
+        add_host_options(parser, "scheme and host of the URLs (default: BASE_URL)")
         add("--no-gzip", action=flag, help="write .xml files instead of .xml.gz")
         add("--dry-run", action=flag, help="render all pages, but write nothing")
         add("--strict", action=flag, help="publish nothing if a section fails or anything is skipped")
@@ -125,7 +126,8 @@ class Command(BaseCommand):
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:
-            failures = run(options)
+            with hidden_item_warnings(wanted=options["verbosity"] == 0):
+                failures = run(options)
         except EXPORT_ERRORS as error:
             raise CommandError(str(error), returncode=exit_status(error)) from error
         if failures:
@@ -137,19 +139,22 @@ class Command(BaseCommand):
         verbosity = options["verbosity"]
         self._print(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
         if verbosity > 1 and options["format"] == "table":
-            self._print_suggestions(reports, options["base_url"])
+            self._print_suggestions(reports)
         warnings = [warning for report in reports.values() for warning in report.warnings]
+        if verbosity == 0:
+            # Neither the table nor the warnings of single items are printed.
+            sections = [section for report in reports.values() for section in report.sections]
+            warnings += [skipped_line(section) for section in sections if section.errors]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
         return [failure for report in reports.values() for failure in report.failures]
 
-    def _print_suggestions(self, reports: Mapping[Any, Report], base_urls: Sequence[str] | None) -> None:
+    def _print_suggestions(self, reports: Mapping[Any, Report]) -> None:
         """Print the suggestions for sections whose hints name `suggest_sitemaps`, if there are any."""
         reported = [section for report in reports.values() for section in report.sections]
         names = dict.fromkeys(each.section for each in reported if has_suggestible(each.hints))
-        base_url = base_urls[0] if base_urls else None
         try:
-            suggestions = suggest(list(names), base_url=base_url) if names else []
+            suggestions = suggest(list(names), base_url=next(iter(reports))) if names else []
         except Exception as error:  # noqa: BLE001 the export has succeeded, whatever the project's code does
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
@@ -178,7 +183,7 @@ class Command(BaseCommand):
         """Print the results by host, as JSON or as lines of text."""
         if options["format"] == "json":
             hosts = {url: result.as_dict() for url, result in results.items()}
-            document = {"hosts": hosts} if len(hosts) > 1 else next(iter(hosts.values()))
+            document = {"hosts": hosts} if has_several(options) else next(iter(hosts.values()))
             self.stdout.write(json.dumps(document, indent=2))
         elif options["verbosity"] > 0:
             for result in results.values():
@@ -212,8 +217,8 @@ def _for_hosts(
 ) -> Mapping[Any, ResultT]:
     """Call `run` for one host, or `run_hosts` for several."""
     arguments["gzip"] = False if options["no_gzip"] else None
-    base_urls = options["base_url"] or [None]
-    if len(base_urls) > 1:
-        return run_hosts(base_urls, options["sections"], **arguments)
-    [base_url] = base_urls
+    urls = base_urls(options)
+    if has_several(options):
+        return run_hosts(urls, options["sections"], **arguments)
+    base_url = urls[0] if urls else None
     return {base_url: run(options["sections"], base_url=base_url, **arguments)}

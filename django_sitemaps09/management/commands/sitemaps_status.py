@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -10,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.lines import status_lines
+from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
+from django_sitemaps09.management.lines import SECONDS, age_lines, status_lines
 from django_sitemaps09.status import status
 
 
@@ -23,16 +27,36 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sections", nargs="*", help="sections to show (default: all sections)")
-        parser.add_argument("--base-url", metavar="URL", help="scheme and host to show (default: BASE_URL)")
+        add_host_options(parser, "scheme and host to show (default: BASE_URL)")
+        parser.add_argument(
+            "--max-age",
+            type=_seconds,
+            metavar="AGE",
+            help="exit with 1 if the last export of a section is older, such as 90m, 26h or 2d",
+        )
         parser.add_argument("--format", choices=["table", "json"], default="table")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            current_status = status(options["sections"], options["base_url"])
+            urls: list[str | None] = [*base_urls(options)] or [None]
+            statuses = [status(options["sections"], url) for url in urls]
         except (SitemapError, ImproperlyConfigured, DatabaseError) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
-            self.stdout.write(json.dumps(current_status.as_dict(), indent=2))
-            return
-        for line in status_lines(current_status):
-            self.stdout.write(line)
+            documents = [each.as_dict() for each in statuses]
+            hosts = {"hosts": dict(zip(urls, documents, strict=True))}
+            self.stdout.write(json.dumps(hosts if has_several(options) else documents[0], indent=2))
+        elif options["verbosity"] > 0:
+            for line in chain(*map(status_lines, statuses)):
+                self.stdout.write(line)
+        if options["max_age"] and (lines := [*age_lines(statuses, options["max_age"])]):
+            raise CommandError("\n".join(lines))
+
+
+def _seconds(text: str) -> int:
+    match = re.fullmatch(r"([1-9][0-9]*)([smhd])", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an age. Use a whole number and s, m, h or d, such as 90m, 26h or 2d"
+        )
+    return int(match[1]) * SECONDS[match[2]]

@@ -8,9 +8,11 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export.unattended import exit_status
+from django_sitemaps09.management.hosts import add_host_options, base_urls
 from django_sitemaps09.management.lines import submission_lines
 from django_sitemaps09.notify import generate_key, submit, submit_hosts
 
@@ -23,13 +25,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add, flag = parser.add_argument, "store_true"
         add("--output", metavar="DIR", help="folder of the export (default: STORAGE or ROOT)")
-        add(
-            "--base-url",
-            action="append",
-            default=[],
-            metavar="URL",
-            help="one base URL of an export for several hosts; repeat the option for each",
-        )
+        add_host_options(parser, "host of an export for several hosts (default: the target itself)")
         add("--dry-run", action=flag, help="show what is pending, but send nothing")
         add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")
         add("--format", choices=["table", "json"], default="table")
@@ -44,14 +40,14 @@ class Command(BaseCommand):
             self.stdout.write(generate_key())
             return
         arguments = {"output": options["output"], "dry_run": options["dry_run"]}
-        base_urls = options["base_url"]
         try:
-            submissions = submit_hosts(base_urls, **arguments) if base_urls else {None: submit(**arguments)}
-        except (SitemapError, ImproperlyConfigured, OSError, sqlite3.Error) as error:
+            urls = base_urls(options)
+            submissions = submit_hosts(urls, **arguments) if urls else {None: submit(**arguments)}
+        except (SitemapError, ImproperlyConfigured, DatabaseError, OSError, sqlite3.Error) as error:
             raise CommandError(str(error), returncode=exit_status(error)) from error
         if options["format"] == "json":
             documents = {url: submission.as_dict() for url, submission in submissions.items()}
-            document = {"hosts": documents} if base_urls else documents[None]
+            document = {"hosts": documents} if urls else documents[None]
             self.stdout.write(json.dumps(document, indent=2))
         elif options["verbosity"] > 0:
             for submission in submissions.values():

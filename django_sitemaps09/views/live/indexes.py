@@ -68,6 +68,8 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
             failures.append(error)
         listed.append(entries)
         is_current = is_current and not is_outdated
+    if not listed:
+        responses.warn_no_section()
     indexes = _divide(listed)
     content = _document(
         indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"

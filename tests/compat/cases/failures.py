@@ -14,12 +14,12 @@ def failing_without_get_absolute_url(bases: Bases) -> Sections:
 
 @case
 def failing_hook(bases: Bases) -> Sections:
-    return {"one": section(bases, BARE, priority=lambda self, item: 1 / 0)}
+    return {"one": section(bases, BARE, location=lambda self, item: 1 / 0)}
 
 
 @case
 def failing_hook_with_an_attribute_error(bases: Bases) -> Sections:
-    return {"one": section(bases, BARE, changefreq=lambda self, item: str(item.frequency))}
+    return {"one": section(bases, BARE, location=lambda self, item: str(item.path))}
 
 
 @case
@@ -34,9 +34,3 @@ def failing_items(bases: Bases) -> Sections:
 @case
 def failing_constructor(bases: Bases) -> Sections:
     return {"one": section(bases, BARE, __init__=lambda self, needed: None)}
-
-
-@case
-def failing_generator_of_items(bases: Bases) -> Sections:
-    """A paginator needs a length."""
-    return {"one": type("Section", (bases.Sitemap,), {"items": lambda self: iter(BARE)})}

@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import include, path, reverse
 from django.views.generic import RedirectView
 
-from django_sitemaps09 import ModelSitemap, register, views
+from django_sitemaps09 import ModelSitemap, register
 from tests.docs.features.project import (
     BASE,
     NATIVE,
@@ -38,12 +38,19 @@ from tests.shop.models import Product
 from tests.suggestions.blog.rows import KNOWS_CLASSES
 
 
+@pytest.fixture
+def dict_of_sitemaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `shop.sitemaps` have a dict with the products."""
+    module = ModuleType("shop.sitemaps")
+    module.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "shop.sitemaps", module)
+
+
 @snippet_of(NATIVE)
 def test_the_old_pages_stay_next_to_the_native_ones(
-    snippet: Snippet, can: Product, use_urls: Callable[..., None]
+    snippet: Snippet, can: Product, use_urls: Callable[..., None], dict_of_sitemaps: None
 ) -> None:
-    supposed = {"include": include, "path": path, "views": views}
-    module = snippet.run("shop_urls", {**supposed, "sitemaps": {"products": declared("pass")}})
+    module = snippet.run("shop_urls")
     use_urls(*module.urlpatterns, PRODUCT)
     assert checked() == []
     old = reverse("django.contrib.sitemaps.views.sitemap", kwargs={"section": "products"})
@@ -62,11 +69,8 @@ def test_the_old_pages_can_be_redirected(can: Product, use_urls: Callable[..., N
 
 
 def test_an_export_and_the_views_find_the_dict_that_the_setting_names(
-    can: Product, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    can: Product, settings: Any, dict_of_sitemaps: None, tmp_path: Path
 ) -> None:
-    made = ModuleType("shop.sitemaps")
-    made.sitemaps = {"products": declared("pass")}  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "shop.sitemaps", made)
     found = inline(NATIVE[0], '"SITEMAPS": ')
     settings.SITEMAPS09 = {"BASE_URL": BASE, **literal_eval(f"{{{found}}}")}
     assert both(tmp_path, "products").urls == [f"{BASE}/garden/watering-can/"]

@@ -171,6 +171,11 @@ class TestAutomaticWorkers:
         parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
         assert parent not in renderers(tmp_path, "ranged")[0]
 
+    @pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
+    def test_are_several_for_all_sites_too(self, project: Project, tmp_path: Path) -> None:
+        parent = project.run("WHO", "automatic_for_all_sites", str(tmp_path))
+        assert parent not in renderers(tmp_path / "www.example.com", "ranged")[0]
+
     def test_are_none_in_a_transaction(self, project: Project, tmp_path: Path) -> None:
         parent = project.run("WHO", "automatic_in_a_transaction", str(tmp_path), GZIP=False)
         assert renderers(tmp_path, "ranged")[0] == {parent}

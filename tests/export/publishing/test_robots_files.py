@@ -129,6 +129,23 @@ class TestRobotsTxt:
         assert str(path) in failure
         assert why in failure
 
+    def test_in_a_folder_that_does_not_exist_is_refused_with_its_path(
+        self, folder: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "missing" / "robots.txt"
+        report = run(folder, path)
+        assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")
+        assert report.failures == [
+            f"{path} was not changed: the folder {path.parent} does not exist. Create it, or name another "
+            "path with --robots or SITEMAPS09['ROBOTS_TXT']."
+        ]
+        assert not path.parent.exists()
+
+    def test_can_be_in_a_target_that_a_dry_run_does_not_create(self, folder: Path) -> None:
+        options: dict[str, Any] = {"sitemaps": {"a": Numbers(1)}, "robots": folder / "robots.txt"}
+        assert export(output=folder, dry_run=True, **options).failures == []
+        assert export(output=folder, **options).robots == "written"
+
     def test_that_is_a_folder_fails_after_publishing(self, folder: Path, tmp_path: Path) -> None:
         report = run(folder, tmp_path)
         assert (report.published, paths(folder), report.robots) == (True, numbers(1), "failed")

@@ -212,7 +212,7 @@ class TestBadItems:
         assert "is not on https://www.example.com" in location.reason
         assert (priority.key, priority.field) == ("4", "priority")
         assert "7.5 is not a priority" in priority.reason
-        assert (section.skipped_items, section.failure) == (2, None)
+        assert (section.skipped_items, section.skipped_elements, section.failure) == (1, 1, None)
         assert (report.published, report.failures) == (True, [])
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>0.5</priority>") == 4
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>") == 4
@@ -225,7 +225,7 @@ class TestBadItems:
         configure(MAX_BYTES=400)
         (section,) = export(output=folder, sitemaps={"a": Bad(60, [0, 30, 59])}).sections
         assert len(section.files) > 5
-        assert section.skipped_items == len(section.errors) == 4
+        assert (section.skipped_items, section.skipped_elements, len(section.errors)) == (3, 1, 4)
 
     def test_are_all_counted_the_first_thousand_reported_and_three_are_warnings(
         self, folder: Path, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
@@ -236,7 +236,8 @@ class TestBadItems:
             caplog.clear()
             (section,) = export(output=folder, sitemaps=sitemaps).sections
             # Item 3 has an invalid priority.
-            assert (section.skipped_items, len(section.errors)) == (1_051, 1_000)
+            assert (section.skipped_items, section.skipped_elements) == (1_050, 1)
+            assert len(section.errors) == 1_000
             warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
             assert warned[:3] == [f"Section 'a': skipped {error}" for error in section.errors[:3]]
             assert warned[3:] == ["Section 'a': skipped 1048 more"]

@@ -48,15 +48,19 @@ class Command(BaseCommand):
     def fill(self, model: type[Model], wanted: int, instances: Iterable[Model]) -> None:
         """Add those of the `wanted` rows that do not exist yet. A unique column identifies each row."""
         started = time.perf_counter()
-        objects = model._default_manager
+        objects, names = model._default_manager, model._meta.verbose_name_plural
         old_count = objects.count()
         if old_count < wanted:
-            instances = iter(instances)
+            instances, done = iter(instances), 0
             while batch := list(islice(instances, BATCH)):
                 objects.bulk_create(batch, ignore_conflicts=True)
+                done += len(batch)
+                if self.stdout.isatty():
+                    # The next line that is written replaces this one.
+                    self.stdout.write(f"{names}: {done:,} of {wanted:,}\r", ending="")
+                    self.stdout.flush()
         count = objects.count()
         seconds = time.perf_counter() - started
-        names = model._meta.verbose_name_plural
         self.stdout.write(f"{names}: {count:,}, {count - old_count:,} of them new ({seconds:.1f} s)")
 
 

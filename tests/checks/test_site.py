@@ -1,0 +1,70 @@
+"""The domain that Django gives the first `Site`: a warning of an export and of `check --deploy`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.sites.models import Site
+from django.core.checks import registry
+from django.core.management import call_command
+from django.db import connection
+
+from django_sitemaps09 import checks
+from tests.support.checking import WITHOUT_SITES, ids_of
+
+pytestmark = pytest.mark.django_db
+WARNING = "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host."
+HINT = "Set its domain to that of your site, or set SITEMAPS09['BASE_URL']."
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Any) -> Iterator[None]:
+    settings.SITEMAPS09 = {"SITEMAPS": "tests.support.commands.FINE"}
+    Site.objects.update_or_create(pk=settings.SITE_ID, defaults={"domain": "example.com"})
+    Site.objects.clear_cache()
+    yield
+    Site.objects.clear_cache()
+
+
+def warnings(folder: Path, **options: Any) -> str:
+    """Return what an export prints besides its report."""
+    err = StringIO()
+    call_command("export_sitemaps", output=str(folder), stdout=StringIO(), stderr=err, **options)
+    return err.getvalue()
+
+
+def test_the_initial_domain_is_a_warning(folder: Path) -> None:
+    assert warnings(folder) == f"{WARNING} {HINT}\n"
+    (message,) = checks.check_site()
+    assert ids_of([message]) == ["W073"]
+    assert (message.msg, message.hint) == (WARNING, HINT)
+
+
+def test_a_domain_or_a_base_url_of_the_project_is_silent(folder: Path, settings: Any) -> None:
+    assert warnings(folder / "a", base_url=["https://example.com"]) == ""
+    Site.objects.update(domain="www.example.com")
+    assert warnings(folder / "b") == ""
+    assert checks.check_site() == []
+    Site.objects.update(domain="example.com")
+    settings.SITEMAPS09 |= {"BASE_URL": "https://example.com"}
+    assert warnings(folder / "c") == ""
+    assert checks.check_site() == []
+
+
+def test_a_site_that_cannot_be_read_is_silent(settings: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE django_site RENAME TO renamed")
+    assert checks.check_site() == []
+    settings.SITE_ID = None
+    assert checks.check_site() == []
+    settings.INSTALLED_APPS = WITHOUT_SITES
+    assert checks.check_site() == []
+
+
+def test_only_the_check_of_a_deployment_queries_the_database() -> None:
+    assert checks.check_site in registry.registry.get_checks(include_deployment_checks=True)
+    assert checks.check_site not in registry.registry.get_checks()

@@ -1,0 +1,178 @@
+"""Checks of views in a URLconf that cannot work with the other URL patterns or settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.checks import registry
+from django.test import override_settings
+from django.urls import clear_script_prefix, include, path, re_path, register_converter, set_script_prefix
+from django.urls.converters import StringConverter
+from django.views.decorators.cache import cache_page
+
+from django_sitemaps09 import checks, views
+from tests.support.checking import INCLUDED, ids_of
+
+pytestmark = pytest.mark.usefixtures("nothing_is_asked")
+
+INSPECTOR = path("sitemaps/", include("django_sitemaps09.inspector.urls"))
+SESSIONS, USERS = "django.contrib.sessions", "django.contrib.auth"
+SESSION_MIDDLEWARE = f"{SESSIONS}.middleware.SessionMiddleware"
+USER_MIDDLEWARE = f"{USERS}.middleware.AuthenticationMiddleware"
+
+
+class OwnSessions(SessionMiddleware):
+    """A middleware that a project derives from Django's."""
+
+
+class Hexadecimal(StringConverter):
+    """A converter of the project, which a check must not call."""
+
+    regex = ".+"
+
+    def to_python(self, value: str) -> str:
+        raise AssertionError
+
+
+register_converter(Hexadecimal, "hexadecimal")
+
+
+def check(*patterns: Any) -> list[Any]:
+    with override_settings(ROOT_URLCONF=patterns):
+        return checks.check_urls()
+
+
+def codes(*patterns: Any) -> list[str]:
+    return ids_of(check(*patterns))
+
+
+def test_the_checks_run_with_manage_py_check() -> None:
+    assert checks.check_urls in registry.registry.get_checks()
+
+
+def test_a_robots_txt_without_its_index_is_an_error() -> None:
+    (message,) = check(path("robots.txt", views.robots_txt))
+    assert ids_of([message]) == ["E090"]
+    assert "'django_sitemaps09:index', but there is no namespace 'django_sitemaps09'" in message.msg
+    assert "Include django_sitemaps09.urls" in str(message.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("my-index", []), ("my-indxe", ["E090"]), ("site:index", []), ("django_sitemaps09:index", [])],
+)
+def test_a_robots_txt_lists_an_index_by_its_name(name: str, expected: list[str]) -> None:
+    patterns = [
+        path("sitemap.xml", views.index, name="my-index"),
+        path("site/", include("django_sitemaps09.urls", namespace="site")),
+        path("robots.txt", cache_page(60)(views.robots_txt), {"sitemap_url_name": name}),
+    ]
+    assert ids_of(check(*patterns)) == expected
+
+
+def test_other_views_need_no_index() -> None:
+    assert check(path("sitemap.xml", views.sitemap_index)) == []
+    assert check(path("", INCLUDED), path("robots.txt", views.robots_txt)) == []
+
+
+BOTH = ["/sitemap.xml", "/sitemap-section-1.xml"]
+
+
+def page(request: Any, **arguments: Any) -> Any:
+    """A view of the project."""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "answered"),
+    [
+        (path("sitemap.xml", views.index, {"sitemaps": {}}), ["/sitemap.xml"]),
+        (path("sitemap-<section>.xml", views.sitemap, {"sitemaps": {}}), ["/sitemap-section-1.xml"]),
+        (re_path(r"^(?P<path>.+)$", page), BOTH),
+        (
+            path("", include(([path("<path:path>", page)], "pages"))),
+            BOTH,
+        ),
+        (path("<slug:slug>/", page), []),
+        (path("sitemap.xml", cache_page(60)(views.sitemap_index)), []),
+        (path("<hexadecimal:path>", page), []),
+    ],
+)
+def test_a_pattern_before_the_native_views_that_answers_for_them(earlier: Any, answered: list[str]) -> None:
+    messages = check(earlier, path("", INCLUDED))
+    assert ids_of(messages) == ["W092"] * len(answered)
+    assert [each.msg.split()[0] for each in messages] == answered
+    assert check(path("", INCLUDED), earlier) == []
+
+
+def test_the_order_is_checked_below_a_prefix(settings: Any) -> None:
+    settings.FORCE_SCRIPT_NAME = "/app"
+    set_script_prefix("/app/")
+    try:
+        messages = check(path("maps/<path:path>", page), path("maps/", INCLUDED))
+    finally:
+        clear_script_prefix()
+    assert [each.msg.split()[0] for each in messages] == [f"/maps{url}" for url in BOTH]
+    assert f"{__name__}.page" in messages[0].msg
+
+
+@pytest.mark.parametrize(
+    ("apps", "middleware", "engine", "missing"),
+    [
+        ([USERS, SESSIONS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "db", []),
+        ([USERS, SESSIONS], [f"{__name__}.OwnSessions", USER_MIDDLEWARE], "db", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "signed_cookies", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "cached_db", [SESSIONS]),
+        ([USERS, SESSIONS], [USER_MIDDLEWARE, "no.where", "os.getcwd"], "db", [SESSION_MIDDLEWARE]),
+        ([SESSIONS], [SESSION_MIDDLEWARE], "db", [USERS, USER_MIDDLEWARE]),
+        ([], [], "db", [USERS, SESSIONS, SESSION_MIDDLEWARE, USER_MIDDLEWARE]),
+    ],
+)
+def test_an_inspector_that_cannot_know_users_is_a_warning(
+    apps: list[str], middleware: list[str], engine: str, missing: list[str]
+) -> None:
+    with override_settings(
+        INSTALLED_APPS=["django.contrib.contenttypes", *apps, "django_sitemaps09"],
+        MIDDLEWARE=middleware,
+        SESSION_ENGINE=f"django.contrib.sessions.backends.{engine}",
+    ):
+        messages = check(INSPECTOR)
+        assert check(path("", INCLUDED)) == []
+    assert ids_of(messages) == (["W091"] if missing else [])
+    named = [each for each in (USERS, SESSIONS) if f"'{each}' to INSTALLED_APPS" in str(messages)]
+    named += [m for m in (SESSION_MIDDLEWARE, USER_MIDDLEWARE) if f"'{m}' to MIDDLEWARE" in str(messages)]
+    assert named == missing
+
+
+ROBOTS = path("robots.txt", views.robots_txt)
+ANY = path("<path:page>", page)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ([path("", INCLUDED), ROBOTS, ANY], []),
+        ([path("seo/", INCLUDED), ROBOTS], []),
+        ([path("", INCLUDED, {"sitemaps": {}}), ROBOTS], []),
+        ([path("sitemap.xml", INCLUDED), ROBOTS], ["W087"]),
+        ([ANY, path("", INCLUDED), ROBOTS], ["W092"] * 3),
+        ([path("", INCLUDED), path("seo/robots.txt", views.robots_txt)], ["W092"]),
+        ([ROBOTS, ANY, path("", INCLUDED)], ["W092"] * 2),
+    ],
+)
+def test_the_index_and_robots_txt_are_where_crawlers_look(patterns: list[Any], expected: list[str]) -> None:
+    assert codes(*patterns) == expected
+
+
+@pytest.mark.parametrize(("rules", "expected"), [("Disallow: /", ["W088"]), ("Disallow: /admin/", [])])
+def test_the_rules_of_robots_txt_allow_the_index(rules: str, expected: list[str]) -> None:
+    robots = path("robots.txt", views.robots_txt, {"rules": f"User-agent: *\n{rules}"})
+    assert codes(path("", INCLUDED), robots) == expected
+
+
+def test_an_argument_that_a_view_does_not_have_is_an_error() -> None:
+    found = codes(path("", INCLUDED, {"sitemap": {}}), path("about.txt", page, {"sitemap": {}}))
+    assert {*found} == {"E089"}
+    decorated = path("sitemap.xml", cache_page(60)(views.index), {"sitemap": {}, "sitemaps": {}})
+    assert codes(decorated) == []
