@@ -5,18 +5,21 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, get_script_prefix, reverse
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import robots
 from django_sitemaps09.checks.querysets import names_in_rows
 from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import (
@@ -154,6 +157,16 @@ def _check_order() -> Iterator[CheckMessage]:
     if paths and not paths[0].endswith(f"/{INDEX}"):
         text = f"The index has the path {paths[0]}, because its URLs are included below {INDEX}."
         yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
+    elif (
+        paths
+        and paths[0] != f"/{INDEX}"
+        and _configures("ROOT", "STORAGE")
+        and not _configures("FILES_URL")
+    ):
+        text = f"The live index has the path {paths[0]}, but exports have URLs such as /{INDEX}."
+        yield message(
+            "W095", text, "Include the URLs at the root of the site, or set SITEMAPS09['FILES_URL']."
+        )
     if next(_robots_arguments(), None) is not None:
         paths.append("/robots.txt")
     for path in paths:
@@ -165,6 +178,14 @@ def _check_order() -> Iterator[CheckMessage]:
                 text = f"No URL pattern answers {path}, where crawlers look for it."
             hint = "Put the patterns of this package into the root URLconf, before others for this path."
             yield message("W092", text, hint)
+
+
+def _configures(*keys: str) -> bool:
+    """Return whether `SITEMAPS09` has one of these keys."""
+    # `check_settings()` reports a setting that is not a dict.
+    with suppress(ImproperlyConfigured):
+        return any(conf.settings_dict.get(key) for key in keys)
+    return False
 
 
 def _path(name: str, arguments: dict[str, str]) -> str | None:
@@ -203,6 +224,9 @@ def _check_robots() -> Iterator[CheckMessage]:
             text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
             hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
             yield message("E090", text, hint)
+        if _configures("ROBOTS_TXT"):
+            text = "The view robots_txt does not read the file that SITEMAPS09['ROBOTS_TXT'] names."
+            yield message("W094", text, "Remove the URL pattern of the view, or ROBOTS_TXT.")
         if isinstance(rules, str) and (path := _path("index", {})):
             for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
                 yield message("W088", problem, "Allow this URL in the `rules` of the view robots_txt.")

@@ -189,7 +189,7 @@ class HostExport:
         """Yield all warnings but those about robots.txt."""
         yield from self.host_options.warnings
         if is_empty:
-            yield "No section has any URLs. Nothing was written, and the published files are unchanged."
+            yield "No section has any URLs, so nothing was written."
         yield from self.queue.warnings if self.queue else ()
         for report in reports:
             if report.ignored_keys:

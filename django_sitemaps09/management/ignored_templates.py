@@ -31,8 +31,8 @@ def ignored_templates() -> list[str]:
     if not files:
         return []
     return [
-        "Exports and native views do not use templates. They ignore what these templates add to "
-        f"entries: {', '.join(files)}. Use hooks instead, such as images() or extensions."
+        f"Exports and native views do not use these templates: {', '.join(files)}. If they add elements to "
+        "entries, use hooks instead, such as images() or extensions."
     ]
 
 

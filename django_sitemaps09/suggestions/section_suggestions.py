@@ -25,7 +25,7 @@ from django_sitemaps09.hooks.expressions import FIELDS
 from django_sitemaps09.orm.internals import gives_instances
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import GenericSitemap, is_original
+from django_sitemaps09.sitemaps import is_original
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import content_hooks, project_extensions
 from django_sitemaps09.suggestions.project_code import UntraceableError
@@ -143,8 +143,7 @@ def _suggestion(
         return Suggestion(name, notes=(*notes, f"The columns cannot replace the methods: {error}."))
     in_place = _is_edited_in_place(declared_sections, name)
     code, subclass = class_code(name, sitemap, values, proof.comments(values), in_place=in_place)
-    is_generic = issubclass(type(section), GenericSitemap)
-    arguments = "" if isinstance(section, type) else "({...})" if is_generic else "(...)"
+    arguments = "" if isinstance(section, type) else "(...), with the same arguments"
     if subclass and (arguments or subclass != type(sitemap).__name__):
         notes += (f'The entry of the section becomes "{name}": {subclass}{arguments}.',)
     microseconds = proof.timed(values)

@@ -176,3 +176,26 @@ def test_an_argument_that_a_view_does_not_have_is_an_error() -> None:
     assert {*found} == {"E089"}
     decorated = path("sitemap.xml", cache_page(60)(views.index), {"sitemap": {}, "sitemaps": {}})
     assert codes(decorated) == []
+
+
+def test_robots_txt_is_either_a_view_or_a_file(settings: Any) -> None:
+    settings.SITEMAPS09 = {"ROBOTS_TXT": "/srv/robots.txt"}
+    assert codes(path("", INCLUDED), ROBOTS) == ["W094"]
+    assert codes(path("", INCLUDED)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"ROOT": "/srv/public"}, ["W095"]),
+        ({"STORAGE": "sitemaps"}, ["W095"]),
+        ({"ROOT": "/srv/public", "FILES_URL": "https://files.example.com/"}, []),
+        ({}, []),
+    ],
+)
+def test_the_live_index_has_the_path_of_the_exported_one(
+    settings: Any, options: dict[str, str], expected: list[str]
+) -> None:
+    settings.SITEMAPS09 = options
+    assert codes(path("seo/", INCLUDED)) == expected
+    assert codes(path("", INCLUDED)) == []

@@ -98,7 +98,7 @@ class TestTemplates:
         file = written(tmp_path, name)
         said = warnings(TEMPLATES=engine(tmp_path))
         assert said.count(str(file)) == 1
-        assert "do not use templates" in said
+        assert "do not use these templates" in said
         assert "extensions" in said
         assert len(said.splitlines()) == 1
 

@@ -587,7 +587,9 @@ def test_methods_that_run_for_each_instance_are_named() -> None:
 def test_the_entry_of_a_dict_is_shown_for_a_generic_sitemap() -> None:
     [found] = suggest(sitemaps={"categories": GenericSitemap({"queryset": Entry.objects.all()})})
     assert "class CategoriesSitemap(GenericSitemap):" in str(found.code)
-    assert found.notes == ('The entry of the section becomes "categories": CategoriesSitemap({...}).',)
+    assert found.notes == (
+        'The entry of the section becomes "categories": CategoriesSitemap(...), with the same arguments.',
+    )
 
 
 SIZES = {"big": 0.8}

@@ -91,7 +91,8 @@ def test_a_development_server_has_local_urls(
     monkeypatch.setenv("INDEXNOW_KEY", "0123456789abcdef")
     given = {"BASE_DIR": tmp_path, "DEBUG": debug, "os": os}
     settings.SITEMAPS09 = snippet.run("shop_settings", given).SITEMAPS09
-    assert checked() == []
+    # The site of this test also has the view robots_txt.
+    assert [each for each in checked() if "W094" not in each] == []
     Site.objects.update(domain="localhost:8000")
     Site.objects.clear_cache()
     register("products", type("Products", (ModelSitemap,), {"model": type(can)}))
