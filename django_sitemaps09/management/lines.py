@@ -101,7 +101,7 @@ def _end(report: Report) -> Iterator[str]:
         yield ", ".join(f"{pluralize(count, 'URL')} {what}" for what, count in report.changes.items())
     if report.written or report.deleted:
         yield f"Published {report.index_url} to {report.target}"
-    else:
+    elif not report.failures:
         yield f"Nothing has changed in {report.index_url}, published to {report.target}"
     if report.robots != "none":
         yield f"{report.robots_path}: {report.robots}"

@@ -114,24 +114,36 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
         missing("rsync is not installed")
     public, servers = tmp_path / "public", tmp_path / "sitemaps"
     script = recipe("sh", "Several web servers")
+    exporting = "manage.py export_sitemaps --changed-only"
     for there, here in (("web1:", ""), ("ssh web1", "sh -c"), ("/srv/sitemaps", str(servers))):
         assert there in script
         script = script.replace(there, here)
+
+    def publish(release: int, status: int) -> int:
+        copy = script.replace("$(date +%s)", str(release)).replace(exporting, f"(exit {status})")
+        return subprocess.run(["sh", "-c", copy], cwd=tmp_path, timeout=SECONDS).returncode  # noqa: S603, S607
+
     text = recipe("nginx").replace("/srv/example/public", f"{servers}/current")
     servers.mkdir()
     with nginx(server(text), tmp_path / "nginx") as address:
-        for release in ("1", "2"):
-            run_export(public)
-            copy = script.replace("$(date +%s)", release)
-            subprocess.run(["sh", "-ec", copy], cwd=tmp_path, check=True, timeout=SECONDS)  # noqa: S603, S607
-            assert crawl(over_http(address)) == expected()
-            if release == "1":
-                change_rows()
+        run_export(public)
+        assert publish(1, 0) == 0
+        assert crawl(over_http(address)) == expected()
+        before = expected()
+        change_rows()
+        run_export(public)
+        assert publish(2, 75) == 1
+        assert crawl(over_http(address)) == before
+        assert publish(2, 1) == 0
+        assert crawl(over_http(address)) == expected() != before
     first, second = (servers / release for release in ("1", "2"))
     assert (servers / "current").resolve() == second
     assert not list(second.glob(".*"))
     shared = {path.name for path in first.iterdir() if path.samefile(second / path.name)}
     assert shared == {"sitemap-views-1.xml.gz", "sitemap-listed-1.xml.gz"}
+    for release in (3, 4, 5):
+        assert publish(release, 0) == 0
+    assert sorted(path.name for path in servers.iterdir()) == ["3", "4", "5", "current"]
 
 
 # WhiteNoise
