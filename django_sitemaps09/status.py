@@ -99,6 +99,10 @@ class ExportState:
             self._records[section] = self.export.record(section)
         return self._records.get(section)
 
+    def section_names(self, declared_names: Iterable[str]) -> list[str]:
+        """Return the names of all declared sections, then those of the other published ones."""
+        return [*dict.fromkeys([*declared_names, *(self.root.files if self.root else ())])]
+
     def as_dict(self) -> dict[str, Any]:
         started = None if self.started is None else self.started.isoformat()
         facts = {"target": self.target, "run": self.run, "started": started}
@@ -273,11 +277,12 @@ class Status:
         }
 
 
-def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
-    """Return the status of the named sections, or of all sections, for one host.
+def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_rows: bool = True) -> Status:
+    """Return the status of the named sections, or of all declared and published sections, for one host.
 
-    Errors of caches, of the storage and of single sections are part of the status. Raise
-    `UnknownSectionError` or `ImproperlyConfigured` for invalid arguments or settings.
+    Rows that are paginated by position are only counted if `counts_rows` is true. Errors of caches, of the
+    storage and of single sections are part of the status. Raise `UnknownSectionError` or
+    `ImproperlyConfigured` for invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
     for name in names:
@@ -292,8 +297,8 @@ def status(names: Sequence[str] = (), base_url: str | None = None) -> Status:
     export = ExportState.from_base(base if has_base else None)
     with site_locale():
         section_statuses = [
-            section_status(name, declarations, base, export, counts_rows=True, has_maps=has_maps)
-            for name in names or declarations
+            section_status(name, declarations, base, export, counts_rows=counts_rows, has_maps=has_maps)
+            for name in names or export.section_names(declarations)
         ]
     return Status(
         base_url=str(base) if has_base else None,

@@ -64,7 +64,7 @@ def overview(base: Base) -> Overview:
     export = ExportState.from_base(base)
     declarations = sections.native_mapping()
     today = datetime.now(timezone.utc).date()
-    names = dict.fromkeys((*declarations, *(export.root.files if export.root else ())))
+    names = export.section_names(declarations)
     with site_locale():
         statuses = [section_status(name, declarations, base, export, counts_rows=False) for name in names]
     runs: Sequence[RecordedRun] = []

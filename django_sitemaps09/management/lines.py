@@ -15,6 +15,8 @@ from django_sitemaps09.suggestions import Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+# Seconds that the clocks of two machines may differ.
+_TOLERANCE = 60
 # Maximum number of sections in a line about old exports.
 _NAMED = 5
 
@@ -202,6 +204,8 @@ def status_lines(status: Status) -> Iterator[str]:
     for section in status.sections:
         if section.error is not None:
             yield f"{section.section}: {section.error}"
+        if not section.is_declared:
+            yield f"{section.section}: not declared any more, but the export keeps its files"
 
 
 def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
@@ -212,7 +216,13 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
         if export.export is None:
             yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
             continue
-        ages = {each.section: each.exported and now - each.exported for each in status.sections}
+        # A time in the future is from a clock that was wrong.
+        ages = {
+            each.section: None
+            if each.exported is None or each.exported > now + _TOLERANCE
+            else now - each.exported
+            for each in status.sections
+        }
         old = [
             f"{section} ({'never' if age is None else f'{age_text(age)} ago'})"
             for section, age in ages.items()

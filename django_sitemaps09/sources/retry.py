@@ -37,8 +37,8 @@ def retry(
 
     After a lost connection, retry with `pauses` in seconds between attempts. Unless `lost_only` is true,
     retry once after any other failure of the database, such as a deadlock. Do not retry other exceptions.
-    Raise `OperationalError` if a table is missing, or if the caller has opened a transaction, which is lost
-    with its connection.
+    Raise `OperationalError` if the caller has opened a transaction, which is lost with its connection. The
+    error for a missing table says what to do.
     """
     is_first = not lost_only
     for pause in pauses:
@@ -46,7 +46,8 @@ def retry(
             return read()
         except Exception as error:
             if _is_missing_table(error):
-                raise OperationalError(f"a table is missing, run manage.py migrate: {error}") from error
+                # The class of the error says whether a live index can list the other sections.
+                raise type(error)(f"a table is missing, run manage.py migrate: {error}") from error
             if not _is_database_error(error) or not (_close_lost(error) or is_first):
                 raise
             logger.warning("%s: the database failed; retrying: %s", label, reason_of(error))
@@ -70,7 +71,9 @@ def _is_missing_table(error: Exception) -> bool:
     driver_error: Any = error.__cause__
     # psycopg 3 and 2 have different names for the code, and the server can translate the message.
     code = getattr(driver_error, "sqlstate", None) or getattr(driver_error, "pgcode", None)
-    return code == "42P01" or error.args[:1] == (1146,) or str(error).startswith("no such table")
+    # The code also stands for "missing FROM-clause entry", a mistake in the query.
+    is_missing = code == "42P01" and "FROM" not in str(error).partition("\n")[0]
+    return is_missing or error.args[:1] == (1146,) or str(error).startswith("no such table")
 
 
 def _is_database_error(error: Exception) -> bool:

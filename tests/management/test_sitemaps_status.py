@@ -18,6 +18,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from django_sitemaps09 import sections
 from django_sitemaps09.export import export, export_hosts, verify
 from django_sitemaps09.management import lines
 from django_sitemaps09.state import manifest
@@ -412,6 +413,28 @@ class TestAMaximumAge:
         register(numbers=Numbers(3), broken=Broken(1))
         assert export().failures
         assert aged("--max-age", "1d").endswith(": broken (never).")
+
+    def test_is_exceeded_by_a_published_section_that_is_not_declared_any_more(
+        self, now: SecondsClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        export()
+        now.move(3 * 3_600)
+        monkeypatch.setattr(sections, "_registered", {})
+        assert aged("--max-age", "2h").endswith(" longer than 2h ago: articles (3h ago), numbers (3h ago).")
+        assert "numbers: not declared any more, but the export keeps its files" in said()
+
+    def test_is_unknown_in_the_future(self, now: SecondsClock) -> None:
+        export()
+        now.move(-3 * 86_400)
+        assert aged("--max-age", "1d").endswith(": articles (never), numbers (never).")
+
+    def test_counts_no_rows_if_nothing_else_is_shown(
+        self, register: Callable[..., None], now: SecondsClock, django_assert_num_queries: Any
+    ) -> None:
+        register(slice=Slice)
+        export()
+        with django_assert_num_queries(0):
+            assert said("--max-age", "1d", "--verbosity", "0") == ""
 
     def test_counts_neither_a_dry_run_nor_a_repair(
         self, folder: Path, clock: Clock, now: SecondsClock

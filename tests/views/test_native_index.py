@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
+from django.db import ProgrammingError, connection
 from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
 
 from django_sitemaps09 import sections, views
@@ -222,6 +222,29 @@ class TestASectionThatFails:
         expected = r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
         assert logged.getMessage() == expected
         assert logged.exc_info is not None
+
+    @pytest.mark.parametrize(
+        ("message", "reason"),
+        [
+            ('relation "gone" does not exist', "a table is missing, run manage.py migrate: relation"),
+            ('missing FROM-clause entry for table "gone"\nLINE 1: SELECT', "missing FROM-clause entry"),
+        ],
+    )
+    def test_for_want_of_a_table_affects_no_other_section(
+        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture, message: str, reason: str
+    ) -> None:
+        """PostgreSQL has one code for a missing table, and for a mistake in a query."""
+
+        class DriverError(Exception):
+            sqlstate = "42P01"
+
+        class Gone(Numbers):
+            def items(self) -> Sequence[int]:
+                raise ProgrammingError(message) from DriverError()
+
+        register(one=Numbers(1), gone=Gone(1))
+        assert found() == ["/sitemap-one-1.xml.gz"]
+        assert f"ProgrammingError: {reason}" in caplog.text
 
     def test_fails_the_index_if_there_is_nothing_else_to_name(self, register: Callable[..., None]) -> None:
         register(broken=Broken(1), empty=Numbers(0))

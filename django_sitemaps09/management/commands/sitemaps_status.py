@@ -39,7 +39,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             urls: list[str | None] = [*base_urls(options)] or [None]
-            statuses = [status(options["sections"], url) for url in urls]
+            is_shown = options["verbosity"] > 0 or options["format"] == "json"
+            statuses = [status(options["sections"], url, counts_rows=is_shown) for url in urls]
         except (SitemapError, ImproperlyConfigured, DatabaseError) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
