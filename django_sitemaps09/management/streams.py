@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
@@ -80,19 +81,20 @@ def hidden_item_warnings(*, wanted: bool) -> Iterator[None]:
 
     Python's handler of last resort prints them there. Configured handlers still get them.
     """
-    handler = logging.lastResort if wanted else None
-    if handler is None:
-        yield
-        return
-    handler.addFilter(_is_about_run)
+    handler, thread = logging.lastResort if wanted else None, threading.get_ident()
+
+    # Another thread may run a command whose warnings are wanted.
+    def is_about_run(record: logging.LogRecord) -> bool:
+        is_unwanted = record.name in _ITEM_LOGGERS and record.levelno <= logging.WARNING
+        return record.thread != thread or not is_unwanted
+
+    if handler is not None:
+        handler.addFilter(is_about_run)
     try:
         yield
     finally:
-        handler.removeFilter(_is_about_run)
-
-
-def _is_about_run(record: logging.LogRecord) -> bool:
-    return record.name not in _ITEM_LOGGERS or record.levelno > logging.WARNING
+        if handler is not None:
+            handler.removeFilter(is_about_run)
 
 
 @dataclass(slots=True)

@@ -106,7 +106,11 @@ def _unusable(folder: Path, error: OSError) -> str:
     if blocking is not None:
         return f"Cannot export to {folder}: {blocking} is a file, not a folder. {instead}."
     path = Path(error.filename or folder)
-    advice = f" {ownership(path)}" if isinstance(error, PermissionError) else ""
+    advice = ""
+    if isinstance(error, PermissionError):
+        # The parent of a missing folder can belong to the system.
+        is_there = os.path.lexists(folder)
+        advice = f" {ownership(path)}" if is_there else f" Or create {folder} for the user who exports."
     return f"Cannot export to {folder}: {path} cannot be created ({error.strerror}). {instead}.{advice}"
 
 

@@ -220,7 +220,7 @@ SETTINGS = [
     mistake("ROOT is a file", folder_is_a_file, "public is a file, not a folder", "another folder with --output"),
     mistake("ROOT is missing", setting(ROOT=None), "ROOT", "--output"),
     mistake("ROOT is read-only", refused("pathlib.Path.mkdir", errno.EROFS), "Cannot export to .*Read-only file system", "another folder"),
-    mistake("ROOT belongs to another user", refused("pathlib.Path.mkdir", errno.EACCES), "public cannot be created .Permission denied", "change its permissions"),
+    mistake("ROOT belongs to another user", refused("pathlib.Path.mkdir", errno.EACCES), "public cannot be created .Permission denied", "Or create .*public for the user who exports"),
     mistake("an earlier export ran as another user", state_of_another_user, r"lock cannot be locked .Permission denied.", "belongs to"),
     mistake("the disk is full", refused("pathlib.Path.replace", errno.ENOSPC), "No space left on device"),
     mistake("ROBOTS_TXT is a folder", robots_is_a_folder, "robots.txt was not changed: .* is not a regular file"),

@@ -401,7 +401,9 @@ class TestAnError:
             assert str(error).startswith(f"Cannot export to {place}: {folder}/there/")
             assert "(Permission denied). Choose another folder with --output, " in str(error)
             owner = "the user root" if os.geteuid() == 0 else "this user"
-            assert f". {folder}/there belongs to {owner}: " in str(error)
+            belongs = f"{folder}/there belongs to {owner}: "
+            advice = belongs if place.exists() else f"Or create {place} for the user who exports."
+            assert advice in str(error)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
     @pytest.mark.parametrize(

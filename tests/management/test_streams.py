@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
 from django_sitemaps09.export import export
-from django_sitemaps09.management.streams import _ITEM_LOGGERS
+from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
@@ -112,3 +115,26 @@ class TestACallbackThatRaises:
 @pytest.mark.parametrize("name", _ITEM_LOGGERS)
 def test_the_loggers_of_skipped_items_exist(name: str) -> None:
     assert import_module(name).logger.name == name
+
+
+def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    console = StringIO()
+    handler = logging.StreamHandler(console)
+    monkeypatch.setattr(logging, "lastResort", handler)
+
+    def log(name: str) -> None:
+        record = logging.LogRecord(f"django_sitemaps09.{name}", logging.WARNING, "", 1, name, (), None)
+        handler.handle(record)
+
+    with hidden_item_warnings(wanted=True):
+        with hidden_item_warnings(wanted=True):
+            log("sitemaps.items")
+        log("sitemaps.items")
+        log("stores")
+        other = Thread(target=log, args=("export.rendering.section",))
+        other.start()
+        other.join(10)
+    log("sitemaps.items")
+    assert console.getvalue().split() == ["stores", "export.rendering.section", "sitemaps.items"]
