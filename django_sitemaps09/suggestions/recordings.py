@@ -110,7 +110,7 @@ class Recording:
 
     def split(self, text: str) -> Iterator[str | Text]:
         """Yield the parts of a string that is a result or an argument: literals, and texts."""
-        pattern = "|".join(map(re.escape, self.texts)) or "(?!)"
+        pattern = "|".join(map(re.escape, self.texts))
         for part in re.split(f"({pattern})", text):
             self.unused.discard(part)
             if part:

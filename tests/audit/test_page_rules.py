@@ -27,6 +27,7 @@ PAGES: dict[str, tuple[Answer, set[str]]] = {
     "an empty page": (Answer("", 200, HTML), set()),
     "a missing page": (Answer("", 404), {"page-status"}),
     "a page with an error": (Answer("", 500), {"page-status"}),
+    "a page with choices": (Answer("", 300, {"Location": "/words/b/"}), {"page-redirect"}),
     "a page that redirects": (Answer("", 301, {"Location": "/words/b/"}), {"page-redirect"}),
     "noindex in a header": (Answer("", 200, {"X-Robots-Tag": "noindex, nofollow"}), {"page-noindex"}),
     "noindex for one agent": (Answer("", 200, {"X-Robots-Tag": "googlebot: noindex"}), {"page-noindex"}),

@@ -93,6 +93,9 @@ def test_an_alternate_for_phones_has_no_language(tmp_path: Path) -> None:
     good = urlset(url(rest=link.format("https://m.example.com/a/")), root=root)
     assert broken(tmp_path, page=good) == set()
     assert broken(tmp_path, page=urlset(url(rest=link.format("/a/")), root=root)) == {"hreflang-link"}
+    german = f'<xhtml:link rel="alternate" hreflang="de" href="{BASE}/words/a/"/>'
+    mixed = urlset(url(rest=link.format("https://m.example.com/a/") + german * 2), root=root)
+    assert broken(tmp_path, page=mixed) == {"hreflang-repeated"}
 
 
 @pytest.mark.parametrize(
@@ -414,3 +417,11 @@ def test_the_url_of_an_entry_is_stored_once_for_all_its_links() -> None:
 )
 def test_the_codes_of_languages_are_valid_or_a_warning(code: str, problem: str | None) -> None:
     assert parse_language(code)[1] == problem
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [("xx-en", "there is no language 'xx'"), ("us-en", "the language comes first: write en-US")],
+)
+def test_a_country_before_the_language_is_named(code: str, reason: str) -> None:
+    assert parse_language(code)[1:] == ("hreflang-code", reason)

@@ -351,6 +351,7 @@ class TestALockedFolder:
                     exclusive_lock(LocalStore(folder)).__enter__()
                 check()
         assert mode_of(folder / STATE) == 0o700
+        assert {mode_of(path) for path in (folder / STATE).iterdir()} == {0o600}
 
     def test_is_free_again_after_a_kill(self, folder: Path) -> None:
         def killed() -> None:

@@ -128,6 +128,8 @@ class TestTheCode:
     def test_names_the_hooks_that_still_need_items(self) -> None:
         assert suggestion(BlogSitemap).notes == ("Model instances are still created for images().",)
         assert suggestion(sitemap(Entry)).notes == ()
+        translated = sitemap(Entry, i18n=True, x_default=True, alternates=True)
+        assert not any("x_default()" in note for note in suggestion(translated).notes)
 
     def test_is_a_subclass_if_the_class_of_another_section_inherits_from_it(self) -> None:
         class Child(BlogSitemap):
