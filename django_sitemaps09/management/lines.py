@@ -150,7 +150,8 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
     fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
     yield f"{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
     if not report.findings:
-        yield "Nothing is wrong."
+        unknown = "" if report.pages else " Whether their pages exist is unknown without --fetch."
+        yield f"Nothing is wrong with the documents.{unknown}"
         return
     yield ""
     rows = [

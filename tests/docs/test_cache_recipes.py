@@ -389,7 +389,7 @@ class TestACdn:
     def test_shows_exported_files_after_a_purge(self, cdn: Callable[..., str], tmp_path: Path) -> None:
         public = tmp_path / "public"
         [block] = blocks("nginx", "docs/howto/serve.md")
-        files = block.text.replace("/srv/example/public", str(public))
+        files = block.text.replace("/srv/shop/public", str(public))
         run_export(public)
         with nginx(server(files), tmp_path / "nginx") as web_server:
             address = cdn(web_server, "proxy_cache_valid 200 1d;")

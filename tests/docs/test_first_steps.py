@@ -247,7 +247,7 @@ def test_the_settings_for_serving_files_by_django_serve_them(
 ) -> None:
     use("docs/howto/serve.md", "Django")
     call_command("export_sitemaps", verbosity=0)
-    file = tmp_path / "sitemaps" / "sitemap.xml"
+    file = tmp_path / "public" / "sitemap.xml"
     assert "/sitemap-home-1.xml.gz" in file.read_text()
     file.write_text("the file")
     response: Any = Client().get("/sitemap.xml")

@@ -61,7 +61,7 @@ def test_nginx_serves_every_kind_of_section(tmp_path: Path) -> None:
     public = tmp_path / "public"
     robots = public / "robots.txt"
     run_export(public, robots=robots)
-    text = recipe("nginx").replace("/srv/example/public", str(public))
+    text = recipe("nginx").replace("/srv/shop/public", str(public))
     with nginx(server(text), tmp_path / "nginx") as address:
         assert crawl(over_http(address)) == expected()
         change_rows()
@@ -75,7 +75,7 @@ def test_nginx_keeps_the_folder_of_the_export_from_the_web(tmp_path: Path) -> No
     run_export(public)
     assert (public / ".sitemaps09" / "manifest.json").exists()
     # The site serves everything else in this folder, too.
-    text = recipe("nginx").replace("/srv/example/public", str(public))
+    text = recipe("nginx").replace("/srv/shop/public", str(public))
     text += f"location / {{ root {public}; }}\n"
     with nginx(server(text), tmp_path / "nginx") as address:
         for path in ("manifest.json", "lock", "", "../.sitemaps09/manifest.json"):
@@ -88,7 +88,7 @@ def test_nginx_keeps_the_folder_of_the_export_from_the_web(tmp_path: Path) -> No
 def test_nginx_without_compressed_files(tmp_path: Path) -> None:
     public = tmp_path / "public"
     run_export(public, gzip=False)
-    text = recipe("nginx").replace("/srv/example/public", str(public))
+    text = recipe("nginx").replace("/srv/shop/public", str(public))
     with nginx(server(text), tmp_path / "nginx") as address:
         assert crawl(over_http(address)) == expected()
 
@@ -98,7 +98,7 @@ def test_nginx_asks_django_for_what_was_not_exported(tmp_path: Path, settings: A
     settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{crawling.__name__}.SITEMAPS"}
     public.mkdir()
     with sharing_connection(WSGIHandler()) as shared, serve(shared) as application:
-        text = recipe("nginx").replace("/srv/example/public", str(public))
+        text = recipe("nginx").replace("/srv/shop/public", str(public))
         text = text.replace("http://127.0.0.1:8000", application)
         with nginx(server(text), tmp_path / "nginx") as address:
             assert crawl(over_http(address)) == expected()
@@ -123,7 +123,7 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
         copy = script.replace("$(date +%s)", str(release)).replace(exporting, f"(exit {status})")
         return subprocess.run(["sh", "-c", copy], cwd=tmp_path, timeout=SECONDS).returncode  # noqa: S603, S607
 
-    text = recipe("nginx").replace("/srv/example/public", f"{servers}/current")
+    text = recipe("nginx").replace("/srv/shop/public", f"{servers}/current")
     servers.mkdir()
     with nginx(server(text), tmp_path / "nginx") as address:
         run_export(public)

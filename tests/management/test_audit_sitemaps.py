@@ -39,7 +39,9 @@ def test_a_sound_folder_exits_with_0(tmp_path: Path) -> None:
     assert status == 0
     first, second = output.splitlines()
     assert first.startswith(f"{tmp_path}/public: read 3 documents with 3 URLs in ")
-    assert second == "Nothing is wrong."
+    assert second == (
+        "Nothing is wrong with the documents. Whether their pages exist is unknown without --fetch."
+    )
 
 
 def test_an_error_exits_with_1_and_the_table_says_what_and_where(tmp_path: Path) -> None:
