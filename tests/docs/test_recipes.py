@@ -112,19 +112,25 @@ def test_nginx_asks_django_for_what_was_not_exported(tmp_path: Path, settings: A
 def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
     if shutil.which("rsync") is None:
         missing("rsync is not installed")
-    public, servers = tmp_path / "public", tmp_path / "sitemaps"
+    public, servers = tmp_path / "public", [tmp_path / name for name in ("web1", "web2")]
     script = recipe("sh", "Several web servers")
-    exporting = "manage.py export_sitemaps --changed-only"
-    for there, here in (("web1:", ""), ("ssh web1", "sh -c"), ("/srv/sitemaps", str(servers))):
+    for there, here in (
+        ("cd /srv/shop", f"cd {tmp_path}"),
+        ("$server:/srv/sitemaps", "$server"),
+        ('ssh $server "cd /srv/sitemaps', 'sh -c "cd $server'),
+    ):
         assert there in script
         script = script.replace(there, here)
+    exporting = '.venv/bin/python manage.py export_sitemaps --verbosity 0 "$@"'
+    assert exporting in script
 
     def publish(release: int, status: int) -> int:
         copy = script.replace("$(date +%s)", str(release)).replace(exporting, f"(exit {status})")
-        return subprocess.run(["sh", "-c", copy], cwd=tmp_path, timeout=SECONDS).returncode  # noqa: S603, S607
+        return subprocess.run(["sh", "-c", copy], timeout=SECONDS).returncode  # noqa: S603, S607
 
-    text = recipe("nginx").replace("/srv/shop/public", f"{servers}/current")
-    servers.mkdir()
+    for folder in servers:
+        folder.mkdir()
+    text = recipe("nginx").replace("/srv/shop/public", f"{servers[1]}/current")
     with nginx(server(text), tmp_path / "nginx") as address:
         run_export(public)
         assert publish(1, 0) == 0
@@ -132,18 +138,23 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
         before = expected()
         change_rows()
         run_export(public)
-        assert publish(2, 75) == 1
+        assert publish(2, 75) == 75
+        servers[1].rename(tmp_path / "away")
+        assert publish(2, 0) != 0
+        (tmp_path / "away").rename(servers[1])
+        assert [(folder / "current").resolve().name for folder in servers] == ["1", "1"]
         assert crawl(over_http(address)) == before
-        assert publish(2, 1) == 0
+        assert publish(2, 1) == 1
         assert crawl(over_http(address)) == expected() != before
-    first, second = (servers / release for release in ("1", "2"))
-    assert (servers / "current").resolve() == second
-    assert not list(second.glob(".*"))
-    shared = {path.name for path in first.iterdir() if path.samefile(second / path.name)}
-    assert shared == {"sitemap-views-1.xml.gz", "sitemap-listed-1.xml.gz"}
+    for folder in servers:
+        first, second = (folder / release for release in ("1", "2"))
+        assert (folder / "current").resolve() == second
+        assert not list(second.glob(".*"))
+        shared = {path.name for path in first.iterdir() if path.samefile(second / path.name)}
+        assert shared == {"sitemap-views-1.xml.gz", "sitemap-listed-1.xml.gz"}
     for release in (3, 4, 5):
         assert publish(release, 0) == 0
-    assert sorted(path.name for path in servers.iterdir()) == ["3", "4", "5", "current"]
+    assert sorted(path.name for path in servers[0].iterdir()) == ["3", "4", "5", "current"]
 
 
 # WhiteNoise
