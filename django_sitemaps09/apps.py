@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import Tags, register
 
 
 class Sitemaps09Config(AppConfig):
@@ -23,4 +23,4 @@ class Sitemaps09Config(AppConfig):
         register(checks.check_sections)
         register(checks.check_urls)
         register(checks.check_deployment, deploy=True)
-        register(checks.check_site, deploy=True)
+        register(checks.check_site, Tags.database, deploy=True)

@@ -11,11 +11,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import getattr_static, signature
 from threading import RLock
+from types import FunctionType, ModuleType
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from django.apps import apps
+from django.contrib.sitemaps import Sitemap
 from django.core.exceptions import ImproperlyConfigured
-from django.utils.functional import LazyObject
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
@@ -34,6 +35,7 @@ HOW_TO_DECLARE = (
     "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps."
 )
 RESERVED = frozenset({"index"})
+_NOT_MAPPINGS = (type(None), str, list, tuple, set, frozenset, type, FunctionType, ModuleType, Sitemap)
 
 _registered: dict[str, Section] = {}
 _modules: dict[str, str] = {}
@@ -165,9 +167,10 @@ def mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str, Secti
 
 
 def _checked(sitemaps: object, subject: str) -> Mapping[str, Section]:
-    # isinstance() would evaluate a lazy object, which could query the database.
+    # isinstance() would evaluate a lazy object, which could query the database. A proxy of any class can be
+    # a mapping, so only certain mistakes are errors.
     kind = type(sitemaps)
-    if not issubclass(kind, LazyObject) and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
+    if issubclass(kind, _NOT_MAPPINGS) and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
         example = "{'products': ProductSitemap}"
         raise ImproperlyConfigured(f"{subject} is not a dict of sections, such as {example}.")
     return cast("Mapping[str, Section]", sitemaps)

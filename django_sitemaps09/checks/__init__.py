@@ -1,6 +1,6 @@
 """System checks of settings and declarations. No check calls a project's code.
 
-Only `check_site()` queries a database. It runs with `check --deploy`.
+Only `check_site()` queries a database. It runs with `check --deploy --database default`.
 
 A problem in a declaration that `django.contrib.sitemaps` accepts is a warning, unless the class declares
 expressions, or the section cannot be served at all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
@@ -22,6 +23,7 @@ from django_sitemaps09.checks.subjects import (
     error_text,
     is_code,
     is_off,
+    is_repeated,
     message,
     safe_repr,
 )
@@ -42,8 +44,10 @@ _TAKING_THE_ITEM = (*FIELDS, *EXTENDING, *_SWITCHES, "get_languages_for_item")
 def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     """Check `lastmod`, `changefreq`, `priority`, `protocol` and `limit` if they are constants."""
     for hook in FIELDS:
-        field = inspect.getattr_static(subject.raw(hook), "field", None)
-        if isinstance(field, Field):
+        descriptor = subject.raw(hook)
+        field = inspect.getattr_static(descriptor, "field", None)
+        # A descriptor of the project can have a field, too.
+        if isinstance(field, Field) and type(descriptor).__module__.startswith("django.db.models."):
             text = f"{subject}.{hook} is {field}, which has no value without a row."
             yield message("E085", text, f"Declare the query expression F({field.name!r}).")
     for name, convert in CONVERTERS.items():
@@ -147,10 +151,16 @@ def check_names(subject: Subject) -> Iterator[CheckMessage]:
     base = next(cls for cls in classes if cls.__module__.startswith("django_sitemaps09."))
     names = {*dir(base), *FIELDS, *EXTENDING, "for_host"}
     missed_names = [name for name in names if not name.startswith("_") and subject.inherits(base, name)]
-    own_names = {name for cls in classes[: classes.index(base)] for name in vars(cls)} - names
+    own_classes = classes[: classes.index(base)]
+    modules = [sys.modules.get(cls.__module__) for cls in own_classes]
+    own_names = {name for cls in own_classes for name in vars(cls)} - names
     for name in sorted(name for name in own_names if not name.startswith("_")):
         for match in get_close_matches(name, missed_names, n=1, cutoff=0.85):
-            text = f"{subject}.{name} has no effect. Did you mean {match!r}?"
+            # A singular can have a meaning of its own, and a name that occurs twice is used.
+            is_plural = name.removesuffix("s") == match.removesuffix("s")
+            if is_plural or any(is_repeated(name, module) for module in modules):
+                continue
+            text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
             yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
 
 

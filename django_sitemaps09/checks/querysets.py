@@ -13,7 +13,7 @@ from typing import Any
 from django.apps import apps
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
-from django.db import connections, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 
@@ -21,6 +21,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
+from django_sitemaps09.orm.internals import has_database
 from django_sitemaps09.orm.traits import (
     HIDES_COLUMNS,
     LACKS_GROUP,
@@ -66,7 +67,10 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         yield from _check_expressions(subject, rows)
     elif uses_queryset:
         queryset = subject.raw("queryset")
-        if queryset is None and subject.raw("model") is None and not subject.has_own_init:
+        if subject.has_own_init:
+            # The project's code can replace the attributes.
+            pass
+        elif queryset is None and subject.raw("model") is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
         elif queryset is None and isinstance(model := subject.data("model"), str):
@@ -84,6 +88,9 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
     """Check `items()`, and for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
     if not issubclass(subject.cls, Sitemap) or not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
         return
+    if subject.has_own_init:
+        # The project's code can replace the attributes.
+        return
     if not is_code(items := subject.raw("items")):
         text = f"{subject}.items must be a method, not {safe_repr(items)}."
         yield message("E083", text, "Define `def items(self)`, which returns a queryset or a list.")
@@ -94,7 +101,7 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
         text = f"{subject} has no items, because Sitemap ignores `{name}`."
         hint = "Subclass ModelSitemap instead of Sitemap, or override `items()`."
         yield message("E063", text, hint)
-    if not names and subject.cls is not Sitemap and not subject.has_own_init:
+    if not names and subject.cls is not Sitemap:
         text = f"{subject} has no items, because it does not override items()."
         yield message("W086", text, "Define `def items(self)`, or subclass ModelSitemap.")
 
@@ -116,9 +123,10 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     if is_code(queryset):
         return None
     if isinstance(queryset, (QuerySet, RawQuerySet)):
-        return queryset
+        # Otherwise, `queryset.db` would call the routers of the project.
+        return queryset if has_database(queryset) else queryset.using(DEFAULT_DB_ALIAS)
     if queryset is None and isinstance(model, type) and issubclass(model, Model):
-        return QuerySet(model)
+        return QuerySet(model, using=DEFAULT_DB_ALIAS)
     return None
 
 

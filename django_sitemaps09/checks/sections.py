@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -27,11 +26,11 @@ from django_sitemaps09.checks.attributes import (
 )
 from django_sitemaps09.checks.querysets import check_rows
 from django_sitemaps09.checks.settings import export_settings
-from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
+from django_sitemaps09.checks.subjects import Subject, error_text, is_code, is_repeated, message, safe_repr
 from django_sitemaps09.checks.urlconf import PassedSitemaps, check_locations
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
-from django_sitemaps09.sitemaps import Sitemap
+from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap
 
 _READERS = ("__iter__", "keys", "values", "items")
 _BUILT_IN = {dict, OrderedDict}
@@ -98,7 +97,11 @@ def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
     if not all(_is_readable(mapping) for mapping in mappings):
         # A mapping that cannot be read can contain any class.
         return
-    used = {id(Subject(each).cls) for mapping in mappings for each in _read_mapping(mapping).values()}
+    known = [each for mapping in mappings for each in _read_mapping(mapping).values()]
+    if any(map(is_factory, known)):
+        # A factory can return any class.
+        return
+    used = {id(Subject(each).cls) for each in known}
     for module in filter(None, [sys.modules.get(f"{app.name}.sitemaps") for app in apps.get_app_configs()]):
         for value in dict(vars(module)).values():
             is_own_class = issubclass(type(value), type) and value.__module__ == module.__name__
@@ -114,19 +117,18 @@ def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
 
 
 def _is_mentioned(cls: type, module: ModuleType) -> bool:
-    """Return whether another module imports a class, or its own module has its name more than once.
+    """Return whether another module imports a class or its module, or its module has its name twice.
 
     Such code can be a factory, a dict, or a method `for_host()`.
     """
+    package = sys.modules.get(module.__name__.rpartition(".")[0])
     # Only plain modules, because others can run code when they are read.
     others = [each for each in [*sys.modules.values()] if type(each) is ModuleType and each is not module]
-    if any(vars(other).get(cls.__name__) is cls for other in others):
-        return True
-    try:
-        source = inspect.getsource(module)
-    except OSError:
-        return True
-    return len(re.findall(rf"\b{re.escape(cls.__name__)}\b", source)) > 1
+    for other in others:
+        imported = (cls,) if other is package else (cls, module)
+        if any(value is each for value in [*vars(other).values()] for each in imported):
+            return True
+    return is_repeated(cls.__name__, module)
 
 
 def _read_mapping(sitemaps: object) -> dict[Any, Any]:
@@ -152,6 +154,16 @@ def is_factory(declaration: object) -> bool:
     return not is_class and (is_code(declaration) or hasattr(type(declaration), "__getattr__"))
 
 
+def _may_bind(subject: Subject) -> bool:
+    """Return whether a section is a sitemap, or a class or an instance that may return or stand for one."""
+    is_class = subject.cls is subject.declaration
+    return (
+        any(subject.raw(name) is not None for name in ("get_urls", "for_host"))
+        or inspect.getattr_static(subject.cls, "__getattr__", None) is not None
+        or (is_class and inspect.getattr_static(subject.cls, "__new__") is not vars(object)["__new__"])
+    )
+
+
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     """Check each sitemap class and instance once, even if several sections use it.
 
@@ -161,7 +173,7 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
     subjects = {id(section): Subject(section) for section in sections}
     messages: list[CheckMessage] = []
     for subject in subjects.values():
-        if not (is_factory(subject.declaration) or hasattr(subject.cls, "get_urls")):
+        if not (is_factory(subject.declaration) or _may_bind(subject)):
             is_class = subject.cls is subject.declaration
             name = str(subject) if is_class else safe_repr(subject.declaration)
             text = f"{name} is used as a section, but is not a sitemap."
@@ -170,7 +182,8 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
         if issubclass(subject.cls, contrib.Sitemap):
             for check in (check_constants, check_languages, check_locations, check_rows):
                 messages += check(subject)
-            if subject.is_strict and not issubclass(subject.cls, Sitemap):
+            uses_hooks = subject.inherits(contrib.Sitemap, *CONTRIB_INTERNALS) and not subject.has_own_init
+            if uses_hooks and subject.is_strict and not issubclass(subject.cls, Sitemap):
                 text = (
                     f"{subject} is a class of django.contrib.sitemaps, which does not support expressions."
                 )

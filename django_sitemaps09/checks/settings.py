@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError, InterfaceError, router
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
@@ -45,7 +46,9 @@ def _check_names() -> Iterator[CheckMessage]:
     """Check for settings of Django whose names show that they belong into `SITEMAPS09`."""
     names = [name for name in dir(settings) if name.startswith("SITEMAPS09_")]
     if not hasattr(settings, "SITEMAPS09"):
-        names += get_close_matches("SITEMAPS09", dir(settings), cutoff=0.85)
+        # A project can have a setting `SITEMAPS` of its own.
+        numbered = [name for name in dir(settings) if "9" in name]
+        names += get_close_matches("SITEMAPS09", numbered, cutoff=0.85)
     for name in dict.fromkeys(names):
         yield message(
             "W076",
@@ -152,8 +155,17 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
         yield message("E080", f"SITEMAPS09['SUBMIT'] is on, but exports cannot start: {problem}", hint)
 
 
-def check_site(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
-    """Check the domain of the current `Site` (`check --deploy`). No other check queries a database."""
+def check_site(
+    app_configs: object = None, databases: Collection[str] | None = None, **kwargs: object
+) -> list[CheckMessage]:
+    """Check the domain of the current `Site`. No other check queries a database.
+
+    As a check of databases, it runs only with `check --deploy --database default`.
+    """
+    if not apps.is_installed("django.contrib.sites"):
+        return []
+    if router.db_for_read(apps.get_model("sites", "Site")) not in (databases or ()):
+        return []
     # Imported only here, because a site without exports does not need these modules.
     from django_sitemaps09.export.options import EXAMPLE_SITE, export_base, is_example_site
 
@@ -174,9 +186,14 @@ def check_deployment(app_configs: object = None, **kwargs: object) -> list[Check
 def _check_public() -> Iterator[CheckMessage]:
     with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
         base = conf.base_url
-        if base is not None and protocol.is_local(base.domain):
+        if base is not None and _is_private(base.domain):
             text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
             yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
+
+
+def _is_private(domain: str) -> bool:
+    host = urlsplit(f"//{domain}").hostname or ""
+    return protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost")  # noqa: S104
 
 
 def _check_caches() -> Iterator[CheckMessage]:

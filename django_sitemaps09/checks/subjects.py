@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from types import ModuleType
 from typing import Any, cast
 
 from django.core.checks import CheckMessage, Error, Warning
@@ -88,6 +90,15 @@ def is_off(switch: object) -> bool:
     `bool()` is not called, because it may run a query.
     """
     return switch is None or switch is False
+
+
+def is_repeated(name: str, module: ModuleType | None) -> bool:
+    """Return whether the source of a module has a name more than once, or cannot be read."""
+    try:
+        source = inspect.getsource(module)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return True
+    return len(re.findall(rf"\b{re.escape(name)}\b", source)) > 1
 
 
 def safe_repr(value: object) -> str:

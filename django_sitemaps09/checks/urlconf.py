@@ -7,13 +7,24 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
-from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, get_script_prefix, reverse
+from django.urls import (
+    LocalePrefixPattern,
+    NoReverseMatch,
+    URLPattern,
+    URLResolver,
+    get_resolver,
+    get_script_prefix,
+    reverse,
+)
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import robots
@@ -43,6 +54,8 @@ _MIDDLEWARE = (
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
 )
+# The callback of a path that a converter of the project may accept.
+_UNKNOWN = object()
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
@@ -154,7 +167,7 @@ def _check_order() -> Iterator[CheckMessage]:
     if root is None:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
-    if paths and not paths[0].endswith(f"/{INDEX}"):
+    if paths and paths[0].count(INDEX) > 1:
         text = f"The index has the path {paths[0]}, because its URLs are included below {INDEX}."
         yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
     elif (
@@ -170,14 +183,29 @@ def _check_order() -> Iterator[CheckMessage]:
     if next(_robots_arguments(), None) is not None:
         paths.append("/robots.txt")
     for path in paths:
-        callback, _ = next(_callbacks(root, {}, (), path), (None, {}))
-        if not any(_views(_NATIVE_VIEWS, callbacks=[(callback, {})])):
+        callback = _first_callback(root, path)
+        # A class-based view at /robots.txt may call ours.
+        is_wrapper = path == "/robots.txt" and hasattr(callback, "view_class")
+        is_ours = any(_views(_NATIVE_VIEWS, callbacks=[(callback, {})]))
+        if not (is_ours or is_wrapper or callback is _UNKNOWN):
             view = f"{_module_name(callback)}.{getattr(callback, '__qualname__', '')}"
             text = f"{path} is answered by {view}, whose URL pattern is before those of this package."
             if callback is None:
                 text = f"No URL pattern answers {path}, where crawlers look for it."
             hint = "Put the patterns of this package into the root URLconf, before others for this path."
             yield message("W092", text, hint)
+
+
+def _first_callback(root: URLResolver, path: str) -> Any:
+    """Return the first callback for a path, or for the path with a language; `None` if there is none."""
+    patterns = [pattern.pattern for pattern in root.url_patterns]
+    prefixes = [pattern.language_prefix for pattern in patterns if isinstance(pattern, LocalePrefixPattern)]
+    paths = [path, *(f"/{prefix}{path[1:]}" for prefix in prefixes)]
+    callbacks = chain.from_iterable(_callbacks(root, {}, (), each) for each in paths)
+    callback, _ = next(callbacks, (None, {}))
+    while type(callback) is partial:
+        callback = callback.func
+    return callback
 
 
 def _configures(*keys: str) -> bool:
@@ -194,10 +222,11 @@ def _path(name: str, arguments: dict[str, str]) -> str | None:
         url = reverse(f"django_sitemaps09:{name}", kwargs=arguments)
     except NoReverseMatch:
         return None
-    return f"/{url.removeprefix(get_script_prefix())}"
+    return f"/{unquote(url.removeprefix(get_script_prefix()))}"
 
 
 def _check_arguments() -> Iterator[CheckMessage]:
+    reported: set[str] = set()
     for view, arguments in _views(_NATIVE_VIEWS, _COMPAT_VIEWS):
         name = getattr(view, "__name__", "")
         is_plain = getattr(sys.modules[_module_name(view)], name, None) is view
@@ -205,10 +234,14 @@ def _check_arguments() -> Iterator[CheckMessage]:
             # A decorator of the project may use the argument.
             continue
         parameters = inspect.signature(view).parameters
-        for unknown in sorted(arguments.keys() - parameters.keys()):
-            match = next(iter(get_close_matches(unknown, parameters, n=1)), None)
-            text = f"A URL pattern passes the argument {unknown!r}, which the view {name} does not have."
-            yield message("E089", text, f"Did you mean {match!r}?" if match else "Remove the argument.")
+        for unknown in sorted(arguments.keys() - parameters.keys() - reported):
+            # A middleware of the project may remove an argument with any other name.
+            for match in get_close_matches(unknown, parameters, n=1, cutoff=0.8):
+                text = (
+                    f"A URL pattern passes the argument {unknown!r}, which the view {name} does not have."
+                )
+                yield message("E089", text, f"Did you mean {match!r}?")
+                reported.add(unknown)
 
 
 def _robots_arguments() -> Iterator[dict[str, Any]]:
@@ -223,7 +256,7 @@ def _check_robots() -> Iterator[CheckMessage]:
         if isinstance(name, str) and (problem := _route_problem(Route(name))):
             text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
             hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
-            yield message("E090", text, hint)
+            yield message("W090", text, hint)
         if _configures("ROBOTS_TXT"):
             text = "The view robots_txt does not read the file that SITEMAPS09['ROBOTS_TXT'] names."
             yield message("W094", text, "Remove the URL pattern of the view, or ROBOTS_TXT.")
@@ -315,13 +348,19 @@ def _views(
     By default, the `callbacks` are those of the whole URLconf.
     """
     for callback, arguments in _all_callbacks() if callbacks is None else callbacks:
+        view: Any = callback
+        partial_arguments: dict[str, Any] = {}
         try:
-            view = inspect.unwrap(callback, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
+            while True:
+                view = inspect.unwrap(view, stop=lambda wrapper: _module_name(wrapper).startswith(modules))
+                if type(view) is not partial:
+                    break
+                view, partial_arguments = view.func, view.keywords | partial_arguments
         except ValueError:
             # The decorator is broken: the view wraps itself.
             continue
         if _module_name(view).startswith(modules):
-            yield view, arguments
+            yield view, partial_arguments | arguments
 
 
 def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -346,10 +385,12 @@ def _callbacks(
         return
     ancestors = (*ancestors, id(resolver.url_patterns))
     for pattern in resolver.url_patterns:
+        if path is not None and _is_own(pattern) and pattern.pattern.regex.search(path):
+            yield _UNKNOWN, {}
         # Inner arguments override outer arguments, as when a request is resolved.
         if isinstance(pattern, URLResolver):
             yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors, path)
-        elif isinstance(pattern, URLPattern) and (path is None or _matches(pattern, path)):
+        elif isinstance(pattern, URLPattern) and (path is None or pattern.pattern.regex.search(path)):
             yield pattern.callback, outer_arguments | pattern.default_args
 
 
@@ -357,8 +398,7 @@ def _module_name(view: Any) -> str:
     return str(getattr(view, "__module__", ""))
 
 
-def _matches(pattern: URLPattern, path: str) -> bool:
-    """Return whether a pattern matches a path. The project's own converters are not called."""
+def _is_own(pattern: URLPattern | URLResolver) -> bool:
+    """Return whether a pattern has converters of the project. A check does not call them."""
     converters = getattr(pattern.pattern, "converters", {}).values()
-    is_known = all(_module_name(type(converter)) == "django.urls.converters" for converter in converters)
-    return is_known and pattern.pattern.regex.search(path) is not None
+    return any(_module_name(type(converter)) != "django.urls.converters" for converter in converters)

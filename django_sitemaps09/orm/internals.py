@@ -20,7 +20,7 @@ from django.db.models import Expression, Model, QuerySet
 from django.db.models.expressions import Col as Col
 from django.db.models.fields.related import ForeignObject
 from django.db.models.fields.reverse_related import OneToOneRel
-from django.db.models.query import ModelIterable
+from django.db.models.query import ModelIterable, RawQuerySet
 from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query as Query
 from django.db.models.sql.where import AND, WhereNode
@@ -36,6 +36,11 @@ from django.utils.functional import Promise
 def is_fetched(items: QuerySet[Any]) -> bool:
     """Return whether a queryset has cached its rows. The project may have changed these objects."""
     return items._result_cache is not None
+
+
+def has_database(items: QuerySet[Any] | RawQuerySet[Any]) -> bool:
+    """Return whether `using()` has set the database of a queryset. If not, `items.db` calls the routers."""
+    return items._db is not None  # type: ignore[union-attr]
 
 
 def copy_fetched(items: QuerySet[Any]) -> QuerySet[Any]:

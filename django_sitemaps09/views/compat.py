@@ -163,7 +163,8 @@ def index(
             SitemapIndexItem(f"{location}?p={number}", lastmod)
             for number in range(2, sitemap.paginator.num_pages + 1)
         ]
-    if not items:
+    # Registered sections would not be in an index that was passed other sections.
+    if not items and sitemaps is None:
         warn_no_section()
     return SitemapResponse(
         request,

@@ -305,8 +305,8 @@ LOCATIONS = [
     mistake("viewnames is a string", section("viewnames = 'about'", "StaticViewSitemap"), "Products.viewnames", "list"),
     mistake("a view name is misspelled", section("viewnames = ['abuot']", "StaticViewSitemap"), "'abuot'", "no URL pattern|did you mean"),
     mistake("a view that needs arguments", section("viewnames = ['article']", "StaticViewSitemap"), "'article'", "argument"),
-    mistake("the name of an attribute is misspelled", section("last_mod = F('updated')"), "Products.last_mod has no effect", "Did you mean 'lastmod'"),
-    mistake("the name of viewnames is misspelled", section("view_names = ['about']", "StaticViewSitemap"), "Products.view_names has no effect", "Did you mean 'viewnames'"),
+    mistake("the name of an attribute is misspelled", section("last_mod = F('updated')"), "Products.last_mod may be misspelled", "Did you mean 'lastmod'"),
+    mistake("the name of viewnames is misspelled", section("view_names = ['about']", "StaticViewSitemap"), "Products.view_names may be misspelled", "Did you mean 'viewnames'"),
 ]
 
 VALUES = [

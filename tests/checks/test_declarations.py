@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.contrib import sitemaps as contrib
@@ -470,25 +472,87 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E067"]
 
 
+@pytest.mark.parametrize("method", ["__init__", "for_host"])
+def test_a_method_can_replace_attributes(method: str) -> None:
+    def replace(self: Any, domain: str = "") -> Any:
+        raise AssertionError("a check has called a method")
+
+    assert ids(declaration(model="tests.Article", location=SLUG, **{method: replace})) == []
+    assert ids(declaration(queryset="published", location=SLUG, **{method: replace})) == []
+    for name, value in {"items": (), "model": Article}.items():
+        assert ids(type("Plain", (Sitemap,), {"location": takes, name: value, method: replace})) == []
+    assert ids(type("Old", (contrib.Sitemap,), {"lastmod": F("updated"), method: replace})) == []
+
+
+def test_no_router_of_the_project_is_called(settings: Any) -> None:
+    router = mock.Mock(spec=["db_for_read"])
+    settings.DATABASE_ROUTERS = [router]
+    assert ids(declaration(location=SLUG, key="pk", lastmod=Max("visits__at"))) == []
+    assert ids(declaration(location=SLUG, queryset=Article.objects.all())) == []
+    router.db_for_read.assert_not_called()
+
+
 @pytest.mark.parametrize("section", [Article, Article.objects.all(), "/about/", ["/about/"], object()])
 def test_a_section_that_is_not_a_sitemap_is_an_error(section: object) -> None:
     assert ids(section) == ["E081"]
 
 
+class Delegating:
+    """A class whose instances delegate to a sitemap."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError("a check has asked for an attribute")
+
+
+class Replaced:
+    """A class whose instances are sitemaps of another class."""
+
+    def __new__(cls) -> Any:
+        raise AssertionError("a check has made an instance")
+
+
+class PerHost:
+    """A class that returns a sitemap for each host."""
+
+    def for_host(self, domain: str) -> Any:
+        raise AssertionError("a check has asked for a sitemap")
+
+
+@pytest.mark.parametrize("section", [Delegating, Replaced, PerHost, SimpleNamespace(get_urls=takes)])
+def test_a_section_that_may_stand_for_a_sitemap_is_silent(section: object) -> None:
+    assert ids(section) == []
+
+
 def test_an_expression_on_a_class_of_contrib_is_an_error() -> None:
     assert ids(type("Old", (contrib.Sitemap,), {"lastmod": F("updated")})) == ["E082"]
     assert ids(type("Old", (contrib.Sitemap,), {"lastmod": takes})) == []
+    # The class may read the expression itself.
+    assert ids(type("Old", (contrib.Sitemap,), {"lastmod": F("updated"), "get_urls": takes})) == []
 
 
 def test_a_field_of_a_model_is_not_an_expression() -> None:
     assert ids(declaration(location=SLUG, lastmod=Article.updated)) == ["E085"]
     assert ids(declaration(location=Article.slug)) == ["E085"]
+    own = type("Own", (), {"__get__": unread, "field": Article.updated.field})
+    assert ids(declaration(location=SLUG, lastmod=own())) == []
+
+
+class UsingItsDefault(Sitemap[Any]):
+    """Section with an attribute whose name is similar to `x_default`, and which it uses."""
+
+    default = "a"
+
+    def items(self) -> Any:
+        return [self.default]
 
 
 def test_a_misspelled_name_is_a_warning_unless_the_class_has_the_right_one() -> None:
-    assert ids(declaration(location=SLUG, last_mod=F("updated"), image=takes)) == ["W084", "W084"]
+    assert ids(declaration(location=SLUG, last_mod=F("updated"), imagess=takes)) == ["W084"] * 2
     assert ids(declaration(location=takes, locations=["a"], images=takes, image=takes)) == []
     assert ids(type("Views", (StaticViewSitemap,), {"view_names": ["about"]})) == ["W084"]
+    # A singular has a meaning of its own.
+    assert ids(declaration(location=SLUG, image=takes, host="a", formats=["xml"])) == []
+    assert ids(UsingItsDefault) == []
     assert ids(declaration(_lastmods=takes, __images__=takes)) == []
 
 

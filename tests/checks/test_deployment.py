@@ -49,6 +49,8 @@ def test_a_site_without_native_views_needs_no_shared_cache() -> None:
         ("http://localhost:8000", ["W075"]),
         ("http://127.0.0.1", ["W075"]),
         ("http://[::1]:8000", ["W075"]),
+        ("https://0.0.0.0:8000", ["W075"]),
+        ("https://shop.localhost", ["W075"]),
         ("https://localhost.example.com", []),
         ("nowhere", []),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.core.checks import registry
+from django.core.checks import registry, run_checks
 from django.core.management import call_command
 from django.db import connection
 
@@ -39,7 +39,8 @@ def warnings(folder: Path, **options: Any) -> str:
 
 def test_the_initial_domain_is_a_warning(folder: Path) -> None:
     assert warnings(folder) == f"{WARNING} {HINT}\n"
-    (message,) = checks.check_site()
+    assert checks.check_site() == checks.check_site(databases=["other"]) == []
+    (message,) = checks.check_site(databases=["default"])
     assert ids_of([message]) == ["W073"]
     assert (message.msg, message.hint) == (WARNING, HINT)
 
@@ -48,23 +49,28 @@ def test_a_domain_or_a_base_url_of_the_project_is_silent(folder: Path, settings:
     assert warnings(folder / "a", base_url=["https://example.com"]) == ""
     Site.objects.update(domain="www.example.com")
     assert warnings(folder / "b") == ""
-    assert checks.check_site() == []
+    assert checks.check_site(databases=["default"]) == []
     Site.objects.update(domain="example.com")
     settings.SITEMAPS09 |= {"BASE_URL": "https://example.com"}
     assert warnings(folder / "c") == ""
-    assert checks.check_site() == []
+    assert checks.check_site(databases=["default"]) == []
 
 
 def test_a_site_that_cannot_be_read_is_silent(settings: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE django_site RENAME TO renamed")
-    assert checks.check_site() == []
+    assert checks.check_site(databases=["default"]) == []
     settings.SITE_ID = None
-    assert checks.check_site() == []
+    assert checks.check_site(databases=["default"]) == []
     settings.INSTALLED_APPS = WITHOUT_SITES
-    assert checks.check_site() == []
+    assert checks.check_site(databases=["default"]) == []
 
 
-def test_only_the_check_of_a_deployment_queries_the_database() -> None:
+def test_only_a_check_of_a_deployment_and_a_database_queries_it() -> None:
     assert checks.check_site in registry.registry.get_checks(include_deployment_checks=True)
     assert checks.check_site not in registry.registry.get_checks()
+    assert checks.check_site.tags == (registry.Tags.database,)  # type: ignore[attr-defined]
+    ids = [each.id for each in run_checks(include_deployment_checks=True, databases=["default"])]
+    assert "sitemaps09.W073" in ids
+    ids = [each.id for each in run_checks(include_deployment_checks=True)]
+    assert "sitemaps09.W073" not in ids

@@ -65,6 +65,31 @@ def test_a_class_that_is_used_or_of_another_module_is_silent(apps: Apps, setting
     assert apps.shared.runs == ["shop"]
 
 
+def test_a_class_of_a_module_that_other_code_holds_is_silent(apps: Apps, settings: Any) -> None:
+    apps.add("blog", FORGOTTEN)
+    apps.add("deals", "from blog.sitemaps import ProductSitemap as Products")
+    apps.add("core", FORGOTTEN)
+    apps.add("shop", "from core import sitemaps\ndef view(): return sitemaps.ProductSitemap()")
+    settings.ROOT_URLCONF = (path("", INCLUDED),)
+    assert ids_of(found()) == []
+
+
+def test_a_class_is_silent_if_a_factory_can_return_it(apps: Apps, settings: Any) -> None:
+    apps.add("shop", FORGOTTEN)
+    settings.ROOT_URLCONF = (path("", INCLUDED), path("s", views.index, {"sitemaps": {"a": found}}))
+    assert ids_of(found()) == []
+
+
+def test_a_module_without_a_file_is_silent(
+    apps: Apps, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apps.add("shop", FORGOTTEN)
+    settings.ROOT_URLCONF = (path("", INCLUDED),)
+    assert ids_of(found()) == ["W016"]
+    monkeypatch.delattr("shop.sitemaps.__file__")
+    assert ids_of(found()) == []
+
+
 def test_a_base_of_a_class_in_another_app_is_silent(apps: Apps, settings: Any) -> None:
     apps.add("core", "class Base(Sitemap): ...")
     apps.add("shop", "import core.sitemaps as core\n@register('a')\nclass A(core.Base): ...")

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.conf import settings
@@ -16,7 +17,7 @@ from django.urls import include, path, re_path
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.cache import cache_page, never_cache
 
-from django_sitemaps09 import Route, checks, views
+from django_sitemaps09 import Route, checks, sections, views
 from tests.models import Tag
 from tests.support.checking import ARTICLE, INCLUDED, SLUG, checked, declaration, ids, ids_of, takes, unread
 
@@ -78,9 +79,24 @@ def test_sections_for_other_views_or_created_at_each_access_are_not_checked(patt
     assert checked(*patterns) == []
 
 
-@pytest.mark.parametrize("sitemaps", [INVALID_SECTION, [INVALID_SECTION], "tests.SITEMAPS"])
+@pytest.mark.parametrize(
+    "sitemaps", [INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", takes]
+)
 def test_sitemaps_that_are_not_a_mapping_are_an_error(sitemaps: object) -> None:
     assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == ["E093"]
+
+
+class Delegating:
+    """A proxy that, like `werkzeug.local.LocalProxy`, looks up attributes elsewhere."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr({}, name)
+
+
+@pytest.mark.parametrize("sitemaps", [Delegating(), mock.MagicMock(spec=dict)])
+def test_a_proxy_of_a_mapping_is_accepted(sitemaps: Any) -> None:
+    assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == []
+    assert sections.mapping(sitemaps) is sitemaps
 
 
 class Stored(Mapping[str, Any]):

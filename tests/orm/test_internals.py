@@ -46,6 +46,12 @@ def test_is_fetched(articles: QuerySet[Article]) -> None:
     assert internals.is_fetched(articles)
 
 
+def test_has_database() -> None:
+    assert not internals.has_database(Article.objects.all())
+    assert internals.has_database(Article.objects.using("default"))
+    assert internals.has_database(Article.objects.raw("SELECT 1"))
+
+
 def test_copy_fetched(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
     articles = articles.prefetch_related("comments")
     for number, row in enumerate(articles):

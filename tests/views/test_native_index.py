@@ -72,6 +72,14 @@ def test_an_index_without_sections_is_logged_once_with_what_to_do(
     )
 
 
+def test_an_empty_index_of_passed_sections_gives_no_advice_to_register_others(
+    caplog: pytest.LogCaptureFixture, settings: Any
+) -> None:
+    settings.ROOT_URLCONF = (path("sitemap.xml", views.index, {"sitemaps": {}}),)
+    assert found() == []
+    assert "@register" not in caplog.text
+
+
 class TestTheSections:
     def test_are_those_of_the_setting(
         self, register: Callable[..., None], configure: Callable[..., None]
