@@ -59,7 +59,7 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         try:
             sections.native_mapping(_read_mapping(sitemaps))
         except ImproperlyConfigured as error:
-            hint = "Rename the section. Only the views of django.contrib.sitemaps accept any name."
+            hint = "Rename the section. Only the compatibility views and those of contrib accept any name."
             messages.append(message("W006", str(error), hint))
     mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
     declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)

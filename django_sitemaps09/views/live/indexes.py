@@ -68,7 +68,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
             failures.append(error)
         listed.append(entries)
         is_current = is_current and not is_outdated
-    if not listed:
+    if not listed and sitemaps is None:
         responses.warn_no_section()
     indexes = _divide(listed)
     content = _document(
