@@ -162,9 +162,9 @@ def check_site(
 
     As a check of databases, it runs only with `check --deploy --database default`.
     """
-    if not apps.is_installed("django.contrib.sites"):
+    if not databases or not apps.is_installed("django.contrib.sites"):
         return []
-    if router.db_for_read(apps.get_model("sites", "Site")) not in (databases or ()):
+    if router.db_for_read(apps.get_model("sites", "Site")) not in databases:
         return []
     # Imported only here, because a site without exports does not need these modules.
     from django_sitemaps09.export.options import EXAMPLE_SITE, export_base, is_example_site

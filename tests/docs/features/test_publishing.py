@@ -63,6 +63,7 @@ def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> 
     assert patient.patience != patient.__mro__[1].patience
 
 
+@pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
 @pytest.mark.services
 @pytest.mark.usefixtures("_tasks")
 @snippet_of(TASKS)
@@ -72,6 +73,7 @@ def test_the_settings_of_django_tasks_pass_the_checks(snippet: Snippet, settings
     assert checked() == []
 
 
+@pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
 @pytest.mark.services
 @pytest.mark.usefixtures("_tasks")
 @snippet_of(TASKS_ENGINE)
