@@ -34,7 +34,8 @@ class TestADatabaseWorker:
         report = site.run("exported", str(tmp_path / "public"), HASTY, "a", "b")
         assert len(report["failures"]) == 2
         for failure in report["failures"]:
-            assert "does not accept messages (OperationalError: no such table: django_tasks_da" in failure
+            missing = "a table is missing, run manage.py migrate: no such table: django_tasks_da"
+            assert f"does not accept messages (OperationalError: {missing}" in failure
         assert not report["published"]
 
 
