@@ -1,4 +1,4 @@
-"""Check the URL patterns of locations and of our views, and find the sections that the URLconf serves."""
+"""Check the URL patterns of our views, and find the sections that the URLconf serves."""
 
 from __future__ import annotations
 
@@ -28,20 +28,16 @@ from django.urls import (
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import robots
-from django_sitemaps09.checks.querysets import names_in_rows
-from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.checks.subjects import message
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
     reverse_candidates,
     reverse_names,
 )
-from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import Route, candidates
-from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
 _NATIVE_VIEWS = "django_sitemaps09.views.native"
@@ -59,84 +55,27 @@ _UNKNOWN = object()
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
-def check_locations(subject: Subject) -> Iterator[CheckMessage]:
-    """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
-    location = subject.data("location")
-    yield from _check_languages(subject, location)
-    for value in location.values() if isinstance(location, Mapping) else [location]:
-        yield from _check_location(subject, value)
-    yield from _check_viewnames(subject)
+def find_name(root: URLResolver, name: str) -> tuple[URLResolver, str, str]:
+    """Return the resolver of a name's namespaces, the prefix of their URLs, and the name without them.
 
-
-def _check_languages(subject: Subject, location: object) -> Iterator[CheckMessage]:
-    i18n, languages = subject.raw("i18n"), subject.data("languages")
-    if subject.has_own_init or is_code(i18n):
-        # The project's code determines whether there are languages.
-        return
-    codes = languages if isinstance(languages, COLLECTIONS) else ()
-    if problem := location_problem(location, None if is_off(i18n) else codes):
-        hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
-        yield message("E024", f"{subject}.location {problem}.", hint)
-
-
-def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
-    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
-    if issubclass(subject.cls, ModelSitemap) and is_constant:
-        text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
-        hint = "Pass an argument as a query expression, such as slug=F('slug')."
-        yield message("E020", text, _route_hint(subject, value) or hint)
-    if isinstance(value, Route) and (problem := _route_problem(value)):
-        text = f"{subject}.location is {safe_repr(value)}, but {problem}."
-        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
-        yield message("E021", text, hint)
-
-
-def _route_hint(subject: Subject, value: Any) -> str | None:
-    """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
-    root, name = _root(), value.pattern if isinstance(value, Route) else value
-    if root is None or not isinstance(name, str):
-        return None
+    Raise `UnknownNamespaceError`.
+    """
     *namespaces, view = name.split(":")
-    try:
-        resolver = find_namespace(root, namespaces).resolver
-    except UnknownNamespaceError:
-        return None
-    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
-    # Django calls arguments without a name `_0`, `_1`.
-    if not signatures or not signatures[0] or signatures[0][0].startswith("_"):
-        return None
-    known = names_in_rows(subject)
-    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signatures[0]]
-    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
+    resolver, prefix, _ = find_namespace(root, namespaces)
+    return resolver, prefix, view
 
 
-def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
-    is_static = issubclass(subject.cls, StaticViewSitemap)
-    if not is_static or not subject.inherits(StaticViewSitemap, "items"):
-        return
-    names = subject.data("viewnames")
-    if isinstance(names, str):
-        text = f"{subject}.viewnames must be a list, not the string {names!r}."
-        yield message("E022", text, f"Set a list: [{names!r}].")
-    elif subject.inherits(StaticViewSitemap, "default_location") and isinstance(names, COLLECTIONS):
-        for name in names:
-            if isinstance(name, str) and (problem := _route_problem(Route(name))):
-                text = f"{subject}.viewnames contains {name!r}, but {problem}."
-                yield message("E023", text, "Use only names of URL patterns that take no arguments.")
-
-
-def _route_problem(route: Route) -> str | None:
+def route_problem(route: Route) -> str | None:
     """Return why `reverse()` fails for every item; `None` if it can succeed."""
-    root = _root()
+    root = root_resolver()
     if root is None or candidates(root, route.pattern, len(route.args), tuple(route.kwargs), "/"):
         return None
     if not isinstance(route.pattern, str):
         # reverse() also accepts a view.
         is_known = bool(reverse_candidates(root, route.pattern))
         return None if is_known else "its first argument is not the name of a URL pattern"
-    *namespaces, view = route.pattern.split(":")
     try:
-        resolver, prefix, _ = find_namespace(root, namespaces)
+        resolver, prefix, view = find_name(root, route.pattern)
     except UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
@@ -163,7 +102,7 @@ def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessag
 
 def _check_order() -> Iterator[CheckMessage]:
     """Check that no earlier URL pattern answers the requests for the native views and for robots.txt."""
-    root = _root()
+    root = root_resolver()
     if root is None:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
@@ -253,7 +192,7 @@ def _robots_arguments() -> Iterator[dict[str, Any]]:
 def _check_robots() -> Iterator[CheckMessage]:
     for arguments in _robots_arguments():
         name, rules = arguments.get("sitemap_url_name", "django_sitemaps09:index"), arguments.get("rules")
-        if isinstance(name, str) and (problem := _route_problem(Route(name))):
+        if isinstance(name, str) and (problem := route_problem(Route(name))):
             text = f"The view robots_txt fails, because it lists the index {name!r}, but {problem}."
             hint = "Include django_sitemaps09.urls, or pass the name of the index as `sitemap_url_name`."
             yield message("W090", text, hint)
@@ -305,7 +244,7 @@ class Template(NamedTuple):
     sitemaps: object
 
 
-def _root() -> URLResolver | None:
+def root_resolver() -> URLResolver | None:
     """Return the URL resolver of the site; `None` if the root URLconf is not set or invalid."""
     try:
         resolver: URLResolver = get_resolver()
@@ -364,7 +303,7 @@ def _views(
 
 
 def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
-    resolver = _root()
+    resolver = root_resolver()
     return iter(()) if resolver is None else _callbacks(resolver, {}, ())
 
 

@@ -1,0 +1,82 @@
+"""Check the locations of sections: constants, and the names of URL patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.checks import CheckMessage
+
+from django_sitemaps09.checks.querysets import names_in_rows
+from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
+from django_sitemaps09.hooks.expressions import location_problem
+from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
+from django_sitemaps09.routing.location_templates import LocationTemplate
+from django_sitemaps09.routing.routes import Route
+from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
+
+
+def check_locations(subject: Subject) -> Iterator[CheckMessage]:
+    """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
+    location = subject.data("location")
+    yield from _check_languages(subject, location)
+    for value in location.values() if isinstance(location, Mapping) else [location]:
+        yield from _check_location(subject, value)
+    yield from _check_viewnames(subject)
+
+
+def _check_languages(subject: Subject, location: object) -> Iterator[CheckMessage]:
+    i18n, languages = subject.raw("i18n"), subject.data("languages")
+    if subject.has_own_init or is_code(i18n):
+        # The project's code determines whether there are languages.
+        return
+    codes = languages if isinstance(languages, COLLECTIONS) else ()
+    if problem := location_problem(location, None if is_off(i18n) else codes):
+        hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
+        yield message("E024", f"{subject}.location {problem}.", hint)
+
+
+def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
+    is_constant = isinstance(value, str) or (isinstance(value, LocationTemplate) and not value.expressions)
+    if issubclass(subject.cls, ModelSitemap) and is_constant:
+        text = f"{subject}.location is {safe_repr(value)}, which is the same URL for every row."
+        hint = "Pass an argument as a query expression, such as slug=F('slug')."
+        yield message("E020", text, _route_hint(subject, value) or hint)
+    if isinstance(value, Route) and (problem := route_problem(value)):
+        text = f"{subject}.location is {safe_repr(value)}, but {problem}."
+        hint = "Pass the name of a URL pattern and its arguments to Route, as you would to reverse()."
+        yield message("E021", text, hint)
+
+
+def _route_hint(subject: Subject, value: Any) -> str | None:
+    """Return the `Route` that a constant means if it names a URL pattern with named arguments."""
+    root, name = root_resolver(), value.pattern if isinstance(value, Route) else value
+    if root is None or not isinstance(name, str):
+        return None
+    try:
+        resolver, _, view = find_name(root, name)
+    except UnknownNamespaceError:
+        return None
+    signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
+    # Django calls arguments without a name `_0`, `_1`.
+    if not signatures or not signatures[0] or signatures[0][0].startswith("_"):
+        return None
+    known = names_in_rows(subject)
+    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signatures[0]]
+    return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
+
+
+def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
+    is_static = issubclass(subject.cls, StaticViewSitemap)
+    if not is_static or not subject.inherits(StaticViewSitemap, "items"):
+        return
+    names = subject.data("viewnames")
+    if isinstance(names, str):
+        text = f"{subject}.viewnames must be a list, not the string {names!r}."
+        yield message("E022", text, f"Set a list: [{names!r}].")
+    elif subject.inherits(StaticViewSitemap, "default_location") and isinstance(names, COLLECTIONS):
+        for name in names:
+            if isinstance(name, str) and (problem := route_problem(Route(name))):
+                text = f"{subject}.viewnames contains {name!r}, but {problem}."
+                yield message("E023", text, "Use only names of URL patterns that take no arguments.")
