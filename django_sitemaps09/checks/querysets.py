@@ -65,12 +65,10 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
             yield from _check_key(subject, rows)
         yield from _check_default_location(subject, model)
         yield from _check_expressions(subject, rows)
-    elif uses_queryset:
+    # With an `__init__()` of its own, the project's code can replace the attributes.
+    elif uses_queryset and not subject.has_own_init:
         queryset = subject.raw("queryset")
-        if subject.has_own_init:
-            # The project's code can replace the attributes.
-            pass
-        elif queryset is None and subject.raw("model") is None:
+        if queryset is None and subject.raw("model") is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
         elif queryset is None and isinstance(model := subject.data("model"), str):
@@ -86,10 +84,9 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
 
 def _check_items(subject: Subject) -> Iterator[CheckMessage]:
     """Check `items()`, and for `queryset` and `model` on a plain `Sitemap`, which ignores them."""
-    if not issubclass(subject.cls, Sitemap) or not subject.inherits(Sitemap, *CONTRIB_INTERNALS):
-        return
-    if subject.has_own_init:
-        # The project's code can replace the attributes.
+    is_ours = issubclass(subject.cls, Sitemap) and subject.inherits(Sitemap, *CONTRIB_INTERNALS)
+    if not is_ours or subject.has_own_init:
+        # With an `__init__()` of its own, the project's code can replace the attributes.
         return
     if not is_code(items := subject.raw("items")):
         text = f"{subject}.items must be a method, not {safe_repr(items)}."
