@@ -71,9 +71,9 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         if queryset is None and subject.raw("model") is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
-        elif queryset is None and isinstance(model := subject.data("model"), str):
-            text = f"{subject}.model must be a model, not the string {model!r}."
-            yield message("E068", text, f"Import the model and write it without quotes: model = {model}.")
+        elif queryset is None and isinstance(name := subject.data("model"), str):
+            text = f"{subject}.model must be a model, not the string {name!r}."
+            yield message("E068", text, f"Import the model and write it without quotes: model = {name}.")
         elif _is_not_queryset(queryset):
             text = f"{subject}.queryset {queryset_problem(queryset)}"
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."

@@ -469,6 +469,7 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(type("Empty", (Sitemap,), {"location": takes})) == ["W086"]
     assert ids(type("Fixed", (Sitemap,), {"location": takes, "items": [1, 2]})) == ["E083"]
     assert ids(declaration(model="tests.Article", location=SLUG)) == ["E068"]
+    assert ids(declaration(model="tests.Article", location=SLUG, site_field="site")) == ["E068"]
     assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E067"]
 
 
