@@ -6,6 +6,9 @@ from __future__ import annotations
 class SitemapError(Exception):
     """Base class of all exceptions of this package."""
 
+    #: Exit status of a command that the exception ends.
+    exit_status = 1
+
 
 class UnknownSectionError(SitemapError):
     """No section has the requested name."""
@@ -29,6 +32,9 @@ class ExportError(SitemapError):
 
 class ExportRunningError(ExportError):
     """Another export is writing to the same target. This one has changed nothing."""
+
+    #: EX_TEMPFAIL of sysexits.h: try again later.
+    exit_status = 75
 
 
 class ManifestError(ExportError):

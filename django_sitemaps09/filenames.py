@@ -1,4 +1,4 @@
-"""The grammar of section names, and of the file names for pages and indexes."""
+"""The grammar of section names and of file names, and the media types of files."""
 
 from __future__ import annotations
 
@@ -35,6 +35,15 @@ _PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
 LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
 # Pattern for the file name of an index. The name of a page never matches.
 _INDEX = re.compile(rf"sitemap(?:-({_NUMBER}))?\.xml")
+# Media types by suffix. Gzip is used as a media type and not as a Content-Encoding.
+_TYPES = {
+    ".xml.gz": "application/gzip",
+    ".xml": "application/xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/json",
+}
 
 
 class PageName(NamedTuple):
@@ -70,6 +79,12 @@ def index_number(name: str) -> int | None:
     """Return the number in the file name of an index, or `None` for any other name."""
     match = _INDEX.fullmatch(name)
     return match and int(match[1] or 1)
+
+
+def content_type(name: str) -> str:
+    """Return the media type of an exported file."""
+    types = (media_type for suffix, media_type in _TYPES.items() if name.endswith(suffix))
+    return next(types, "application/octet-stream")
 
 
 def highest_numbers(names: Iterable[str]) -> dict[str, int]:

@@ -30,12 +30,6 @@ logger = logging.getLogger(__name__)
 EXPORT_ERRORS = (SitemapError, ImproperlyConfigured, DatabaseError, OSError)
 
 
-def exit_status(error: Exception) -> int:
-    """Return the exit status of the command for one of the `EXPORT_ERRORS`."""
-    # EX_TEMPFAIL of sysexits.h: try again later.
-    return 75 if isinstance(error, ExportRunningError) else 1
-
-
 def run_export(
     *sections: str,
     base_urls: Sequence[str] = (),
@@ -58,7 +52,7 @@ def run_export(
             )
     except EXPORT_ERRORS as error:
         # Some backends cannot store all characters, and a text from a database can be long.
-        status, reason = exit_status(error), excerpt(error, MAX_MESSAGE)
+        status, reason = getattr(error, "exit_status", 1), excerpt(error, MAX_MESSAGE)
         level = logging.WARNING if isinstance(error, ExportRunningError) else logging.ERROR
         logger.log(level, "The export has ended with status %d: %s", status, reason)
         return {"status": status, "failures": [reason], "warnings": [], "hosts": []}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.lock import exclusive_lock
 from django_sitemaps09.stores.plain import STATE
-from django_sitemaps09.stores.remote import RemoteStore, content_type
+from django_sitemaps09.stores.remote import RemoteStore
 from django_sitemaps09.stores.store import (
     Store,
     host_folder,
@@ -20,7 +20,6 @@ __all__ = [
     "LocalStore",
     "RemoteStore",
     "Store",
-    "content_type",
     "exclusive_lock",
     "host_folder",
     "is_host_folder",

@@ -18,18 +18,10 @@ from django.core.files.storage import Storage, storages
 
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.filenames import content_type
 from django_sitemaps09.stores.plain import STATE, DamagedError, check_name
 
 _PROBE = "probe-"
-# Media types by suffix. Gzip is used as a media type and not as a Content-Encoding.
-_TYPES = {
-    ".xml.gz": "application/gzip",
-    ".xml": "application/xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".json": "application/json",
-    ".jsonl": "application/json",
-}
 # Attributes of storages in django-storages that identify a location. They contain no credentials.
 _PLACE = ("endpoint_url", "account_name", "host", "bucket_name", "azure_container", "root_path", "location")
 # Maximum size, in bytes, of an object that is read into memory. Larger objects are read into a temporary
@@ -203,12 +195,6 @@ class RemoteStore:
             reason = reason_of(error)
             place = f"{name!r} in {self.label}" if name else self.label
             raise ExportError(f"Access to {place} failed: {reason}") from error
-
-
-def content_type(name: str) -> str:
-    """Return the media type of an exported file."""
-    types = (media_type for suffix, media_type in _TYPES.items() if name.endswith(suffix))
-    return next(types, "application/octet-stream")
 
 
 def _is_s3(storage: Storage) -> bool:

@@ -21,12 +21,12 @@ from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBas
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.filenames import INDEX, parse_page_name
+from django_sitemaps09.filenames import INDEX, content_type, parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state.manifest import SectionRecord
-from django_sitemaps09.stores import LocalStore, Store, content_type
+from django_sitemaps09.stores import LocalStore, Store
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch, current_base
 

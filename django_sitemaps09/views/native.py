@@ -11,10 +11,17 @@ from django.urls import NoReverseMatch, register_converter, reverse
 
 from django_sitemaps09 import robots, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.filenames import INDEX, STYLESHEET, Suffix, index_name, index_number, page_name
+from django_sitemaps09.filenames import (
+    INDEX,
+    STYLESHEET,
+    Suffix,
+    content_type,
+    index_name,
+    index_number,
+    page_name,
+)
 from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.protocol import KEY, Base
-from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import exported, responses
 from django_sitemaps09.views.live import indexes, page_responses
 from django_sitemaps09.views.responses import Sitemaps, current_base, native

@@ -25,7 +25,7 @@ from django_sitemaps09.export import (
 from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
-from django_sitemaps09.export.unattended import EXPORT_ERRORS, exit_status
+from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.lines import (
@@ -129,7 +129,7 @@ class Command(BaseCommand):
             with hidden_item_warnings(wanted=options["verbosity"] == 0):
                 failures = run(options)
         except EXPORT_ERRORS as error:
-            raise CommandError(str(error), returncode=exit_status(error)) from error
+            raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
         if failures:
             raise CommandError("\n".join(dict.fromkeys(failures)))
 

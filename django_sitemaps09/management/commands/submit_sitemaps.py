@@ -11,7 +11,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export.unattended import exit_status
 from django_sitemaps09.management.hosts import add_host_options, base_urls
 from django_sitemaps09.management.lines import submission_lines
 from django_sitemaps09.notify import generate_key, submit, submit_hosts
@@ -44,7 +43,7 @@ class Command(BaseCommand):
             urls = base_urls(options)
             submissions = submit_hosts(urls, **arguments) if urls else {None: submit(**arguments)}
         except (SitemapError, ImproperlyConfigured, DatabaseError, OSError, sqlite3.Error) as error:
-            raise CommandError(str(error), returncode=exit_status(error)) from error
+            raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
         if options["format"] == "json":
             documents = {url: submission.as_dict() for url, submission in submissions.items()}
             document = {"hosts": documents} if urls else documents[None]

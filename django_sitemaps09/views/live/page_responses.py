@@ -14,12 +14,11 @@ from django.utils.cache import patch_vary_headers
 
 from django_sitemaps09 import protocol, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.filenames import Suffix
+from django_sitemaps09.filenames import Suffix, content_type
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.pages import Page, fill
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
-from django_sitemaps09.stores import content_type
 from django_sitemaps09.views import caching, responses
 from django_sitemaps09.views.live import kept_pages, maps, memo
 from django_sitemaps09.views.live.kept_pages import CachedCopy, LivePage
