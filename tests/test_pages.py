@@ -11,8 +11,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09.pages import (
     HASHES,

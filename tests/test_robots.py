@@ -7,8 +7,7 @@ from urllib.parse import unquote
 from urllib.robotparser import RobotFileParser
 
 import pytest
-from hypothesis import assume, given, reject
-from hypothesis import strategies as st
+from hypothesis import assume, given, reject, strategies as st
 
 from django_sitemaps09.exceptions import RobotsError
 from django_sitemaps09.robots import MAX_BYTES, sitemap_line, update, warnings

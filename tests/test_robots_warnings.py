@@ -7,8 +7,7 @@ from contextlib import suppress
 from time import process_time
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from django_sitemaps09.exceptions import RobotsError
 from django_sitemaps09.robots import MAX_SITEMAPS, update, warnings

@@ -18,8 +18,7 @@ import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, register, sections
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError

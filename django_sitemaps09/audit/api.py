@@ -17,8 +17,7 @@ from django_sitemaps09.audit import documents, readers
 from django_sitemaps09.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
 from django_sitemaps09.audit.report import AuditReport, save_report
-from django_sitemaps09.audit.rules import Findings
-from django_sitemaps09.audit.rules import robots as robots_rules
+from django_sitemaps09.audit.rules import Findings, robots as robots_rules
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch

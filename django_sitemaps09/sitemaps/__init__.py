@@ -7,29 +7,24 @@ is a method, no model instances are created.
 
 from __future__ import annotations
 
-from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
-from django_sitemaps09.sitemaps.compat import collect_skips, is_path
-from django_sitemaps09.sitemaps.items import checked_items, read_items
-from django_sitemaps09.sitemaps.models import (
-    GenericSitemap,
-    ModelSitemap,
-    NewsSitemap,
-    StaticViewSitemap,
-    find_site,
+from django_sitemaps09.sitemaps.base import (
+    CONTRIB_INTERNALS as CONTRIB_INTERNALS,
+    Sitemap as Sitemap,
+    is_contribs as is_contribs,
+    is_original as is_original,
 )
-
-__all__ = [
-    "CONTRIB_INTERNALS",
-    "GenericSitemap",
-    "ModelSitemap",
-    "NewsSitemap",
-    "Sitemap",
-    "StaticViewSitemap",
-    "checked_items",
-    "collect_skips",
-    "find_site",
-    "is_contribs",
-    "is_original",
-    "is_path",
-    "read_items",
-]
+from django_sitemaps09.sitemaps.compat import (
+    collect_skips as collect_skips,
+    is_path as is_path,
+)
+from django_sitemaps09.sitemaps.items import (
+    checked_items as checked_items,
+    read_items as read_items,
+)
+from django_sitemaps09.sitemaps.models import (
+    GenericSitemap as GenericSitemap,
+    ModelSitemap as ModelSitemap,
+    NewsSitemap as NewsSitemap,
+    StaticViewSitemap as StaticViewSitemap,
+    find_site as find_site,
+)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
-from datetime import timezone as utc_offset
+from datetime import timedelta, timezone as utc_offset
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.stores.local import LocalStore
-from django_sitemaps09.stores.lock import exclusive_lock
-from django_sitemaps09.stores.plain import STATE
-from django_sitemaps09.stores.remote import RemoteStore
+from django_sitemaps09.stores.local import LocalStore as LocalStore
+from django_sitemaps09.stores.lock import exclusive_lock as exclusive_lock
+from django_sitemaps09.stores.plain import STATE as STATE
+from django_sitemaps09.stores.remote import RemoteStore as RemoteStore
 from django_sitemaps09.stores.store import (
-    Store,
-    host_folder,
-    is_host_folder,
-    owner,
-    state_store,
-    target_store,
+    Store as Store,
+    host_folder as host_folder,
+    is_host_folder as is_host_folder,
+    owner as owner,
+    state_store as state_store,
+    target_store as target_store,
 )
-
-__all__ = [
-    "STATE",
-    "LocalStore",
-    "RemoteStore",
-    "Store",
-    "exclusive_lock",
-    "host_folder",
-    "is_host_folder",
-    "owner",
-    "state_store",
-    "target_store",
-]

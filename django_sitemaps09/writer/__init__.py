@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from django_sitemaps09.writer.document import (
-    STYLESHEET_MARK,
-    Destination,
-    Format,
-    WriteResult,
-    elements,
-    index_document,
-    stylesheet,
-    write_documents,
+    STYLESHEET_MARK as STYLESHEET_MARK,
+    Destination as Destination,
+    Format as Format,
+    WriteResult as WriteResult,
+    elements as elements,
+    index_document as index_document,
+    stylesheet as stylesheet,
+    write_documents as write_documents,
 )
-from django_sitemaps09.writer.media import extension_text
-from django_sitemaps09.writer.urlset import FORMATS, TEXT, URLSET, page_format, urlset_head
-
-__all__ = [
-    "FORMATS",
-    "STYLESHEET_MARK",
-    "TEXT",
-    "URLSET",
-    "Destination",
-    "Format",
-    "WriteResult",
-    "elements",
-    "extension_text",
-    "index_document",
-    "page_format",
-    "stylesheet",
-    "urlset_head",
-    "write_documents",
-]
+from django_sitemaps09.writer.media import extension_text as extension_text
+from django_sitemaps09.writer.urlset import (
+    FORMATS as FORMATS,
+    TEXT as TEXT,
+    URLSET as URLSET,
+    page_format as page_format,
+    urlset_head as urlset_head,
+)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09.audit import audit
 from tests.support.broken_sites import OTHER, PAGE, article, links, sound, url, urlset, video, write

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from django.utils.html import format_html
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from lxml import etree
 
 from django_sitemaps09.entries import NAMESPACES, Extension

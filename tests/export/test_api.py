@@ -14,8 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files import locks
 from django.db.models.functions import TruncDate
 from django.test import Client, RequestFactory
-from django.utils import timezone as django_timezone
-from django.utils import translation
+from django.utils import timezone as django_timezone, translation
 
 from django_sitemaps09 import sections, views
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError

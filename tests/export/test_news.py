@@ -15,8 +15,7 @@ import pytest
 from django.core.cache import cache
 from django.db.models import F
 from django.test import Client
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import Report, export, export_hosts

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.files.storage import storages
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.state.journal import JOURNAL

@@ -14,8 +14,7 @@ from django.db.models import F, Value
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 from django.urls import include, path, reverse
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
 from django_sitemaps09.hooks.values import AllowedHosts

@@ -10,8 +10,7 @@ import pytest
 from django.db.models import F
 from django.test import override_settings
 from django.urls import include, path, re_path
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route, protocol
 from django_sitemaps09.hooks.expressions import alias

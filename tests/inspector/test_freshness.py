@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09.inspector.overview import LABELS, freshness
 from django_sitemaps09.inspector.tables import plot

@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
-from hypothesis import event, example, given
-from hypothesis import strategies as st
+from hypothesis import event, example, given, strategies as st
 
 from django_sitemaps09 import Alternate, Image, News, Video
 from django_sitemaps09.entries import ItemError

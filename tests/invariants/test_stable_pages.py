@@ -14,8 +14,7 @@ import pytest
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.utils.encoding import iri_to_uri
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import ModelSitemap, stores
 from django_sitemaps09.export import export

@@ -9,8 +9,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import pytest
-from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sitemaps import Sitemap as ContribSitemap, views as contrib_views
 from django.core.management import call_command
 from django.test import override_settings
 from django.urls import include, path

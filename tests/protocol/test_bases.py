@@ -7,8 +7,7 @@ import unicodedata
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09.hooks.values import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base, origin, parse_base, uri

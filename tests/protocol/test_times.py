@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import override_settings
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.protocol import w3c
 

@@ -8,8 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 from django.utils.encoding import iri_to_uri
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.protocol import MAX_LOCATION, are_plain, origin, quote_all, uri
 from tests.support.protocol import hosts, urls

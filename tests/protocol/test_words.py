@@ -17,8 +17,7 @@ from django.db.models import TextChoices
 from django.test import override_settings
 from django.utils.functional import lazystr
 from django.utils.translation import override
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.protocol import (
     CHANGEFREQS,

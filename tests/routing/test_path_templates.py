@@ -33,8 +33,7 @@ from django.utils import translation
 from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language, gettext_lazy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate
 from django_sitemaps09.entries import SafeColumn

@@ -23,9 +23,7 @@ from django.urls import (
     set_script_prefix,
 )
 from django.utils.functional import lazystr
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from django_sitemaps09 import Route
 from django_sitemaps09.routing.location_templates import is_expression

@@ -13,9 +13,7 @@ from django.urls import set_script_prefix, set_urlconf
 from django.utils import translation
 from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from django_sitemaps09 import Route
 from tests.support.routes import CASES, MATCHING, WAYS, as_columns, expected, nothing_active, other, outcome

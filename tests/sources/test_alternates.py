@@ -8,8 +8,7 @@ import pytest
 from django.db.models import F
 from django.test import override_settings
 from django.urls import reverse
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import Route, sources
 from django_sitemaps09.entries import Alternate

@@ -15,8 +15,7 @@ from django.db import connections
 from django.db.models import F
 from django.test import RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
 from django_sitemaps09.export import export

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page

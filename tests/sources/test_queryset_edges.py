@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections, transaction
-from django.db.models import Case as CaseOf
 from django.db.models import (
+    Case as CaseOf,
     CharField,
     Count,
     DateField,

@@ -9,8 +9,7 @@ from datetime import date, datetime
 import pytest
 from django.db.models import F
 from django.db.models.functions import Lower
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.hooks.expressions import alias

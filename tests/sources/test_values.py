@@ -25,8 +25,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Concat, Greatest
 from django.urls import reverse
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import Route
 from tests.models import Article, Visit

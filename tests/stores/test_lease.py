@@ -16,8 +16,7 @@ from django.core.cache.backends.base import BaseCache
 from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock
-from django_sitemaps09.stores import lock as leases
+from django_sitemaps09.stores import RemoteStore, Store, exclusive_lock, lock as leases
 from tests.support import services
 from tests.support.killing import die, forked, was_killed
 from tests.support.stores import Overwriting, in_redis, storage

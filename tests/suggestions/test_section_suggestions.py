@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.sitemaps import GenericSitemap as ContribGenericSitemap
-from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sitemaps import (
+    GenericSitemap as ContribGenericSitemap,
+    Sitemap as ContribSitemap,
+    views as contrib_views,
+)
 from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections

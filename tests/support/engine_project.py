@@ -27,9 +27,13 @@ from django.urls import path
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from tests.support.configuration import BASE
-from tests.support.exports import content, named, touched
-from tests.support.exports import locations as locations_of
-from tests.support.exports import run_folders as left_over
+from tests.support.exports import (
+    content,
+    locations as locations_of,
+    named,
+    run_folders as left_over,
+    touched,
+)
 from tests.support.paths import ROOT
 from tests.support.waiting import DEADLINE, until
 

@@ -17,8 +17,7 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.state.history import EXPORTED, HISTORY
-from django_sitemaps09.state.manifest import BACKUP
-from django_sitemaps09.state.manifest import ROOT as MANIFEST
+from django_sitemaps09.state.manifest import BACKUP, ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.published import SPACE

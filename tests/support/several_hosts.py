@@ -26,8 +26,7 @@ from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.views import compat
 from tests.models import Article
 from tests.support import published
-from tests.support.published import pages
-from tests.support.published import unpacked as tree
+from tests.support.published import pages, unpacked as tree
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta, timezone
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 from lxml import etree
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, SafeColumn, TemplateColumn

@@ -16,8 +16,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views

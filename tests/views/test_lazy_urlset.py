@@ -28,8 +28,7 @@ from django.template import TemplateDoesNotExist
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
-from django.utils import timezone as zones
-from django.utils import translation
+from django.utils import timezone as zones, translation
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits

@@ -21,8 +21,7 @@ from django.db.models.functions import TruncDate
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
-from django.utils import timezone as django_timezone
-from django.utils import translation
+from django.utils import timezone as django_timezone, translation
 
 from django_sitemaps09 import ModelSitemap, Route, views
 from tests.models import Article

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Base, Limits

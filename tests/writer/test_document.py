@@ -7,8 +7,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, ItemError, Localization
 from django_sitemaps09.protocol import Limits

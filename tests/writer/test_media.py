@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from lxml import etree
 
 from django_sitemaps09.entries import NAMESPACES, Image, News, Platform, Restriction, Video

@@ -10,8 +10,7 @@ from typing import Any
 from xml.parsers import expat
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError

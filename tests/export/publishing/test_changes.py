@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from django.db.models import F
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.export import Published, Report, export
 from django_sitemaps09.signals import published

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.utils import translation
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import engines, export

@@ -13,8 +13,7 @@ from tempfile import gettempdir
 from typing import Any, BinaryIO
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink

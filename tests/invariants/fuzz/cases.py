@@ -13,8 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
-from django.db import models as django_models
+from django.db import DatabaseError, models as django_models, transaction
 from django.db.models import QuerySet, functions
 from django.urls import reverse
 

@@ -19,8 +19,7 @@ from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import TruncDay
 from django.test import override_settings
 from django.urls import path
-from django.utils import timezone as zones
-from django.utils import translation
+from django.utils import timezone as zones, translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.protocol import Base
