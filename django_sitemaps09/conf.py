@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 from django.utils.timezone import get_default_timezone
 
@@ -226,6 +227,11 @@ class Conf:
         return settings.ROOT_URLCONF
 
     @property
+    def script_prefix(self) -> str:
+        """Script prefix of management commands: `FORCE_SCRIPT_NAME`. Some servers let clients change it."""
+        return settings.FORCE_SCRIPT_NAME or "/"
+
+    @property
     def secret_keys(self) -> list[str | bytes]:
         """Keys for signatures: `SECRET_KEY` to sign, and also `SECRET_KEY_FALLBACKS` to verify."""
         return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
@@ -285,6 +291,20 @@ def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:
 
 
 conf = Conf()
+
+
+@contextmanager
+def surroundings(script_prefix: str, urlconf: Any) -> Iterator[None]:
+    """Use a script prefix, a URLconf, and the site's locale inside the block."""
+    previous_prefix, previous_urlconf = get_script_prefix(), get_urlconf()
+    set_script_prefix(script_prefix)
+    set_urlconf(urlconf)
+    try:
+        with site_locale():
+            yield
+    finally:
+        set_script_prefix(previous_prefix)
+        set_urlconf(previous_urlconf)
 
 
 @contextmanager

@@ -70,11 +70,6 @@ def index_name(number: int, *, cascade: bool = False) -> str:
     return INDEX if number == 1 and not cascade else f"sitemap-{number}.xml"
 
 
-def is_index(name: str) -> bool:
-    """Return whether a file name is that of an index."""
-    return index_number(name) is not None
-
-
 def index_number(name: str) -> int | None:
     """Return the number in the file name of an index, or `None` for any other name."""
     match = _INDEX.fullmatch(name)

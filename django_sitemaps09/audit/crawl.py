@@ -80,7 +80,6 @@ class Crawl:
         self.documents = self.urls = 0
 
     def run(self, roots: Iterable[ListedDocument]) -> None:
-        """Read these documents, and those that they list."""
         queue = deque(roots)
         while queue:
             listed = queue.popleft()

@@ -69,7 +69,6 @@ class AuditReport:
         return {finding.rule: finding.count for finding in self.findings}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the report as values that JSON can represent."""
         values = asdict(self)
         totals = {"errors": self.errors, "warnings": self.warnings}
         return {"format": _FORMAT, **values, "started": self.started.isoformat(), **totals}

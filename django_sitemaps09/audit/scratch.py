@@ -124,7 +124,6 @@ class Scratch:
         self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
 
     def pages(self) -> Iterator[SampledPage]:
-        """Yield the pages of the sample."""
         for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY position"):
             yield SampledPage(*row)
 

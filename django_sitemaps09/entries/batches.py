@@ -68,7 +68,6 @@ class TemplateColumn(NamedTuple):
         return list(map(template.__mod__, zip(*self.columns, strict=True)))
 
     def part(self, positions: Sequence[int]) -> TemplateColumn:
-        """Return a template column with only the items at these positions."""
         return TemplateColumn(self.literals, [[column[i] for i in positions] for column in self.columns])
 
     def fits(self, most: int) -> bool:
@@ -104,7 +103,6 @@ class Localization(NamedTuple):
         return locations.texts() if isinstance(locations, TemplateColumn) else locations
 
     def part(self, positions: Sequence[int]) -> Localization:
-        """Return a localization with only the items at these positions."""
         locations = self.locations
         if isinstance(locations, TemplateColumn):
             return self._replace(locations=locations.part(positions))
@@ -136,7 +134,6 @@ class Batch:
 
     @property
     def listed_localizations(self) -> Sequence[Localization]:
-        """Return the localizations that have entries."""
         return [localization for localization in self.localizations if localization.is_listed]
 
     def counts(self) -> Sequence[int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.asyncio import async_unsafe
@@ -16,7 +16,7 @@ from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
-from django_sitemaps09.export.interrupts import Carrier, raising_carried, uninterrupted
+from django_sitemaps09.export.interrupts import Carrier, carrying, raising_carried, uninterrupted
 from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions, Listeners
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
@@ -191,7 +191,7 @@ def _outcomes(
         options,
         started,
         engine,
-        Listeners(*(_carrying_errors(listener) for listener in listeners)),
+        Listeners(*(carrying(_CallbackError, listener) for listener in listeners)),
     )
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
@@ -219,16 +219,4 @@ def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | Non
 
 
 class _CallbackError(Carrier):
-    """Carrier of what a callback raises."""
-
-
-def _carrying_errors(callback: Callable[..., object]) -> Callable[..., None]:
-    """Return a callback whose exceptions end the export, and not only the section that is rendered."""
-
-    def call(*arguments: Any) -> None:
-        try:
-            callback(*arguments)
-        except Exception as error:
-            raise _CallbackError from error
-
-    return call
+    """Carrier of what a callback raises, which ends the export, and not only the section."""

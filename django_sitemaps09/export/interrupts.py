@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -104,6 +104,18 @@ class Carrier(KeyboardInterrupt):
     """
 
 
+def carrying(kind: type[Carrier], function: Callable[..., object]) -> Callable[..., None]:
+    """Return the function with each of its exceptions carried by this class."""
+
+    def call(*arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            raise kind from error
+
+    return call
+
+
 class _TimeLimit(Carrier):
     """Carrier of what the handler of a time limit raises."""
 
@@ -125,17 +137,10 @@ def time_limited() -> Iterator[None]:
     """
     is_main = threading.current_thread() is threading.main_thread()
     handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        try:
-            handlers[number](number, frame)
-        except Exception as error:
-            raise _TimeLimit from error
-
     replaced = [number for number, handler in handlers.items() if callable(handler)]
     try:
         for number in replaced:
-            signal.signal(number, handle)
+            signal.signal(number, carrying(_TimeLimit, handlers[number]))
         with raising_carried(_TimeLimit):
             yield
     finally:

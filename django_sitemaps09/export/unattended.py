@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured
 from django.db import DatabaseError
 from django.http import HttpRequest
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.engines.queues import in_worker
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.options import export_base
-from django_sitemaps09.export.rendering.page import surroundings
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.protocol import Base
 
@@ -46,7 +44,7 @@ def run_export(
     """
     token = in_worker.set(True)
     try:
-        with time_limited(), surroundings(settings.FORCE_SCRIPT_NAME or "/", None):
+        with time_limited(), surroundings(conf.script_prefix, None):
             reports = _export(
                 base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
             )

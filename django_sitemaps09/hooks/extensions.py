@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import datetime, time, timedelta, timezone
 from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -197,8 +197,6 @@ def _recent_news(news: News | None) -> News | None:
         return None
     _check_type(news, News)
     published = moment = _make_aware(news.publication_date)
-    if published is None:
-        return None
     if not isinstance(moment, datetime):
         moment = datetime.combine(published, time(), conf.zone)
     if moment < datetime.now(timezone.utc) - timedelta(days=protocol.NEWS_DAYS):
@@ -206,7 +204,7 @@ def _recent_news(news: News | None) -> News | None:
     return replace(news, language=protocol.news_language(news.language), publication_date=published)
 
 
-def _make_aware(value: date | None) -> date | None:
+def _make_aware(value: Any) -> Any:
     if isinstance(value, datetime) and value.tzinfo is None:
         return value.replace(tzinfo=conf.zone)
     return value

@@ -24,7 +24,6 @@ from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, 
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.views.responses import savepoints
 
@@ -269,8 +268,7 @@ class _Lookup:
         verdict: Verdict = "listed" if section in unfiltered else "leaving"
         if name in self.files.removed:
             verdict = "removed"
-            seconds = max(0.0, min(self.files.removed[name], MAX_TIME))
-            since = datetime.fromtimestamp(seconds, timezone.utc)
+            since = datetime.fromtimestamp(self.files.removed[name], timezone.utc)
             reasons.append(
                 f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
                 f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."

@@ -70,7 +70,6 @@ class ExportedFiles:
 
     @property
     def sections(self) -> Iterable[str]:
-        """The published sections."""
         return () if self.export.root is None else self.export.root.files
 
     @property

@@ -193,7 +193,6 @@ def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
 
 
 def audit_table(audit: AuditReport) -> Table:
-    """Return a table of the findings of an audit."""
     columns = [Header("Rule"), Header("Severity"), Header("Count", is_number=True), Header("Examples")]
     rows = [
         [

@@ -114,7 +114,6 @@ class Progress:
         self.line.refresh()
 
     def page(self, section: str, file: PageFile) -> None:
-        """Count a rendered page."""
         self.pages[section] += 1
         self.urls[section] += file.urls
         self._draw(section)

@@ -194,7 +194,6 @@ class _Run:
                 yield name, message, [url for url in urls if needing is None or _id(url) in needing]
 
     def report(self, message: Message, endpoint: str) -> EndpointReport:
-        """Return the report for the host of a message at an endpoint."""
         # The query of an endpoint can contain a secret.
         report = EndpointReport(message.kind, endpoint.partition("?")[0], message.host)
         return self._reports.setdefault((message.kind, endpoint, message.host), report)

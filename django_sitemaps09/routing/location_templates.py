@@ -164,7 +164,6 @@ class CompiledPath(NamedTuple):
     text_format: str
 
     def url(self, values: Iterable[object]) -> str | None:
-        """Return the location for the values of a row's expressions, or `None` if one of them is NULL."""
         row = tuple(values)
         for value in row:
             if value is None:
@@ -172,7 +171,6 @@ class CompiledPath(NamedTuple):
         return self.text_format % tuple([row[position] for position in self.positions])
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
-        """Return the path of each row, or `None` unless all are known to be URIs without changes."""
         if not (columns and columns[0] and self.literals[0].startswith("/") and _are_plain(self.literals)):
             return None
         texts = [text for column in columns if (text := _plain_texts(column)) is not None]

@@ -89,7 +89,7 @@ class CompiledRoute(NamedTuple):
     candidates: Sequence[Candidate]
 
     def url(self, values: Iterable[object]) -> str:
-        """Return the path for the values of a row's expressions. Raise the errors of `reverse()`."""
+        """Return the path for the values of a row, with the errors of `reverse()`."""
         route, remaining = self.route, iter(values)
         arguments = [next(remaining) if is_expression(value) else value for value in route.values]
         try:
@@ -103,11 +103,6 @@ class CompiledRoute(NamedTuple):
         return reverse(route.pattern, kwargs=dict(zip(route.kwargs, arguments, strict=True)))
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:
-        """Return the path of each row. There is one column for each expression.
-
-        Return `None` if `url()` must be called for each row, for example because `reverse()` might raise
-        an error.
-        """
         parts = self.candidates[0].parts if self.candidates else None
         if parts is None or not columns or not columns[0]:
             return None

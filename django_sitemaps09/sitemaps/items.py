@@ -113,17 +113,6 @@ class TranslatedItems(Sequence[Any]):
         first = start // codes_per_item * codes_per_item
         return list(islice(self._pairs(part), start - first, None if stop is None else stop - first))
 
-    def __eq__(self, other: object) -> bool:
-        return list(self) == (list(other) if isinstance(other, TranslatedItems) else other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __add__(self, other: Any) -> list[Any]:
-        return [*self, *other]
-
-    def __radd__(self, other: Any) -> list[Any]:
-        return [*other, *self]
-
 
 def in_item_language(sitemap: Any, item: Any, codes: Sequence[str]) -> Sequence[str]:
     """Return only the language of an item, if an expression declares it."""

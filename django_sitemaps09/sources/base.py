@@ -63,11 +63,6 @@ class Source(Keyed, Protocol):
         return isinstance(self.sitemap, NewsSitemap)
 
     @property
-    def map_cache_key(self) -> str | None:
-        """Cache key of the page map, or `None` if the map is not worth caching."""
-        return None
-
-    @property
     def key_identity(self) -> tuple[str, ...] | None:
         """Key identity; `None` if there is no key. Bounds of a page are only valid for the same identity.
 
@@ -140,7 +135,6 @@ class CompiledSource(Source):
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:
-    """Return the limits of one page of a source."""
     return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
 
 

@@ -198,11 +198,8 @@ class Declaration:
         return {hreflang(code): code for code in reversed(self.languages or ())}
 
     def _spell(self, code: object) -> str:
-        text = protocol.language_text(code)
-        if text in (self.languages or ()):
-            return text
-        language = hreflang(text)
-        return self._codes.get(language, language.lower()) if language else text
+        own = spelling(protocol.language_text(code), self.languages or ())
+        return own if own in (self.languages or ()) else hreflang(own).lower() or own
 
     def _x_default(self, rows: Rows, localizations: Sequence[Localization]) -> list[Localization]:
         """Return a list with the `x-default` localization, or an empty list if the sitemap has none."""

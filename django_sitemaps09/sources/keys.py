@@ -60,7 +60,6 @@ class KeyColumns:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns in Django."""
         is_single = len(self.columns) == 1
         return (self.name,) if is_single else tuple(column.attname for column in self.columns)
 

@@ -172,9 +172,6 @@ class QuerySource(CompiledSource):
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
 
-    def newest(self, page: Page) -> str | None:
-        return self.look(page).newest
-
     def look(self, page: Page) -> Look:
         """Return how many rows a page has now, and its newest lastmod, in one query."""
         column = alias("lastmod")

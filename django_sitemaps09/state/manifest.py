@@ -82,7 +82,6 @@ class SectionRecord:
         return self.key_identity is not None
 
     def file_names(self, section: str) -> list[str]:
-        """Return the file names of the pages in this section."""
         return [page_name(section, page.number, self.suffix) for page in self.pages]
 
     def page_map(self) -> PageMap:
@@ -122,7 +121,6 @@ class Manifest:
         return self.base.partition("://")[2] == domain
 
     def pages(self) -> dict[str, PageRecord]:
-        """Return the published pages by their file names."""
         return {
             file: page
             for name, record in self.sections.items()
@@ -238,7 +236,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             run=str(document["run"]),
             url=str(document["url"]),
             base=str(document["base"]),
-            removed={name: _finite(time) for name, time in document["removed"].items()},
+            removed={name: parse_time(time) for name, time in document["removed"].items()},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),

@@ -72,7 +72,6 @@ def create_whole(path: Path, content: bytes, mode: int | None) -> None:
 
 
 def sync_content(file: BinaryIO) -> None:
-    """Sync the written content to disk."""
     file.flush()
     os.fsync(file.fileno())
 

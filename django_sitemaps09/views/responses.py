@@ -11,7 +11,6 @@ from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
 
 from django.apps import apps
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
@@ -75,7 +74,6 @@ class Stopwatch:
         self._subject, self._started = subject, perf_counter()
 
     def log(self, result: str, size: int | None = None, unit: str = "byte") -> None:
-        """Log the result of the step."""
         of_size = "" if size is None else f", {size} {unit}" if size == 1 else f", {size} {unit}s"
         seconds = perf_counter() - self._started
         _steps.debug("%s: %s in %.4f seconds%s", self._subject, result, seconds, of_size)
@@ -172,11 +170,6 @@ def is_host_from_client() -> bool:
     return conf.base_url is None and not apps.is_installed("django.contrib.sites")
 
 
-def configured_script_prefix() -> str:
-    """Return the script prefix of management commands. Some servers let clients change the current one."""
-    return settings.FORCE_SCRIPT_NAME or "/"
-
-
 def current_site(request: HttpRequest) -> Any:
     """Return the site of a request, even if its domain is stored as Unicode instead of IDNA."""
     try:
@@ -195,7 +188,6 @@ def current_site(request: HttpRequest) -> Any:
 
 
 def content_etag(content: bytes) -> str:
-    """Return the ETag of a document."""
     return f'W/"{blake2b(content, digest_size=16).hexdigest()}"'
 
 

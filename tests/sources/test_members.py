@@ -101,7 +101,7 @@ def steps_to_read(name: str, count: int, limit: int) -> int:
         pages = page_map(source, Limits(limit, 10_485_760)).pages
         keys = [key for page in pages for key in keys_of(source, page)]
         for page in pages:
-            source.newest(page)
+            source.look(page)
             source.count(page.after, page.until, limit)
     assert len({*keys}) == len(keys) == count
     return found[0]

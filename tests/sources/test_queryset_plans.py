@@ -82,7 +82,7 @@ def test_queries_read_a_range_of_the_key(using: str, name: str, monkeypatch: pyt
         assert count >= LIMIT
         found = checked(bound, lambda page=page: source.fingerprint(page.after, page.until))
         assert found.rows == count
-        assert checked(bound, lambda page=page: source.newest(page)) == "2026-01-01T12:00:00Z"
+        assert checked(bound, lambda page=page: source.look(page).newest) == "2026-01-01T12:00:00Z"
         counted = checked(bound, lambda page=page: source.count(page.after, page.until, LIMIT))
         assert counted == LIMIT
 

@@ -117,7 +117,6 @@ def parse_language(language: str) -> tuple[str, str | None, str]:
     return code, warning and "hreflang-unsupported", warning or ""
 
 
-# URLs that have the same alternates, with the place of each, and the alternates that must link back.
 class _Group(NamedTuple):
     """URLs with the same alternates: their places and targets, and the targets that are not among them."""
 
@@ -135,7 +134,6 @@ class LinkRules:
         self._bases: set[Base | None] = set()
 
     def check(self, place: str, entry: ReadEntry, elements: Sequence[Any]) -> None:
-        """Check the alternates of an entry."""
         report, url = self._findings.at(place), entry.url
         languages: set[str] = set()
         targets: set[str] = set()

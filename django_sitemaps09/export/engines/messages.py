@@ -135,7 +135,6 @@ def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
 
 
 def build_reply(rendered: RenderedPage) -> dict[str, Any]:
-    """Return the reply to a message, as values for JSON."""
     return {
         "files": [asdict(file) for file in rendered.files],
         "errors": rendered.errors,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -89,7 +89,9 @@ def documents(
     for name in {*shrinking} & previous.keys():
         old, new = _entries(url, name, previous[name]), final[name]
         transition[name] = {
-            number: _union(old.get(number, []), new.get(number, [])) for number in {*old, *new}
+            # Each location once.
+            number: list({e.location: e for e in (*old.get(number, ()), *new.get(number, ()))}.values())
+            for number in {*old, *new}
         }
     return _documents(transition, url), _documents(final, url)
 
@@ -133,8 +135,3 @@ def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[In
         location = f"{url}{page_name(section, page.number, record.suffix)}"
         by_index[page.index_number].append(IndexEntry(location, page.changed))
     return by_index
-
-
-def _union(old: Sequence[IndexEntry], new: Sequence[IndexEntry]) -> list[IndexEntry]:
-    """Return the old and new entries of an index, with each location once."""
-    return list({entry.location: entry for entry in (*old, *new)}.values())

@@ -8,19 +8,16 @@ previous and new indexes. After the last step, it lists only the new ones. Then 
 from __future__ import annotations
 
 import logging
-import zlib
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.published_files import read_content
+from django_sitemaps09.export.publishing.published_files import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.filenames import INDEX, is_index
+from django_sitemaps09.filenames import INDEX, index_number
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import (
     JOURNAL,
@@ -33,7 +30,6 @@ from django_sitemaps09.state.journal import (
 )
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
-from django_sitemaps09.stores.plain import name_errors
 
 logger = logging.getLogger(__name__)
 
@@ -47,16 +43,6 @@ class PublishTarget(NamedTuple):
     store: Store
     state: Store
     check: Callable[[], None]
-
-
-def digest(store: Store, name: str) -> str | None:
-    """Return the SHA-256 of a file's uncompressed content; `None` if the file is missing or damaged."""
-    file = store.open(name)
-    if file is None:
-        return None
-    with file, name_errors(f"{store.label}/{name}"), suppress(zlib.error, EOFError):
-        return read_content(file, name, protocol.MAX_BYTES).digest
-    return None
 
 
 def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
@@ -81,7 +67,7 @@ def _take(
     store, state, check = publish_target
     for number, step in enumerate(journal.steps):
         previous_step = journal.steps[number - 1] if number else None
-        if previous_step is not None and is_index(previous_step.name) != is_index(step.name):
+        if previous_step and bool(index_number(previous_step.name)) != bool(index_number(step.name)):
             # Pages must be on disk before an index that lists them, even if the machine crashes.
             store.sync()
         if step.name == INDEX or (
@@ -149,7 +135,8 @@ def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options:
     digests = {step.name: step.digest for step in steps_taken}
     digests |= {step.staged: step.digest for step in steps_left}
     if (*steps_taken, *steps_left) != journal.steps or any(
-        digest(store, name) != expected_digest for name, expected_digest in digests.items()
+        check_file(store, ExpectedFile(name, frozenset({expected}))).problem
+        for name, expected in digests.items()
     ):
         logger.warning(
             "%s: an export was killed while it was publishing, and its staged files are gone. These "

@@ -64,7 +64,6 @@ class CheckedFiles(NamedTuple):
 
     @property
     def damaged(self) -> dict[str, CheckedFile]:
-        """The files that have a problem, by name."""
         return {name: file for name, file in self.files.items() if file.problem is not None}
 
 
@@ -198,7 +197,6 @@ class FilesCheck:
 
 
 def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
-    """Read a file, and compare its content with what is expected."""
     name = expected.name
     checked = CheckedFile(name, expected.section)
     try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,23 +12,22 @@ from typing import Any, NamedTuple, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
-from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09 import sections, sources, stores, writer
 from django_sitemaps09.compression import compressor
-from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
-from django_sitemaps09.export.rendering.sink import Sink, open_sink
+from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
 from django_sitemaps09.sources.profiling import Costs, record_costs
 from django_sitemaps09.sources.retry import retry
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer import Destination, WriteResult
+from django_sitemaps09.writer import Destination
 
 logger = logging.getLogger(__name__)
 
@@ -143,20 +142,32 @@ class Renderer:
             waits = [sink.end() for sink in sinks]
 
         def wait() -> RenderedPage:
+            digests = [wait_for_sink() for wait_for_sink in waits]
+            cut = None if documents[0].cut is None else source.key_text(documents[0].cut)
             files = [
-                _page_file(source, page, file_name, document, sink, wait_for_sink(), rows.fingerprint)
-                for document, sink, wait_for_sink in zip(documents, sinks, waits, strict=True)
+                PageFile(
+                    name=file_name,
+                    after=page.after,
+                    until=page.until if cut is None else cut,
+                    urls=document.urls,
+                    bytes=document.bytes,
+                    size=sink.size,
+                    lastmod=document.lastmod,
+                    digest=digest,
+                    cut=cut,
+                    unchanged=sink.unchanged,
+                    fingerprint=rows.fingerprint if cut is None else None,
+                )
+                for document, sink, digest in zip(documents, sinks, digests, strict=True)
             ]
             return RenderedPage(tuple(files), documents[0].errors, costs, staged_paths)
 
         return wait
 
-    def _sink(
-        self, store: Store, staged_path: str, known_digest: str | None, *, is_linked: bool
-    ) -> AbstractContextManager[Sink]:
+    def _sink(self, store: Store, staged_path: str, known_digest: str | None, *, is_linked: bool) -> Sink:
         stream = compressor(conf.gzip_level, linked=is_linked) if staged_path.endswith(".gz") else None
         opener = None if self.stage is None else partial(store.staged, staged_path)
-        return open_sink(opener, stream, known_digest)
+        return Sink(opener, stream, known_digest)
 
 
 class Engine(Protocol):
@@ -180,31 +191,6 @@ class Engine(Protocol):
         Workers call `render_page(renderer, task, check=check_declaration)`. This call finds the section by
         name, and raises `ExportError` if the worker's declaration differs.
         """
-
-
-def _page_file(
-    source: Source,
-    page: Page,
-    name: str,
-    document: WriteResult,
-    sink: Sink,
-    digest: str,
-    fingerprint: Fingerprint | None,
-) -> PageFile:
-    cut = None if document.cut is None else source.key_text(document.cut)
-    return PageFile(
-        name=name,
-        after=page.after,
-        until=page.until if cut is None else cut,
-        urls=document.urls,
-        bytes=document.bytes,
-        size=sink.size,
-        lastmod=document.lastmod,
-        digest=digest,
-        cut=cut,
-        unchanged=sink.unchanged,
-        fingerprint=fingerprint if cut is None else None,
-    )
 
 
 def check_declaration(source: Source, task: Task) -> None:
@@ -250,17 +236,3 @@ def render_page(
         # Not every exception can be pickled for the other process.
         logger.exception("%s could not be rendered", task.label)
         raise ExportError(reason_of(error)) from None
-
-
-@contextmanager
-def surroundings(script_prefix: str, urlconf: Any) -> Iterator[None]:
-    """Use a script prefix, a URLconf, and the site's locale inside the block."""
-    previous_prefix, previous_urlconf = get_script_prefix(), get_urlconf()
-    set_script_prefix(script_prefix)
-    set_urlconf(urlconf)
-    try:
-        with site_locale():
-            yield
-    finally:
-        set_script_prefix(previous_prefix)
-        set_urlconf(previous_urlconf)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -122,27 +122,18 @@ class Sink:
             if self._stream is not None:
                 self._out(self._stream.flush())
 
-    def give_up(self) -> None:
-        """Close the file and discard what was written."""
-        self._thread.shutdown(cancel_futures=True)
-        self._hashing.shutdown(cancel_futures=True)
-        with suppress(DiscardFile), self._stack:
-            raise DiscardFile
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        """Discard the file if the block failed. Otherwise, it must have called `end()`."""
+        if kind is not None:
+            self._thread.shutdown(cancel_futures=True)
+            self._hashing.shutdown(cancel_futures=True)
+            with suppress(DiscardFile), self._stack:
+                raise DiscardFile
 
 
 def _discard() -> BinaryIO:
     """Open a file that keeps nothing, for a dry run."""
     return Path(os.devnull).open("wb")
-
-
-@contextmanager
-def open_sink(
-    opener: Open | None, stream: Compressor | None, known_digest: str | None = None
-) -> Iterator[Sink]:
-    """Open a `Sink` and discard its file if the block fails; otherwise the block must call `end()`."""
-    sink = Sink(opener, stream, known_digest)
-    try:
-        yield sink
-    except BaseException:
-        sink.give_up()
-        raise

@@ -118,7 +118,6 @@ class CachedCopy(NamedTuple):
 
 
 def compressed(content: bytes) -> bytes:
-    """Return a document as a gzip file."""
     linked = b" xmlns:xhtml=" in content[: content.find(b"<url>")]
     return compress(content, conf.gzip_level, linked=linked)
 

@@ -65,7 +65,6 @@ class LiveMap(NamedTuple):
 
     @property
     def is_counted(self) -> bool:
-        """Return whether all pages have been counted."""
         return self.looks.keys() >= {*self.pages}
 
     @property

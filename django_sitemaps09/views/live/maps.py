@@ -14,17 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 
-from django.urls import get_script_prefix, set_script_prefix
+from django.urls import get_urlconf
 
 from django_sitemaps09 import sources
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.pages import Look, Page, PageMap, each_page
 from django_sitemaps09.published import PublishedSection, is_configured
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching, exported
 from django_sitemaps09.views.live import live_map, memo
 from django_sitemaps09.views.live.live_map import LiveMap, Repair
-from django_sitemaps09.views.responses import Stopwatch, configured_script_prefix, is_host_from_client
+from django_sitemaps09.views.responses import Stopwatch, is_host_from_client
 
 #: Seconds after which the pages of a section are counted again.
 AGE = 300
@@ -102,7 +102,6 @@ class SectionMap:
 
     @cached_property
     def published(self) -> PublishedSection | None:
-        """Where the section is published."""
         return exported.find_section(self.source)
 
     @cached_property
@@ -302,9 +301,5 @@ def _rows(source: Source) -> int:
     URLs are measured with the script prefix of management commands. On some servers, clients can change the
     current one.
     """
-    prefix = get_script_prefix()
-    set_script_prefix(configured_script_prefix())
-    try:
+    with surroundings(conf.script_prefix, get_urlconf()):
         return sources.rows_on_page(source, conf.limits, _measured_base(source))
-    finally:
-        set_script_prefix(prefix)

@@ -28,7 +28,6 @@ from django_sitemaps09.views.responses import (
     HeadResponse,
     Sitemaps,
     Stopwatch,
-    configured_script_prefix,
     current_base,
     is_host_from_client,
     page_subject,
@@ -182,7 +181,7 @@ class PageRequest(NamedTuple):
         The key contains the path and the URLconf, since two URLconfs can use the same name for different
         sections, and the tenant, if the `KEY_FUNCTION` of the default cache adds it.
         """
-        if is_host_from_client() or get_script_prefix() != configured_script_prefix():
+        if is_host_from_client() or get_script_prefix() != conf.script_prefix:
             return None
         path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
         bases = list(map(str, source.bases))

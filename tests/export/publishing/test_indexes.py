@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from django_sitemaps09.export import Report, export
-from django_sitemaps09.filenames import index_name, is_index
+from django_sitemaps09.filenames import index_name, index_number
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
@@ -52,7 +52,7 @@ class Site:
         """The pages that each index lists, abbreviated: `a1` is page 1 of section `a`."""
         found = {}
         for path in self.folder.iterdir():
-            if is_index(path.name):
+            if index_number(path.name):
                 named = locations(path.read_bytes())
                 found[path.name] = [
                     re.sub(r"sitemap-(\w)\w*-(\d+)\.xml\.gz", r"\1\2", name) for name in named
@@ -67,11 +67,11 @@ class Site:
 
     def published(self, names: Iterable[str] = ()) -> set[str]:
         """Return every URL that a reader finds from these files on, or from all indexes of the folder."""
-        names = [*names] or [path.name for path in self.folder.iterdir() if is_index(path.name)]
+        names = [*names] or [path.name for path in self.folder.iterdir() if index_number(path.name)]
         found: set[str] = set()
         for name in names:
             path = self.folder / name
-            if not is_index(name):
+            if not index_number(name):
                 found |= {f"/{url}" for url in locations(gzip.decompress(path.read_bytes()))}
             elif path.exists():
                 names += [other for other in locations(path.read_bytes()) if other not in names]
@@ -111,9 +111,9 @@ def test_no_index_has_the_name_of_a_page() -> None:
     assert [index_name(1), index_name(2), index_name(1, cascade=True)] == [
         "sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"
     ]  # fmt: skip
-    assert all(map(is_index, ["sitemap.xml", "sitemap-1.xml", "sitemap-20.xml"]))
+    assert all(map(index_number, ["sitemap.xml", "sitemap-1.xml", "sitemap-20.xml"]))
     others = ["sitemap-0.xml", "sitemap-a-1.xml", "sitemap-1.xml.gz", "sitemap-01.xml", "xsitemap.xml", ""]
-    assert not any(map(is_index, others))
+    assert not any(map(index_number, others))
 
 
 @pytest.mark.django_db

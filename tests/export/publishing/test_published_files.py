@@ -13,7 +13,7 @@ import pytest
 
 from django_sitemaps09 import compression
 from django_sitemaps09.compression import compress
-from django_sitemaps09.export.publishing import promotion, published_files
+from django_sitemaps09.export.publishing import published_files
 from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, check_file
 from django_sitemaps09.stores import LocalStore
 
@@ -115,24 +115,3 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(
     monkeypatch.setattr(published_files.protocol, "MAX_BYTES", 5_000_000)
     assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
     assert 40_000_000 < read < 50_000_000
-
-
-@pytest.mark.parametrize("name", [NAME, "sitemap-a-1.xml"])
-def test_the_digest_of_a_file_that_is_too_large_is_that_of_no_sitemap(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Someone else can replace a file by one that takes hours to decompress."""
-    (tmp_path / name).write_bytes(compress(CONTENT) if name == NAME else CONTENT)
-    monkeypatch.setattr(promotion.protocol, "MAX_BYTES", len(CONTENT))
-    assert promotion.digest(LocalStore(tmp_path), name) == sha256(CONTENT).hexdigest()
-    monkeypatch.setattr(promotion.protocol, "MAX_BYTES", len(CONTENT) - 2)
-    assert promotion.digest(LocalStore(tmp_path), name) == sha256(CONTENT[:-1]).hexdigest()
-
-
-@pytest.mark.parametrize("content", [CONTENT, compress(CONTENT)[:-1]], ids=["no gzip file", "truncated"])
-def test_a_staged_file_that_is_damaged_has_no_digest(
-    content: bytes, tmp_path: Path, check: Callable[..., CheckedFile]
-) -> None:
-    """A killed run that staged it is not finished, since a verification would reject the file."""
-    assert check(content, expected()).problem is not None
-    assert promotion.digest(LocalStore(tmp_path), NAME) is None

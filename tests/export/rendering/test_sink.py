@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink
-from django_sitemaps09.export.rendering.sink import Sink, open_sink
+from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.stores.local import LocalStore
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
@@ -59,7 +59,7 @@ def digest(parts: list[bytes]) -> str:
 
 
 def written(place: Any, stream: Any, parts: list[bytes], known: str | None = None) -> tuple[Sink, str]:
-    with open_sink(place, stream, known) as out:
+    with Sink(place, stream, known) as out:
         for part in parts:
             out.write(part)
         ended = out.end()
@@ -120,7 +120,7 @@ class TestAPageThatIsPublishedAlready:
     def test_leaves_no_thread_and_no_open_or_staged_file_if_its_writer_fails(self, place: Place) -> None:
         before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208
         for known in (None, digest(DATA), digest([b"other"])):
-            with suppress(ZeroDivisionError), open_sink(place, compressor(6), known) as out:
+            with suppress(ZeroDivisionError), Sink(place, compressor(6), known) as out:
                 out.write(DATA[0])
                 raise ZeroDivisionError
         assert not place.path.exists()

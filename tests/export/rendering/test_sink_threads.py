@@ -14,7 +14,7 @@ import pytest
 
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink
-from django_sitemaps09.export.rendering.sink import Sink, open_sink
+from django_sitemaps09.export.rendering.sink import Sink
 from tests.support.compressing import unpacked
 
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
@@ -68,7 +68,7 @@ class TestASink:
     @pytest.mark.parametrize("count", [0, 1, sink._WAITING, sink._WAITING + 1, 100])
     def test_keeps_all_chunks_in_their_order(self, path: Path, count: int, compressed: bool) -> None:
         chunks = chunks_of(count)
-        with open_sink(at(path), compressor() if compressed else None) as out:
+        with Sink(at(path), compressor() if compressed else None) as out:
             for chunk in chunks:
                 out.write(chunk)
             digest = out.end()()
@@ -89,7 +89,7 @@ class TestASink:
             assert go.wait(DEADLINE)
 
         monkeypatch.setattr(Sink, "_out", out)
-        with open_sink(at(path), None) as opened:
+        with Sink(at(path), None) as opened:
             opened.write(b"a")
             opened.write(b"b")
             assert inside.wait(DEADLINE)
@@ -145,7 +145,7 @@ class TestASink:
                 out.write(chunk)
                 written.append(chunk)
 
-        with open_sink(at(path), None) as out, pytest.raises(OSError, match="No space left") as raised:
+        with Sink(at(path), None) as out, pytest.raises(OSError, match="No space left") as raised:
             write_all()
         assert raised.value is NO_SPACE
         # All chunks are compressed at once, except those that waited.
@@ -187,7 +187,7 @@ class TestASink:
         assert inside.wait(DEADLINE)
 
         def give_up() -> None:
-            opened.give_up()
+            opened.__exit__(OSError)
             cancelled.set()
 
         closing = threading.Thread(target=give_up, daemon=True)
