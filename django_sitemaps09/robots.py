@@ -99,7 +99,7 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
     for url in urls:
         problems += _unreadable_lines(url, sitemaps)
         problems += _disallow_warnings(url, rules)
-    return [f"robots.txt: {problem}." for problem in problems]
+    return [f"{problem}." for problem in problems]
 
 
 def _divide(content: bytes) -> tuple[bytes, bytes, bytes]:

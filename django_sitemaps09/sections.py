@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
 from difflib import get_close_matches
@@ -23,7 +24,11 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.filenames import NAME
+from django_sitemaps09.hooks.values import AllowedHosts
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import ModelSitemap
+
+logger = logging.getLogger(__name__)
 
 #: A sitemap class, a factory without arguments, or an instance.
 Section: TypeAlias = Any
@@ -248,10 +253,25 @@ def has_host_hook(sitemap: object) -> bool:
     return True
 
 
-def unknown_section(name: str, names: Mapping[str, Section]) -> UnknownSectionError:
-    """Return the error for an unknown section name. The message suggests the most similar name."""
-    similar = get_close_matches(name, names, n=1)
+def declared_hosts(declarations: Mapping[str, Section], base: Base) -> dict[str, tuple[Base, ...]]:
+    """Return the further hosts that each section allows. A section that fails is logged, and has none."""
+    hosts = {}
+    for name, section in declarations.items():
+        try:
+            sitemap = bind(section, base.domain)
+            hosts[name] = AllowedHosts.from_sitemap(sitemap, (base,)).others
+        except Exception as error:  # noqa: BLE001 a project's section can raise anything
+            logger.warning("Section %r cannot be inspected: %s", name, reason_of(error))
+    return hosts
+
+
+def check_known(names: Iterable[str], declarations: Mapping[str, Section]) -> None:
+    """Raise `UnknownSectionError` for a name of no section. The message suggests the most similar name."""
+    name = next((name for name in names if name not in declarations), None)
+    if name is None:
+        return
+    similar = get_close_matches(name, declarations, n=1)
     # contrib never calls the `__len__()` of a project's mapping, but sorted() would, so pass an iterator.
-    listing = ", ".join(sorted(iter(names))) or "none"
+    listing = ", ".join(sorted(iter(declarations))) or "none"
     hint = f" Did you mean {similar[0]!r}?" if similar else f" Valid names: {listing}."
-    return UnknownSectionError(f"There is no section {name!r}.{hint}")
+    raise UnknownSectionError(f"There is no section {name!r}.{hint}")

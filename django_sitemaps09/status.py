@@ -159,14 +159,14 @@ class SectionStatus:
         return {**document, "live": live, "export": export, "exported": exported, "error": self.error}
 
 
-def section_status(
+def _section_status(
     name: str,
     declarations: Mapping[str, Section],
     base: Base,
     export: ExportState,
     *,
     counts_rows: bool,
-    has_maps: bool = True,
+    has_maps: bool,
 ) -> SectionStatus:
     """Return the status of a section. Errors of the storage and of the section are part of it.
 
@@ -285,9 +285,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_row
     `ImproperlyConfigured` for invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
-    for name in names:
-        if name not in declarations:
-            raise sections.unknown_section(name, declarations)
+    sections.check_known(names, declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, page maps do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)
@@ -297,7 +295,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_row
     export = ExportState.from_base(base if has_base else None)
     with site_locale():
         section_statuses = [
-            section_status(name, declarations, base, export, counts_rows=counts_rows, has_maps=has_maps)
+            _section_status(name, declarations, base, export, counts_rows=counts_rows, has_maps=has_maps)
             for name in names or export.section_names(declarations)
         ]
     return Status(

@@ -427,7 +427,7 @@ def test_a_huge_file_that_needs_nothing_is_returned_and_warned_about() -> None:
     content = b"Sitemap: " + URL.encode() + b"\n" + b"#" * MAX_BYTES
     assert update(content, [URL]) is content
     assert warnings(content, [URL]) == [
-        f"robots.txt: crawlers may read only 512,000 of the {len(content):,} bytes in the file."
+        f"crawlers may read only 512,000 of the {len(content):,} bytes in the file."
     ]
 
 

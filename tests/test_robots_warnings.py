@@ -23,7 +23,7 @@ def test_more_lines_than_seznam_reads_are_warned_about() -> None:
     urls = [f"https://www.example.com/sitemap-{number}.xml" for number in range(MAX_SITEMAPS + 1)]
     assert warnings(update(None, urls[1:]), urls[1:]) == []
     assert warnings(update(None, urls), urls) == [
-        "robots.txt: Seznam reads only 100 of the 101 Sitemap lines in the file."
+        "Seznam reads only 100 of the 101 Sitemap lines in the file."
     ]
 
 

@@ -201,7 +201,8 @@ def _check_robots() -> Iterator[CheckMessage]:
             yield message("W094", text, "Remove the URL pattern of the view, or ROBOTS_TXT.")
         if isinstance(rules, str) and (path := _path("index", {})):
             for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
-                yield message("W088", problem, "Allow this URL in the `rules` of the view robots_txt.")
+                hint = "Allow this URL in the `rules` of the view robots_txt."
+                yield message("W088", f"robots.txt: {problem}", hint)
 
 
 def _check_inspector() -> Iterator[CheckMessage]:

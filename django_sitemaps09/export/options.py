@@ -115,9 +115,7 @@ class HostOptions(NamedTuple):
             raise ExportError(_NO_SECTION)
         names = options.names
         is_whole = not names and not options.is_repair
-        for name in (*names, *options.force):
-            if name not in all_sections:
-                raise sections.unknown_section(name, all_sections)
+        sections.check_known((*names, *options.force), all_sections)
         submit = conf.submit if options.submit is None else options.submit
         # A repair compares no files. The manifest records that it has changed pages.
         submit = submit and not options.dry_run and not options.is_repair

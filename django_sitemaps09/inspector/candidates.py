@@ -4,46 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from django.db.models import F, Model
-from django.urls import Resolver404, ResolverMatch, get_script_prefix, resolve
+from django.urls import ResolverMatch
 from django.utils import translation
 from django.utils.encoding import iri_to_uri
 
-from django_sitemaps09.conf import conf
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.routing.location_templates import LocationTemplate, PathTemplate, is_expression
-from django_sitemaps09.routing.routes import Candidate, Route
+from django_sitemaps09.routing.routes import Candidate, ResolvedPath, Route
 
 # The scheme and the host of an absolute URL, if a path follows.
 _ORIGIN = re.compile("^https?://[^/]+(?=/)", re.IGNORECASE)
-
-
-class ResolvedPath(NamedTuple):
-    """Path without escapes and query, with its language and its view.
-
-    `match` is `None` if no URL pattern matches the path.
-    """
-
-    path: str
-    language: str
-    match: ResolverMatch | None
-
-
-def resolve_path(location: str) -> ResolvedPath:
-    """Find the language and the view of a path. The path can be followed by a query."""
-    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
-    path_info = f"/{path.removeprefix(prefix)}"
-    # Patterns of i18n_patterns() only match in the language of their prefix.
-    language = translation.get_language_from_path(path_info) or conf.language
-    match = None
-    if path.startswith(prefix):
-        with translation.override(language), suppress(Resolver404):
-            match = resolve(path_info)
-    return ResolvedPath(path, language, match)
 
 
 def template_conditions(

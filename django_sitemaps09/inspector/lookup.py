@@ -7,7 +7,6 @@ the exported files are searched, up to a limit.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -18,16 +17,13 @@ from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.hooks.values import AllowedHosts
-from django_sitemaps09.inspector.candidates import ResolvedPath, resolve_path
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
 from django_sitemaps09.sections import Section
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.views.responses import savepoints
-
-logger = logging.getLogger(__name__)
 
 Verdict = Literal[
     "listed", "changed", "new", "live", "leaving", "removed", "filtered", "skipped", "elsewhere", "absent",
@@ -100,7 +96,8 @@ def look_up(text: str, base: Base) -> Answer:
         if host.scheme != own_host.scheme:
             files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     else:
-        declarations = _on_host(host, declarations, base)
+        allowed = sections.declared_hosts(declarations, base)
+        declarations = {name: declarations[name] for name, hosts in allowed.items() if host in hosts}
         if not declarations:
             reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
             return Answer(location, "elsewhere", reasons=[reason])
@@ -116,20 +113,6 @@ def look_up(text: str, base: Base) -> Answer:
         if not lookup.answer().is_listed:
             return answer
         return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {location}"])
-
-
-def _on_host(host: Base, declarations: Mapping[str, Section], base: Base) -> dict[str, Section]:
-    """Return the sections that allow locations on another host."""
-    allowing = {}
-    for name, section in declarations.items():
-        try:
-            others = AllowedHosts.from_sitemap(sections.bind(section, base.domain), (base,)).others
-        except Exception as error:  # noqa: BLE001 a project's section can raise anything
-            logger.warning("Section %r cannot be inspected: %s", name, reason_of(error))
-            continue
-        if host in others:
-            allowing[name] = section
-    return allowing
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import NamedTuple
 
-from django_sitemaps09 import sections
 from django_sitemaps09.audit import AuditReport, last_report
-from django_sitemaps09.conf import site_locale
+from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.state.manifest import PageRecord
-from django_sitemaps09.status import ExportState, SectionStatus, section_status
+from django_sitemaps09.status import Status, status
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
@@ -50,9 +49,7 @@ class Overview:
     if there was none.
     """
 
-    base: Base
-    export: ExportState
-    sections: Sequence[SectionStatus]
+    status: Status
     freshness: Mapping[str, Counter[str]]
     runs: Sequence[RecordedRun]
     skipped: Sequence[SkippedElement]
@@ -61,27 +58,20 @@ class Overview:
 
 def overview(base: Base) -> Overview:
     """Return the state of the sitemaps. Errors of the storage and of sections are part of the state."""
-    export = ExportState.from_base(base)
-    declarations = sections.native_mapping()
-    today = datetime.now(timezone.utc).date()
-    names = export.section_names(declarations)
-    with site_locale():
-        statuses = [section_status(name, declarations, base, export, counts_rows=False) for name in names]
+    state, today = status(base_url=str(base), counts_rows=False), datetime.now(timezone.utc).date()
     runs: Sequence[RecordedRun] = []
     # The export already has the error of the storage.
     with suppress(Exception):
-        runs = [] if export.folder is None else read_history(export.folder.state)
+        runs = [] if state.export.folder is None else read_history(state.export.folder.state)
     return Overview(
-        base=base,
-        export=export,
-        sections=statuses,
+        status=state,
         freshness={
             section.section: freshness(section.record.pages, today)
-            for section in statuses
+            for section in state.sections
             if section.record is not None
         },
         runs=runs,
-        skipped=_skipped(runs, names),
+        skipped=_skipped(runs, [section.section for section in state.sections]),
         audit=last_report(base_url=str(base)),
     )
 
@@ -92,12 +82,11 @@ def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:
 
 
 def _age(lastmod: str | None, today: date) -> str:
-    with suppress(ValueError):
-        # The month or the day can be missing in the W3C format.
-        day = date.fromisoformat(f"{lastmod or ''}-01-01"[:10])
-        age = (today - day).days
-        return next((label for label, days in AGES.items() if age <= days), OLDER)
-    return UNKNOWN
+    moment = parse_lastmod(lastmod or "").moment
+    if moment is None:
+        return UNKNOWN
+    age = (today - moment.at.date()).days
+    return next((label for label, days in AGES.items() if age <= days), OLDER)
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
@@ -121,12 +110,13 @@ class Problem(NamedTuple):
 
 def problems(overview: Overview) -> Iterator[Problem]:
     """Yield what is wrong, the most severe problems first."""
-    if overview.export.error is not None:
-        yield Problem(f"The export cannot be read: {overview.export.error}", "export")
-    if overview.export.is_unfinished:
+    export = overview.status.export
+    if export.error is not None:
+        yield Problem(f"The export cannot be read: {export.error}", "export")
+    if export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
-    for section in overview.sections:
+    for section in overview.status.sections:
         if section.error is not None:
             yield Problem(f"Section {section.section!r} cannot be read: {section.error}", "sections")
         if not section.is_declared:
@@ -140,7 +130,5 @@ def problems(overview: Overview) -> Iterator[Problem]:
     if overview.skipped:
         count = f"{len(overview.skipped):,}"
         yield Problem(f"Items and elements that the last exports have skipped: {count}.", "skipped")
-    findings = [] if overview.audit is None else overview.audit.findings
-    errors = sum(finding.count for finding in findings if finding.severity == "error")
-    if errors:
-        yield Problem(f"Errors that the last audit found: {errors:,}.", "audit")
+    if overview.audit is not None and overview.audit.errors:
+        yield Problem(f"Errors that the last audit found: {overview.audit.errors:,}.", "audit")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from typing import NamedTuple
-from xml.sax.saxutils import unescape
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import reason_of
@@ -18,7 +18,6 @@ from django_sitemaps09.writer.lines import find_line
 #: Maximum number of files that one search reads.
 MAX_FILES = 40
 
-_ENTITIES = {"&quot;": '"', "&apos;": "'", "&#9;": "\t", "&#10;": "\n", "&#13;": "\r"}
 _ENTRY = re.compile(r"<url>.*?</url>", re.DOTALL)
 _LINK = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]*)" href="([^"]*)"/>')
 
@@ -35,13 +34,13 @@ class Entry(NamedTuple):
     def value(self, name: str) -> str | None:
         """Return the content of an element without a namespace prefix, or `None`."""
         match = re.search(f"<{name}>([^<]*)</{name}>", self.text)
-        return match and unescape(match[1], _ENTITIES)
+        return match and unescape(match[1])
 
     @property
     def links(self) -> list[tuple[str, str]]:
         """The alternates: pairs of a language and a URL."""
         links = _LINK.findall(self.text)
-        return [(unescape(language, _ENTITIES), unescape(url, _ENTITIES)) for language, url in links]
+        return [(unescape(language), unescape(url)) for language, url in links]
 
 
 def entries_of_item(text: str) -> list[Entry]:

@@ -16,7 +16,6 @@ from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import (
-    ResolvedPath,
     column_conditions,
     field_conditions,
     template_conditions,
@@ -25,6 +24,7 @@ from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
+from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sources import FoundRow, QuerySource
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord

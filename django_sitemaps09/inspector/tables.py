@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import MAXYEAR, MINYEAR, datetime, timezone
 from typing import NamedTuple
 
 from django.template.defaultfilters import filesizeformat
 
 from django_sitemaps09.audit import AuditReport
+from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.export.report import pluralize
@@ -78,12 +78,10 @@ def _time(seconds: float) -> Cell:
 
 def _lastmod(text: str | None) -> Cell:
     """Return the cell for a lastmod in the W3C format, which can be a date without a time."""
-    with suppress(ValueError):
-        if text is not None and "T" in text:
-            time = datetime.fromisoformat(text.replace("Z", "+00:00"))
-            # The first and the last year cannot be shown in every time zone.
-            if MINYEAR < time.year < MAXYEAR:
-                return Cell(time=time)
+    moment = parse_lastmod(text or "").moment
+    # The first and the last year cannot be shown in every time zone.
+    if moment is not None and not moment.is_date and MINYEAR < moment.at.year < MAXYEAR:
+        return Cell(time=moment.at)
     return Cell(text or _NONE)
 
 
@@ -101,7 +99,7 @@ def sections_table(overview: Overview) -> Table:
             *_exported(section),
             _number(None if section.live is None else len(section.live.pages)),
         ]
-        for section in overview.sections
+        for section in overview.status.sections
     ]
     return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
 

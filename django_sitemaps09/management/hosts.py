@@ -1,8 +1,9 @@
-"""Options that choose the hosts of a command."""
+"""Options that choose the hosts of a command, and its output for these hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -32,3 +33,22 @@ def base_urls(options: Mapping[str, Any]) -> list[str]:
 def has_several(options: Mapping[str, Any]) -> bool:
     """Return whether each host has its own folder and report, even if there is only one site."""
     return options["all_sites"] or len(options["base_url"] or ()) > 1
+
+
+def write_results(
+    stdout: Any,
+    options: Mapping[str, Any],
+    results: Mapping[Any, Any],
+    lines: Callable[[Any], Iterable[str]],
+    *,
+    by_host: bool,
+) -> None:
+    """Write the results of hosts as JSON or, unless the verbosity is 0, as lines of text."""
+    if options["format"] == "json":
+        documents = {url: result.as_dict() for url, result in results.items()}
+        document = {"hosts": documents} if by_host else next(iter(documents.values()))
+        stdout.write(json.dumps(document, indent=2))
+    elif options["verbosity"] > 0:
+        for result in results.values():
+            for line in lines(result):
+                stdout.write(line)

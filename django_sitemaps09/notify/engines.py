@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from http import HTTPStatus
+from http.client import responses
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
@@ -77,10 +78,7 @@ class EngineResponse(NamedTuple):
             return self.problem or "the request failed"
         if 300 <= self.status < 400:
             return f"{self.status}: it redirects, but redirects are not followed; set its final URL"
-        try:
-            return f"{self.status}: {HTTPStatus(self.status).phrase}"
-        except ValueError:
-            return f"{self.status}: this is not a known status"
+        return f"{self.status}: {responses.get(self.status, 'this is not a known status')}"
 
 
 class Outcome(NamedTuple):

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from django.urls import URLResolver, get_resolver, get_script_prefix, get_urlconf, reverse
+from django.urls import (
+    Resolver404,
+    ResolverMatch,
+    URLResolver,
+    get_resolver,
+    get_script_prefix,
+    get_urlconf,
+    resolve,
+    reverse,
+)
 from django.urls.converters import (
     IntConverter,
     PathConverter,
@@ -21,9 +31,10 @@ from django.urls.converters import (
     UUIDConverter,
 )
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
-from django.utils.translation import get_language
+from django.utils.translation import get_language, get_language_from_path, override
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import SafeColumn, TemplateColumn
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
@@ -120,6 +131,30 @@ class CompiledRoute(NamedTuple):
             else:
                 literals[-1] += text[0] + literal
         return TemplateColumn(literals, texts)
+
+
+class ResolvedPath(NamedTuple):
+    """Path without escapes and query, with its language and its view.
+
+    `match` is `None` if no URL pattern matches the path.
+    """
+
+    path: str
+    language: str
+    match: ResolverMatch | None
+
+
+def resolve_path(location: str, urlconf: str | None = None) -> ResolvedPath:
+    """Find the language and the view of a path. The path can be followed by a query."""
+    path, prefix = unquote(location.partition("?")[0]), get_script_prefix()
+    path_info = f"/{path.removeprefix(prefix)}"
+    # Patterns of i18n_patterns() only match in the language of their prefix.
+    language = get_language_from_path(path_info) or conf.language
+    match = None
+    if path.startswith(prefix):
+        with override(language), suppress(Resolver404):
+            match = resolve(path_info, urlconf)
+    return ResolvedPath(path, language, match)
 
 
 # Maximum number of entries for each resolver. On some servers, clients can add entries by setting script

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta, timezone as utc_offset
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
@@ -206,32 +206,13 @@ class StaticViewSitemap(Sitemap[str]):
         return reverse(item)
 
 
-if TYPE_CHECKING:
+class GenericSitemap(Sitemap[ModelT], contrib.GenericSitemap):  # type: ignore[misc, type-arg]
+    """Replacement for Django's class: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
 
-    class GenericSitemap(Sitemap[ModelT]):
-        """The signature of `GenericSitemap` for type checkers."""
+    get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
 
-        queryset: QuerySet[ModelT]
-        date_field: str | None
-
-        def __init__(
-            self,
-            info_dict: Mapping[str, Any],
-            priority: float | None = None,
-            changefreq: str | None = None,
-            protocol: str | None = None,
-        ) -> None: ...
-        def items(self) -> QuerySet[ModelT]: ...
-
-else:
-
-    class GenericSitemap(Sitemap[ModelT], contrib.GenericSitemap):
-        """Replacement for Django's class: `GenericSitemap({"queryset": ..., "date_field": ...})`."""
-
-        get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
-
-        def items(self):
-            if not hasattr(self.queryset, "filter"):
-                name = type(self).__qualname__
-                raise ImproperlyConfigured(f"{name}.queryset {queryset_problem(self.queryset)}")
-            return super().items()
+    def items(self) -> QuerySet[ModelT]:
+        if not hasattr(self.queryset, "filter"):
+            name = type(self).__qualname__
+            raise ImproperlyConfigured(f"{name}.queryset {queryset_problem(self.queryset)}")
+        return super().items()  # type: ignore[return-value]

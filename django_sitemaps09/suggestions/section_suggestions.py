@@ -70,9 +70,7 @@ def suggest(
     name.
     """
     declared_sections = _sections(sitemaps)
-    for name in names:
-        if name not in declared_sections:
-            raise sections.unknown_section(name, declared_sections)
+    sections.check_known(names, declared_sections)
     base = export_base(base_url)
     suggestions = []
     for name in dict.fromkeys(names or declared_sections):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from hashlib import blake2b
 from time import perf_counter
@@ -26,6 +26,7 @@ from django_sitemaps09.entries import reason_of, short_repr
 from django_sitemaps09.orm.internals import skip_cache_update
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.sections import HOW_TO_DECLARE, Section
+from django_sitemaps09.sitemaps import find_site
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)
@@ -175,16 +176,12 @@ def current_site(request: HttpRequest) -> Any:
     try:
         return get_current_site(request)
     except ObjectDoesNotExist:
-        domain, colon, port = request.get_host().partition(":")
-        with suppress(UnicodeError):
-            domain = domain.encode().decode("idna")
-        # As in get_current_site(), search with the port first, then without the port.
-        sites = apps.get_model("sites", "Site").objects
-        for site_domain in dict.fromkeys((f"{domain}{colon}{port}", domain)):
-            site = sites.filter(domain__iexact=site_domain).first()
-            if site is not None:
-                return site
-        raise
+        host = request.get_host()
+        # As in get_current_site(), with the port first, then without the port.
+        site = find_site(*dict.fromkeys((host, host.partition(":")[0])))
+        if site is None:
+            raise
+        return site
 
 
 def content_etag(content: bytes) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import unescape
 from typing import BinaryIO
-from xml.sax.saxutils import unescape
 
 from django_sitemaps09.compression import decompress
 from django_sitemaps09.writer.document import escape
 
-_ENTITIES = {"&quot;": '"', "&apos;": "'", "&#x27;": "'"}
 # Maximum length of a line in bytes. The rest of a longer line is skipped.
 _MAX_LINE = 1_000_000
 _ENTRY, _END = b"<url><loc>", b"</url>"
@@ -36,7 +35,7 @@ def location_of(line: bytes) -> str:
     """Return the URL of a line from `entry_lines()`."""
     if line.startswith(_ENTRY):
         line = line.removeprefix(_ENTRY).partition(b"</loc>")[0]
-        return unescape(line.decode(errors="replace"), _ENTITIES)
+        return unescape(line.decode(errors="replace"))
     return line.decode(errors="replace")
 
 

@@ -91,7 +91,7 @@ class TestAMappingOfTheProjects:
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
             export(["nothing"], output=folder, sitemaps=kind())
         with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
-            raise sections.unknown_section("nothing", kind())
+            sections.check_known(["nothing"], kind())
 
     def test_is_served(self, kind: Any) -> None:
         found = views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps=kind())

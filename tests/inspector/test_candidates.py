@@ -18,9 +18,9 @@ from django_sitemaps09.inspector.candidates import (
     column_conditions,
     field_conditions,
     path_conditions,
-    resolve_path,
     route_conditions,
 )
+from django_sitemaps09.routing.routes import resolve_path
 from tests.models import Article, Word
 from tests.urls import nothing
 

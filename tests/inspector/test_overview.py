@@ -38,7 +38,7 @@ def seen(base_url: str = BASE) -> Overview:
 
 
 def section(name: str) -> SectionStatus:
-    [found] = [section for section in seen().sections if section.section == name]
+    [found] = [section for section in seen().status.sections if section.section == name]
     return found
 
 
@@ -119,7 +119,7 @@ class TestASection:
         if is_exported:
             export()
         with CaptureQueriesContext(connection) as queries:
-            assert len(seen().sections) == 4
+            assert len(seen().status.sections) == 4
         assert [query["sql"] for query in queries] == []
 
 
@@ -128,9 +128,9 @@ class TestTheExport:
     def test_can_be_missing(self, register: Callable[..., None], configure: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
         state = seen()
-        assert (state.export.run, state.export.error, state.runs) == (None, None, [])
+        assert (state.status.export.run, state.status.export.error, state.runs) == (None, None, [])
         configure(ROOT=None)
-        assert not seen().export.is_configured
+        assert not seen().status.export.is_configured
 
     def test_that_failed_at_first_is_shown_by_its_own_host_alone(
         self, register: Callable[..., None]
@@ -151,8 +151,8 @@ class TestTheExport:
         export()
         (folder / STATE / "manifest.json").write_bytes(b"{")
         state = seen()
-        assert "cannot be read" in str(state.export.error)
-        assert state.sections[0].record is None
+        assert "cannot be read" in str(state.status.export.error)
+        assert state.status.sections[0].record is None
         assert len(state.runs) == 1
 
     def test_counts_the_files_that_are_kept(self, register: Callable[..., None], admin_site: None) -> None:
@@ -225,7 +225,7 @@ def test_the_limit_of_a_section_is_its_own(
 
     register(few=Few(4), many=Numbers(4))
     export()
-    few, many = seen().sections
+    few, many = seen().status.sections
     assert (few.limit, many.limit) == (2, 20)
     cells = [row[3] for row in sections_table(seen()).rows]
     assert [cell.lines for cell in cells] == [["100% of the limit"], ["20% of the limit"]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.audit import AuditReport, Finding
 from django_sitemaps09.export import export
 from django_sitemaps09.inspector import overview
 from tests.models import Article, Word
@@ -237,20 +238,16 @@ class TestHostileContent:
     @pytest.mark.usefixtures("exported")
     def test_of_an_audit_is_text(self, staff: tuple[Client, str], monkeypatch: pytest.MonkeyPatch) -> None:
         client, root = staff
-        finding = SimpleNamespace(rule=HOSTILE, severity="error", count=1_234, examples=[HOSTILE, HOSTILE])
-        report = SimpleNamespace(
-            started=datetime(2026, 11, 23, 4, tzinfo=timezone.utc),
-            target=HOSTILE,
-            urls=25,
-            documents=4,
-            findings=[finding],
+        finding = Finding(HOSTILE, "error", 1_234, (HOSTILE, HOSTILE))
+        report = AuditReport(
+            datetime(2026, 11, 23, 4, tzinfo=timezone.utc), 1.0, HOSTILE, 25, 4, 0, (finding,)
         )
-        monkeypatch.setattr(overview, "last_report", lambda base_url: report)
+        reports = [report, replace(report, findings=())]
+        monkeypatch.setattr(overview, "last_report", lambda base_url: reports.pop(0))
         read = page(client, root)
         assert read.text.count(HOSTILE) == 4
         assert "25 URLs in 4 documents" in read.text
         assert "1,234" in read.text
-        report.findings = []
         assert "The audit found no problems." in page(client, root).text
 
 

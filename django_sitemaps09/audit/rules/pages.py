@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
+
+from django.utils.http import parse_http_date_safe
 
 from django_sitemaps09.audit.documents import etree
 from django_sitemaps09.audit.readers import Reader, Response, read_start
@@ -61,29 +62,23 @@ def _problems(page: SampledPage, response: Response) -> Iterator[tuple[str, str]
     tag = response.headers.get("x-robots-tag", "")
     if _NOINDEX.search(tag):
         yield "page-noindex", f"X-Robots-Tag: {tag}"
-    modified = _http_date(response.headers.get("last-modified"))
-    canonical = _canonical(response.headers.get("link", ""), page.url)
+    seconds = parse_http_date_safe(response.headers.get("last-modified", ""))
+    modified = None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+    match = _CANONICAL.search(response.headers.get("link", ""))
+    canonical = match and _comparable(page.url, match[1])
     if "html" in response.headers.get("content-type", ""):
         noindex, html_canonical, html_modified = _read_head(_html(response), page.url)
         if noindex is not None:
             yield "page-noindex", noindex
         canonical = html_canonical or canonical
         modified = html_modified or modified
-    if canonical is not None and canonical != _comparable(page.url):
+    if canonical is not None and canonical != _comparable(page.url, ""):
         yield "page-canonical", canonical
     moment = parse_lastmod((page.lastmod or "").strip()).moment
     # A date includes its whole day.
     slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
     if moment is not None and modified is not None and modified > moment.at + slack:
         yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
-
-
-def _canonical(links: str, url: str) -> str | None:
-    """Return the canonical URL of a `Link` header."""
-    with suppress(ValueError):
-        if match := _CANONICAL.search(links):
-            return _comparable(urljoin(url, match[1].strip()))
-    return None
 
 
 def _read_head(document: Any, url: str) -> tuple[str | None, str | None, datetime | None]:
@@ -100,18 +95,17 @@ def _read_head(document: Any, url: str) -> tuple[str | None, str | None, datetim
             modified = moment.at
     for link in document.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):
-            with suppress(ValueError):
-                canonical = _comparable(urljoin(url, link.get("href").strip()))
+            canonical = _comparable(url, link.get("href")) or canonical
     return noindex, canonical, modified
 
 
-def _comparable(url: str) -> str:
-    """Return a URL without its fragment, in the form of a URI if it is valid."""
-    plain = url.partition("#")[0]
-    try:
+def _comparable(url: str, reference: str) -> str | None:
+    """Return a reference of a page without its fragment, as a URI if it is valid; `None` without a URL."""
+    plain = None
+    with suppress(ValueError):
+        plain = urljoin(url, reference.strip()).partition("#")[0]
         return uri(plain)
-    except ValueError:
-        return plain
+    return plain
 
 
 def _html(response: Response) -> Any:
@@ -123,10 +117,3 @@ def _html(response: Response) -> Any:
         return etree.fromstring(body, parser)
     except (etree.LxmlError, LookupError, ValueError):
         return None
-
-
-def _http_date(text: str | None) -> datetime | None:
-    with suppress(ValueError, TypeError, OverflowError):
-        found = parsedate_to_datetime(text or "")
-        return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
-    return None

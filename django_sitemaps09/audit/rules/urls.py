@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.urls import get_script_prefix, resolve
-from django.utils import translation
 
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.audit.documents import ReadEntry
@@ -20,8 +17,8 @@ from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import parse_page_name
-from django_sitemaps09.hooks.values import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.routing.routes import resolve_path
 
 #: The limit that Yandex documents.
 _LONG = 1_024
@@ -104,16 +101,6 @@ def is_inside(url: str, scope: str) -> bool:
     return (urlsplit(url).path or "/").startswith(urlsplit(scope).path)
 
 
-def _section_hosts(base: Base) -> dict[str, set[Base]]:
-    """Return the further hosts that each section declares."""
-    hosts: dict[str, set[Base]] = {}
-    for name, section in sections.mapping().items():
-        # Classes of the project can raise anything; the section itself then cannot be read either.
-        with suppress(Exception):
-            hosts[name] = {*AllowedHosts.from_sitemap(sections.instance(section), (base,)).others}
-    return hosts
-
-
 class UrlRules:
     """The checks of the URLs in one audit.
 
@@ -123,7 +110,7 @@ class UrlRules:
     def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
         self._findings = findings
         self._robots, self._reader = robots, reader
-        self._hosts = {} if base is None else _section_hosts(base)
+        self._hosts = {} if base is None else sections.declared_hosts(sections.mapping(), base)
         # Findings for the URLs of a document that are on another host.
         self._others: dict[Base, Findings] = {}
         # The documents that the robots.txt of each host names.
@@ -132,8 +119,6 @@ class UrlRules:
         self._is_resolving = base is not None and not any(
             name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
         )
-        self._languages = {code for code, _ in settings.LANGUAGES}
-        self._prefix = get_script_prefix()
         self._left = _MAX_COST
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
@@ -214,15 +199,7 @@ class UrlRules:
         """Return whether the URLconf matches a URL. Those on other hosts are not checked."""
         if not url or origin(url) != self._base:
             return True
-        path = unquote(urlsplit(normalized(url)).path)
-        if not path.startswith(self._prefix):
+        try:
+            return resolve_path(urlsplit(normalized(url)).path, conf.urlconf).match is not None
+        except Exception:  # noqa: BLE001 a converter of the project can raise anything
             return False
-        path = path[len(self._prefix) :]
-        # `i18n_patterns()` only matches the active language.
-        code = path.partition("/")[0]
-        with translation.override(code if code in self._languages else conf.language):
-            try:
-                resolve(f"/{path}", conf.urlconf)
-            except Exception:  # noqa: BLE001 a converter of the project can raise anything
-                return False
-        return True

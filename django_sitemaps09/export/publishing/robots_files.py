@@ -79,10 +79,8 @@ class Robots:
             return
         # The rules of a robots.txt do not apply to other hosts.
         own_urls = [url for url in self.urls if url.startswith(f"{self.base}/")]
-        messages = (
-            warning.removeprefix("robots.txt: ") for warning in robots.warnings(new_content, own_urls)
-        )
-        self.warnings = [f"{self.path}: {warning}" for warning in messages]
+        warnings = robots.warnings(new_content, own_urls)
+        self.warnings = [f"{self.path}: {warning}" for warning in warnings]
         self.state = "unchanged" if new_content == old_content else "written" if write else "stale"
 
 

@@ -219,8 +219,7 @@ def render_page(
 
     def render() -> RenderedPage:
         all_sections = sections.native_mapping()
-        if task.section not in all_sections:
-            raise sections.unknown_section(task.section, all_sections)
+        sections.check_known([task.section], all_sections)
         section = all_sections[task.section]
         source = sources.source(task.section, section, renderer.bases, conf.limits, task.using)
         check(source, task)

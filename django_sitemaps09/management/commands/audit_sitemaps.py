@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from django_sitemaps09.audit.report import parse_baseline
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.management.hosts import write_results
 from django_sitemaps09.management.lines import audit_lines
 from django_sitemaps09.protocol import MAX_LOCATION
 
@@ -87,11 +89,8 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
-        if options["format"] == "json":
-            self.stdout.write(json.dumps(report.as_dict(), indent=2))
-        elif options["verbosity"] > 0:
-            for line in audit_lines(report, examples=3 if options["verbosity"] == 1 else None):
-                self.stdout.write(line)
+        lines = partial(audit_lines, examples=3 if options["verbosity"] == 1 else None)
+        write_results(self.stdout, options, {None: report}, lines, by_host=False)
         is_failed = report.errors or (options["strict"] and report.warnings)
         if is_failed and not options["write_baseline"]:
             counts = f"{pluralize(report.errors, 'error')} and {pluralize(report.warnings, 'warning')}"

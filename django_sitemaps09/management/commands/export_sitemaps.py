@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +25,7 @@ from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
-from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
+from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.lines import (
     export_lines,
@@ -137,7 +136,7 @@ class Command(BaseCommand):
         """Export, print the reports and the warnings, and return the failures."""
         reports = self._export(options)
         verbosity = options["verbosity"]
-        self._print(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
+        self._write(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
         if verbosity > 1 and options["format"] == "table":
             self._print_suggestions(reports)
         warnings = [warning for report in reports.values() for warning in report.warnings]
@@ -165,7 +164,7 @@ class Command(BaseCommand):
     def _print_verification(self, options: dict[str, Any]) -> list[str]:
         """Verify the published files, print the results and the warnings, and return the failures."""
         results = _for_hosts(verify, verify_hosts, options, **{name: options[name] for name in _VERIFIED})
-        self._print(options, results, verification_lines)
+        self._write(options, results, verification_lines)
         reports = [result.repair for result in results.values() if result.repair is not None]
         for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
             self.stderr.write(self.style.WARNING(warning))
@@ -174,21 +173,10 @@ class Command(BaseCommand):
             failures.append("To render and publish these files again, add --repair.")
         return failures
 
-    def _print(
-        self,
-        options: dict[str, Any],
-        results: Mapping[Any, ResultT],
-        format_lines: Callable[[ResultT], Iterable[str]],
+    def _write(
+        self, options: dict[str, Any], results: Mapping[Any, Any], lines: Callable[[Any], Iterable[str]]
     ) -> None:
-        """Print the results by host, as JSON or as lines of text."""
-        if options["format"] == "json":
-            hosts = {url: result.as_dict() for url, result in results.items()}
-            document = {"hosts": hosts} if has_several(options) else next(iter(hosts.values()))
-            self.stdout.write(json.dumps(document, indent=2))
-        elif options["verbosity"] > 0:
-            for result in results.values():
-                for line in format_lines(result):
-                    self.stdout.write(line)
+        write_results(self.stdout, options, results, lines, by_host=has_several(options))
         # Flush here, so that a failure of the stream is reported before the end of the process.
         self.stdout.flush()
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
-from itertools import chain
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
-from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several
+from django_sitemaps09.export.unattended import EXPORT_ERRORS
+from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.lines import SECONDS, age_lines, status_lines
 from django_sitemaps09.status import status
 
@@ -40,17 +36,11 @@ class Command(BaseCommand):
         try:
             urls: list[str | None] = [*base_urls(options)] or [None]
             is_shown = options["verbosity"] > 0 or options["format"] == "json"
-            statuses = [status(options["sections"], url, counts_rows=is_shown) for url in urls]
-        except (SitemapError, ImproperlyConfigured, DatabaseError) as error:
+            statuses = {url: status(options["sections"], url, counts_rows=is_shown) for url in urls}
+        except EXPORT_ERRORS as error:
             raise CommandError(str(error)) from error
-        if options["format"] == "json":
-            documents = [each.as_dict() for each in statuses]
-            hosts = {"hosts": dict(zip(urls, documents, strict=True))}
-            self.stdout.write(json.dumps(hosts if has_several(options) else documents[0], indent=2))
-        elif options["verbosity"] > 0:
-            for line in chain(*map(status_lines, statuses)):
-                self.stdout.write(line)
-        if options["max_age"] and (lines := [*age_lines(statuses, options["max_age"])]):
+        write_results(self.stdout, options, statuses, status_lines, by_host=has_several(options))
+        if options["max_age"] and (lines := [*age_lines(statuses.values(), options["max_age"])]):
             raise CommandError("\n".join(lines))
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
 
-from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.management.hosts import add_host_options, base_urls
+from django_sitemaps09.export.unattended import EXPORT_ERRORS
+from django_sitemaps09.management.hosts import add_host_options, base_urls, write_results
 from django_sitemaps09.management.lines import submission_lines
 from django_sitemaps09.notify import generate_key, submit, submit_hosts
 
@@ -42,16 +39,9 @@ class Command(BaseCommand):
         try:
             urls = base_urls(options)
             submissions = submit_hosts(urls, **arguments) if urls else {None: submit(**arguments)}
-        except (SitemapError, ImproperlyConfigured, DatabaseError, OSError, sqlite3.Error) as error:
+        except (*EXPORT_ERRORS, sqlite3.Error) as error:
             raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
-        if options["format"] == "json":
-            documents = {url: submission.as_dict() for url, submission in submissions.items()}
-            document = {"hosts": documents} if urls else documents[None]
-            self.stdout.write(json.dumps(document, indent=2))
-        elif options["verbosity"] > 0:
-            for submission in submissions.values():
-                for line in submission_lines(submission):
-                    self.stdout.write(line)
+        write_results(self.stdout, options, submissions, submission_lines, by_host=bool(urls))
         failures = [failure for submission in submissions.values() for failure in submission.failures]
         if failures:
             raise CommandError("\n".join(dict.fromkeys(failures)))

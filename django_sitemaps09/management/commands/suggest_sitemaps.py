@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management.lines import suggestion_lines
 from django_sitemaps09.suggestions import SAMPLE, suggest
 
@@ -44,7 +43,7 @@ class Command(BaseCommand):
                 sample=None if options["all"] else options["sample"],
                 base_url=options["base_url"],
             )
-        except (SitemapError, ImproperlyConfigured) as error:
+        except EXPORT_ERRORS as error:
             raise CommandError(str(error)) from error
         if not suggestions:
             self.stdout.write("There are no sections.")
