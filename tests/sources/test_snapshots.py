@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connections, transaction
-from django.db.models import DateTimeField, QuerySet, Value
-from django.db.models.functions import Cast
+from django.db.models import DateTimeField, QuerySet, Value, Window
+from django.db.models.functions import Cast, RowNumber
 
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.sources import QuerySource, cannot_snapshot, read_page
@@ -63,6 +64,24 @@ class TestTheFingerprint:
             assert fingerprint == source.fingerprint(page.after, page.until)
             assert fingerprint is not None
             assert fingerprint.rows == len(keys) > 0
+
+    @pytest.mark.parametrize(
+        "build",
+        [
+            lambda rows: rows.annotate(n=Window(RowNumber(), order_by="-pk")).filter(n__gt=3),
+            lambda rows: rows.filter(pk__in=[]),
+            lambda rows: rows.filter(pk=-1),
+        ],
+        ids=["a window", "none", "no match"],
+    )
+    def test_is_that_of_the_rows_of_a_window_and_of_no_rows(
+        self, articles: QuerySet[Article], build: Callable[[Any], Any]
+    ) -> None:
+        source = compiled(declaration(queryset=build(articles), **COLUMNS))
+        fingerprint, keys, _ = read(source)
+        assert fingerprint == source.fingerprint(None, None)
+        assert fingerprint is not None
+        assert fingerprint.rows == len(keys)
 
     @pytest.mark.parametrize("snapshot_using", UNREADABLE, indirect=True)
     def test_counts_rows_with_an_unreadable_lastmod(self, articles: QuerySet[Article], using: str) -> None:
