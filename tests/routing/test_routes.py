@@ -114,6 +114,11 @@ def test_one_row_does_not_affect_the_next_one(rows: list[tuple[str, int]]) -> No
         assert found == expected("two", (), {"first": text, "second": number})
 
 
+def test_values_may_come_from_any_iterable() -> None:
+    route = Route("two", first=F("a"), second=F("b"))
+    assert route.url(iter(["a", 1])) == route.url(("a", 1)) == "/two/a/1/"
+
+
 @pytest.mark.parametrize("args", [(1,), (F("a"),), (None,)])
 def test_positional_and_named_arguments_together_are_refused_as_reverse_does(args: Any) -> None:
     with pytest.raises(ValueError, match=r"Route\('two'\).*not both"):

@@ -12,8 +12,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 from django.test import Client, RequestFactory
 
-from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, views
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
+from django_sitemaps09.hooks.expressions import FIELDS, declared_expressions
 from tests.models import Article, Category
 
 # Hooks
@@ -43,6 +44,12 @@ def test_the_default_location_may_be_overridden_and_called() -> None:
 def test_an_item_without_a_location_is_a_clear_error() -> None:
     with pytest.raises(AttributeError, match="get_absolute_url"):
         Sitemap().location(Category(slug="a"))
+
+
+@pytest.mark.parametrize("base", [Sitemap, ModelSitemap, StaticViewSitemap])
+def test_a_new_class_declares_nothing(base: Any) -> None:
+    assert declared_expressions(base()) == declared_expressions(base) == {}
+    assert [getattr(base(), name, None) for name in FIELDS[1:]] == [None, None, None]
 
 
 # Items
