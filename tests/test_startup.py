@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,16 +176,3 @@ def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_im
     for _ in range(2):
         with pytest.raises(ImproperlyConfigured, match="SystemExit: 3"):
             sections.registered()
-
-
-@pytest.mark.parametrize("ours", [True, False])
-def test_checks_import_sitemaps_only_if_no_setting_names_the_sections(
-    apps: Apps, ours: bool, settings: Any
-) -> None:
-    apps.add("shop", PRODUCTS)
-    settings.SITEMAPS09 = {} if ours else {"SITEMAPS": f"{__name__}.MINE"}
-    check: Callable[..., Any] = next(
-        check for check in checks.registry.registry.get_checks() if check is check_sections
-    )
-    assert check(app_configs=None) == []
-    assert apps.shared.runs == (["shop"] if ours else [])

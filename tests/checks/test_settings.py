@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import checks as django_checks
 from django.test import override_settings
 
-from django_sitemaps09 import checks, sections
+from django_sitemaps09 import checks
 from tests.support.checking import SLUG, WITHOUT_SITES, declaration, ids_of
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
@@ -23,30 +23,19 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
         ([], ["E001"]),
         ({"BASEURL": "https://example.org"}, ["E002"]),
         ({"BASE_URL": "example.org"}, ["E003"]),
-        ({"BASE_URL": "https://example.org/shop/"}, ["E003"]),
-        ({"BASE_URL": 7}, ["E003"]),
-        ({"MAX_URLS": 50_001}, ["E003"]),
-        ({"MAX_BYTES": 0}, ["E003"]),
-        ({"FILES_URL": "https://example.org/files"}, ["E003"]),
         ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
         ({"ROOT": "x", "ROBOTS_TXT": Path("x/robots.txt")}, ["W074", "W074"]),
         ({"STORAGE": "nowhere"}, ["E004"]),
         ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
         ({"LIVE_CACHE": "nowhere"}, ["E004"]),
         ({"LIVE_CACHE": 7, "LIVE_SECONDS": -1}, ["E003", "E003"]),
-        ({"LIVE_SECONDS": float("nan")}, ["E003"]),
-        ({"CACHE_CONTROL": "public, max-age=60"}, ["E003"]),
-        ({"CACHE_CONTROL": {"max_age": "60\r\nX: y"}}, ["E003"]),
-        ({"CACHE_CONTROL": {"max_age=1\r\nX": True}}, ["E003"]),
         ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
         ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "/x"}, []),
         ({"SERVE_EXPORTED": True}, ["W009"]),
-        ({"SERVE_EXPORTED": 1}, ["E003"]),
         ({"SUBMIT": True}, ["E080"]),
         ({"SUBMIT": True, "INDEXNOW_KEY": "short"}, ["E003"]),
         ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, []),
         ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, []),
-        ({"PING_URLS": ["http://example.org/ping"]}, ["E003"]),
         ({"SERVE_EXPORTED": True, "ROOT": "/x", "BASE_URL": "https://example.org"}, []),
         ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": "https://example.org"}, []),
     ],
@@ -103,11 +92,8 @@ def test_the_setting_for_sections_is_checked(path: str, expected: str) -> None:
         assert ids_of(checks.check_sections()) == [expected]
 
 
-def test_registered_declarations_are_checked_by_manage_py_check(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sections, "_registered", {"bad": declaration(changefreq="x", location=SLUG)})
-    monkeypatch.setattr(sections, "_discovered", True)
+def test_registered_declarations_are_checked_by_manage_py_check(register: Callable[..., None]) -> None:
+    register(bad=declaration(changefreq="x", location=SLUG))
     # Django's own checks of models ask MariaDB for its version.
     every = django_checks.registry.registry.get_checks()
     ours = [check for check in every if check in (checks.check_settings, checks.check_sections)]

@@ -168,18 +168,6 @@ class TestPage:
         url = f"/one_section_in_pages/{path}?p={value}"
         assert compat_answer(url) == contrib_answer(url)
 
-    @pytest.mark.parametrize(
-        "url",
-        [
-            *("/limits/sitemap-three.xml", "/limits/sitemap-two.xml?p=5", "/limits/sitemap-two.xml?p=abc"),
-            "/no_items/sitemap-base.xml?p=2",
-        ],
-    )
-    def test_that_does_not_exist_is_refused_with_contribs_message(self, url: str) -> None:
-        found = compat_answer(url)
-        assert found.status == 404
-        assert found == contrib_answer(url)
-
     def test_is_not_read_by_the_index_as_in_contrib(self) -> None:
         assert compat_answer("/limits/index.xml?p=9") == contrib_answer("/limits/index.xml?p=9")
 
@@ -190,47 +178,7 @@ class TestPage:
             assert answer(COMPAT, location.removeprefix("http://example.com")).status == 200
 
 
-class TestIndex:
-    def test_names_contribs_view_by_default(self) -> None:
-        found = projects.texts(answer(COMPAT, "/sitemap.xml").body, "loc")
-        assert "http://example.com/sitemap-two.xml?p=4" in found
-
-    def test_reads_the_attribute_protocol_not_the_method(self) -> None:
-        found = projects.texts(answer(COMPAT, "/overridden_get_protocol/index.xml").body, "loc")
-        assert found == ["http://example.com/overridden_get_protocol/sitemap-one.xml"]
-
-
 class TestHeaders:
-    def test_keep_sitemaps_out_of_results(self) -> None:
-        for path in ("index.xml", "sitemap.xml", "sitemap-two.xml"):
-            assert answer(COMPAT, f"/limits/{path}").headers == {
-                "Content-Type": "application/xml",
-                "X-Robots-Tag": "noindex, noodp, noarchive",
-                "Last-Modified": answer(projects.CONTRIB, f"/limits/{path}").headers["Last-Modified"],
-            }
-
-    @pytest.mark.parametrize(
-        ("url", "value"),
-        [
-            ("/times_as_dates/sitemap.xml", "Wed, 06 May 2026 00:00:00 GMT"),
-            ("/times_with_zones/index.xml", "Fri, 02 Jan 2026 02:15:59 GMT"),
-            ("/times_with_a_date_after_all_datetimes/sitemap.xml", "Sat, 03 Jan 2026 00:00:00 GMT"),
-            ("/times_missing_on_one_item/sitemap-last.xml", None),
-            ("/newest_time_denied_by_a_method/index.xml", None),
-            ("/nothing_at_all/sitemap.xml", None),
-        ],
-    )
-    def test_last_modified_is_the_newest_time_if_all_have_one(self, url: str, value: str | None) -> None:
-        """For all cases, it is contrib's."""
-        assert answer(COMPAT, url).headers.get("Last-Modified") == value
-
-    def test_last_modified_of_a_page_is_the_newest_of_that_page(self) -> None:
-        found = [
-            answer(COMPAT, f"/one_section_in_pages/sitemap-one.xml?p={page}").headers.get("Last-Modified")
-            for page in (1, 2, 3)
-        ]
-        assert found == ["Sat, 02 Mar 2024 23:30:00 GMT", "Tue, 05 Mar 2024 23:30:00 GMT", None]
-
     @override_settings(MIDDLEWARE=["django.middleware.http.ConditionalGetMiddleware"])
     @pytest.mark.parametrize("path", ["index.xml", "sitemap.xml"])
     def test_last_modified_lets_a_client_keep_what_it_has(self, path: str) -> None:
@@ -280,10 +228,6 @@ class TestThirdPartyObjects:
         ]
         assert projects.texts(made.content, "priority") == ["0.5", "0.5"]
         assert projects.texts(made.content, "lastmod") == ["2024-02-29T23:30:00Z"] * 2
-
-    def test_may_be_flatpages(self) -> None:
-        found = projects.texts(answer(COMPAT, "/flatpages/sitemap-class.xml").body, "loc")
-        assert sorted(found) == ["http://example.com/a&b/", "http://example.com/about/"]
 
     @modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites"]})
     def test_have_an_error_message_that_names_what_they_need(self) -> None:

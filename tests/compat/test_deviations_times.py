@@ -20,6 +20,7 @@ Deviations
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -29,7 +30,7 @@ from django.contrib.sitemaps import views as contrib_views
 from django.test import RequestFactory
 from django.utils import timezone as zones
 
-from django_sitemaps09 import Sitemap, sections, views
+from django_sitemaps09 import Sitemap, views
 from tests.compat import projects
 from tests.compat.cases.parts import COMPAT_BASES, LEAVES, NEW_YORK, UTC, Leaf, constant, timed
 
@@ -173,15 +174,6 @@ class TestDeviation2:
             assert found == "Thu, 01 Jan 2026 00:45:00 GMT"
 
 
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """A registry of the test's own, which nothing is discovered for."""
-    registry: dict[str, Any] = {}
-    monkeypatch.setattr(sections, "_registered", registry)
-    monkeypatch.setattr(sections, "_discovered", True)
-    return registry
-
-
 class TestDeviation3:
     def test_the_views_take_the_sections_of_the_setting(self, settings: Any) -> None:
         """Deviation 3: contrib's views need `sitemaps`."""
@@ -193,10 +185,9 @@ class TestDeviation3:
         with pytest.raises(Exception, match="No sitemap available for section: 'other'"):
             views.sitemap(request, section="other")
 
-    def test_the_views_take_the_registered_sections(self, registered: dict[str, Any]) -> None:
+    def test_the_views_take_the_registered_sections(self, register: Callable[..., None]) -> None:
         """Deviation 3: where no setting says otherwise."""
-        sections.register("registered", Configured)
-        assert list(registered) == ["registered"]
+        register(registered=Configured)
         request = RequestFactory().get("/")
         index = views.index(request).context_data["sitemaps"]
         assert [entry.location for entry in index] == ["http://example.com/sitemap-registered.xml"]

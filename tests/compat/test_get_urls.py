@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.contrib.sites.requests import RequestSite
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
-from django.test import RequestFactory, modify_settings
+from django.test import modify_settings
 from django.test.utils import CaptureQueriesContext
 
 from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES, LEAVES, Bases, section, updated
@@ -38,10 +37,6 @@ def rows(bases: Bases, kind: str = "Sitemap", **info: Any) -> Any:
     return section(bases, found)()
 
 
-def of_a_request() -> RequestSite:
-    return RequestSite(RequestFactory().get("/", HTTP_HOST="r.example"))
-
-
 INFO = {"queryset": None}
 #: What a project may call, and the result of it with contrib's classes.
 CALLS: dict[str, tuple[Callable[[Bases], Any], Any]] = {
@@ -52,24 +47,6 @@ CALLS: dict[str, tuple[Callable[[Bases], Any], Any]] = {
         [*map(id, LEAVES)],
     ),
     "instances": (lambda b: (type(url["item"]) for url in rows(b).get_urls()), [Article] * 5),
-    "the current site": (lambda b: b.Sitemap().get_domain(), "example.com"),
-    "a given site": (lambda b: b.Sitemap().get_domain(Host()), "shop.example.org"),
-    "a site by its name": (lambda b: b.Sitemap().get_domain(site=Site(domain="s.example")), "s.example"),
-    "the site of a request": (lambda b: b.Sitemap().get_domain(of_a_request()), "r.example"),
-    "no protocol": (lambda b: b.Sitemap().get_protocol(protocol=None), "https"),
-    "the protocol of a request": (lambda b: b.Sitemap().get_protocol("http"), "http"),
-    "the protocol of a class": (
-        lambda b: type("Plain", (b.Sitemap,), {"protocol": "http"})().get_protocol("https"),
-        "http",
-    ),
-    "the protocol of a generic sitemap": (
-        lambda b: b.GenericSitemap(INFO, protocol="http").get_protocol("https"),
-        "http",
-    ),
-    "a generic sitemap without a protocol": (
-        lambda b: b.GenericSitemap(INFO).get_protocol("http"),
-        "http",
-    ),
     "no queryset": (lambda b: b.GenericSitemap({}), (KeyError, "'queryset'")),
     "a slice without dates": (
         lambda b: (

@@ -25,7 +25,7 @@ from tests.compat.cases.parts import EARLY
 from tests.compat.data import UPDATED
 from tests.compat.declared import KEYS, Host, Shop, ShopByMethods
 from tests.models import Article
-from tests.support.factories import ArticleFactory, CommentFactory
+from tests.support.factories import CommentFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
@@ -68,35 +68,13 @@ class TestModelSitemap:
             Shop().get_urls(site=Host())
         assert len(queries) == 2  # the paginator's count, and the rows
 
-    def test_without_an_order_is_paginated_by_its_key(self) -> None:
-        class Paged(ModelSitemap[Article]):
-            model = Article
-            limit = 2
-
-        class ByCode(Paged):
-            key = "code"
-
-        for section in (Paged, ByCode):
-            found = [url["item"].code for page in (1, 2, 3) for url in section().get_urls(page)]
-            assert found == [f"c{number}" for number in range(5)]
-
-    def test_takes_its_rows_from_model_queryset_or_method(self) -> None:
-        class Model(ModelSitemap[Article]):
-            model = Article
-
-        class Queryset(ModelSitemap[Article]):
-            queryset = Article.objects.filter(code="c1")
-
-        class Method(ModelSitemap[Article]):
-            def get_queryset(self) -> Any:
-                return Article.objects.filter(code__in=["c1", "c2"])
-
-        assert [len(s().get_urls()) for s in (Model, Queryset, Method)] == [5, 1, 2]
-
-    def test_sees_rows_that_were_added_later(self, articles: list[Article]) -> None:
-        before = len(Shop().get_urls())
-        ArticleFactory(slug="later", category=articles[0].category)
-        assert len(Shop().get_urls()) == before + 1
+    def test_takes_an_expression_of_an_instance_with_the_rows(self) -> None:
+        section = Shop()
+        section.changefreq = Value("daily")
+        with CaptureQueriesContext(connection) as queries:
+            found = section.get_urls(site=Host())
+        assert {url["changefreq"] for url in found} == {"daily"}
+        assert len(queries) == 2
 
     def test_takes_methods_with_expressions(self) -> None:
         class Mixed(Shop):

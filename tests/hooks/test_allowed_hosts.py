@@ -159,6 +159,7 @@ class TestHosts:
         [
             "https://shop.example.com/a",
             "https://shop.example.com:443/a",
+            "https://shop.example.com:/a",
             "https://SHOP.EXAMPLE.COM/a",
             "HTTPS://shop.example.com/a",
         ],
@@ -204,6 +205,8 @@ class TestHosts:
             "https://evil.example/https://www.example.com/",
             "https://evil.example?https://www.example.com/",
             "https://www.example.com@evil.example/",
+            "https://www.example.com%2f@evil.example/",
+            "https://evil.example%5C@www.example.com/",
             "https://www.example.com:443@evil.example/",
             "https://evil.example\\@www.example.com/",
             "https://www.example.com\\.evil.example/",
@@ -213,6 +216,9 @@ class TestHosts:
             "https://www.example.com:0443/",
             "https://www.example.com:４４３/",  # noqa: RUF001 digits that are not ASCII
             "https://www.example.com:-1/",
+            "https://www.example.com:0/",
+            "https://www.example.com:x/",
+            "https://[::1/",
             "https://www.example.com:65536/",
             "https://[www.example.com]/",
             "https://www.example.com[]/",

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.hooks.values import AllowedHosts
-from django_sitemaps09.protocol import MAX_LOCATION, Base, origin, parse_base, uri
+from django_sitemaps09.protocol import origin, parse_base, uri
 from tests.support.protocol import hosts, urls
 
 
@@ -102,17 +101,6 @@ def test_every_base_that_is_accepted_reads_as_itself(url: str) -> None:
     assert url.isprintable()
 
 
-BASE = Base("https", "example.com")
-
-
-def may_stand(url: str, base: Base = BASE) -> bool:
-    """Return whether a sitemap with this base may list a URL."""
-    try:
-        return bool(AllowedHosts((base,)).location(url))
-    except ValueError:
-        return False
-
-
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -144,93 +132,6 @@ def test_an_origin_is_a_base_without_the_port_that_its_scheme_has_anyway(url: st
 def test_what_leads_to_no_single_host_has_no_origin(url: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(url))):
         origin(url)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://example.com/",
-        "https://example.com/a/b?c=d",
-        "https://example.com//evil.com/",
-        "https://example.com/@evil.com/",
-        "https://example.com",
-        "https://example.com?q",
-        "https://example.com:443/",
-        "https://example.com:/",
-        "HTTPS://EXAMPLE.com/",
-        "https://Example.Com:443/a",
-    ],
-)
-def test_a_url_of_the_same_scheme_host_and_port_may_stand(url: str) -> None:
-    assert may_stand(url)
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://example.com/",
-        "https://www.example.com/",
-        "https://example.com.evil.com/",
-        "https://example.community/",
-        "https://example.com@evil.com/",
-        "https://example.com:443@evil.com/",
-        "https://example.com%2f@evil.com/",
-        "https://example.com\\@evil.com/",
-        "https://evil.com\\@example.com/",
-        "https://evil.com%5C@example.com/",
-        "https://user@example.com/",
-        "https://user:secret@example.com/",
-        "https://@example.com/",
-        "https://example.com:80/",
-        "https://example.com:0/",
-        "https://example.com:4430/",
-        "https://example.com:99999/",
-        "https://example.com:x/",
-        "https://example.com./",
-        "https:///example.com/",
-        "https:/example.com/",
-        "https:example.com/",
-        "https://",
-        "https://[::1/",
-        "",
-    ],
-)
-def test_a_url_on_another_host_is_not_allowed(url: str) -> None:
-    assert not may_stand(url)
-
-
-@pytest.mark.parametrize(
-    ("base", "same", "other"),
-    [
-        ("http://example.com", "http://example.com:80/", "http://example.com:443/"),
-        ("https://example.com:443", "https://example.com/", "https://example.com:8443/"),
-        ("http://localhost:8000", "http://LOCALHOST:8000/", "http://localhost/"),
-        ("http://[::1]:8000", "http://[::1]:8000/", "http://[::1]/"),
-        ("https://exämple.com", "https://xn--exmple-cua.com/", "https://example.com/"),
-    ],
-)
-def test_the_default_port_may_be_named_and_no_other_one(base: str, same: str, other: str) -> None:
-    assert may_stand(same, parse_base(base))
-    assert not may_stand(other, parse_base(base))
-
-
-@given(hosts | urls)
-def test_no_allowed_url_leads_a_browser_to_another_host(url: str) -> None:
-    """Browsers treat a backslash as a slash, and everything before the last @ as a user."""
-    if not may_stand(url) or url.startswith("/"):
-        return
-    authority = re.match(r"https:[/\\]+([^/\\?#]*)", url, re.IGNORECASE)
-    assert authority is not None
-    assert authority[1].lower().removesuffix(":443").removesuffix(":") == "example.com"
-
-
-def test_a_location_of_2047_characters_is_allowed_and_a_longer_one_is_not() -> None:
-    url = "https://example.com/".ljust(MAX_LOCATION, "a")
-    path = url.removeprefix(str(BASE))
-    assert may_stand(url)
-    assert may_stand(path)
-    assert not may_stand(f"{url}a")
-    assert not may_stand(f"{path}a")
 
 
 @given(hosts)

@@ -6,13 +6,11 @@ import copy
 import gc
 import pickle
 import weakref
-from datetime import date
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from django.db.models import Case, Exists, F, Max, OuterRef, Subquery, Value, When, Window
-from django.db.models.functions import Coalesce, Concat, Lower, RowNumber
+from django.db.models import F
 from django.test import override_settings
 from django.urls import (
     NoReverseMatch,
@@ -22,13 +20,10 @@ from django.urls import (
     reverse,
     set_script_prefix,
 )
-from django.utils.functional import lazystr
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from django_sitemaps09 import Route
-from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.routing.routes import _compiled_routes
-from tests.models import Article
 from tests.support.routes import (
     CASES,
     COMPILED,
@@ -136,42 +131,6 @@ def test_an_argument_may_have_any_name() -> None:
     assert outcome(lambda: route.url(["s"])) == expected("slug", (), {"viewname": 1, "self": "s"})
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        F("category__slug"),
-        Lower("slug"),
-        Concat("slug", Value("-"), "code"),
-        Coalesce("code", Value("")),
-        Case(When(published=True, then=F("slug")), default=Value("x")),
-        Value("x"),
-        Max("visits__at"),
-        Window(RowNumber()),
-        Subquery(Article.objects.filter(pk=OuterRef("pk")).values("slug")),
-        Exists(Article.objects.all()),
-        F("pk") + 1,
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_a_query_expression_is_a_column(value: Any) -> None:
-    assert is_expression(value)
-    assert Route("slug", slug=value).expressions == [value]
-
-
-@pytest.mark.parametrize(
-    "value", ["slug", 7, None, date(2026, 1, 1), lazystr("a"), ["slug"], Article, Route("home")], ids=repr
-)
-def test_a_plain_value_is_a_constant(value: Any) -> None:
-    assert not is_expression(value)
-    assert Route("slug", slug=value).expressions == []
-
-
-def test_columns_are_in_the_order_of_the_arguments() -> None:
-    a, b, c = F("a"), F("b"), F("c")
-    assert Route("x", b, 1, a, "x", c).expressions == [b, a, c]
-    assert Route("x", z=b, y=1, x=a).expressions == [b, a]
-
-
 def test_a_route_shows_how_it_was_made() -> None:
     assert repr(Route("home")) == "Route('home')"
     assert repr(Route("two", F("a"), 1)) == "Route('two', F(a), 1)"
@@ -212,13 +171,6 @@ def test_a_candidate_gives_the_url_without_asking_reverse(
 def test_a_zero_is_written_in_columns() -> None:
     composed = Route("int", number=F("pk")).compiled().compose([[0, 1]])
     assert composed is not None
-
-
-def test_what_is_compiled_is_kept() -> None:
-    route, other_route = Route("int", number=F("pk")), Route("slug", slug=F("x"))
-    candidates = route.compiled().candidates
-    assert other_route.compiled().candidates
-    assert route.compiled().candidates is candidates
 
 
 def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import new_class
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F, Model
+from django.db.models import F
 from django.test import Client, RequestFactory
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.expressions import FIELDS, declared_expressions
 from tests.models import Article, Category
-
-ModelT = TypeVar("ModelT", bound=Model)
-
 
 # Hooks
 
@@ -54,28 +50,6 @@ def test_an_item_without_a_location_is_a_clear_error() -> None:
 def test_a_new_class_declares_nothing(base: Any) -> None:
     assert declared_expressions(base()) == declared_expressions(base) == {}
     assert [getattr(base(), name, None) for name in FIELDS[1:]] == [None, None, None]
-
-
-@pytest.mark.parametrize(
-    "base",
-    [Sitemap[Article], ModelSitemap[Article], GenericSitemap[Article], Sitemap[tuple[str, int]]],
-    ids=str,
-)
-def test_classes_may_be_subscripted_with_the_type_of_their_items(base: Any) -> None:
-    section = new_class("Section", (base,))
-    assert issubclass(section, base.__origin__)
-    assert issubclass(section, contrib.Sitemap)
-
-
-def test_bases_of_a_project_may_leave_the_type_open() -> None:
-    class Base(ModelSitemap[ModelT]):
-        changefreq = "daily"
-
-    class Articles(Base[Article]):
-        model = Article
-
-    assert Articles().changefreq == "daily"
-    assert isinstance(Articles(), ModelSitemap)
 
 
 # Items

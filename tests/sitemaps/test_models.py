@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, QuerySet
-from django.urls import NoReverseMatch, reverse
-from django.utils.functional import lazystr
+from django.urls import NoReverseMatch
 
-from django_sitemaps09 import GenericSitemap, StaticViewSitemap
-from django_sitemaps09.hooks.annotations import annotate, declared_value
-from django_sitemaps09.hooks.expressions import LastmodExpression, alias, declared_expressions
+from django_sitemaps09 import StaticViewSitemap
+from django_sitemaps09.hooks.annotations import annotate
 from tests.models import Article, Recent, Seat
-from tests.support.declarations import UPDATED, declare
+from tests.support.declarations import declare
 from tests.support.factories import ArticleFactory, SeatFactory
 
 
@@ -105,23 +103,6 @@ def test_a_class_without_rows_says_each_way_to_give_it_some() -> None:
 # Sections of views
 
 
-@pytest.mark.parametrize("names", [["about", "home"], ("about", "home"), [lazystr("about"), "home"]])
-def test_views_are_located_by_their_names(names: Any) -> None:
-    section = declare(StaticViewSitemap, viewnames=names)()
-    assert [section.location(item) for item in section.items()] == [reverse("about"), reverse("home")]
-
-
-def test_views_may_be_named_by_a_method_of_the_class() -> None:
-    class Pages(StaticViewSitemap):
-        def items(self) -> list[str]:
-            return ["about"]
-
-        def location(self, item: str) -> str:
-            return f"{self.default_location(item)}?a"
-
-    assert [Pages().location(item) for item in Pages().items()] == ["/about/?a"]
-
-
 def test_the_items_of_a_section_of_views_are_a_list_of_its_own() -> None:
     section = declare(StaticViewSitemap, viewnames=["about"])()
     section.items().append("home")
@@ -135,23 +116,3 @@ def test_a_view_that_no_url_leads_to_is_an_error() -> None:
 
 
 # Contrib's generic sitemap
-
-
-def test_a_generic_sitemap_takes_what_contribs_takes() -> None:
-    rows = Article.objects.all()
-    section = GenericSitemap({"queryset": rows, "date_field": "updated"}, 0.5, "daily", "http")
-    assert (section.priority, section.changefreq, section.protocol) == (0.5, "daily", "http")
-    assert section.lastmod(Article(updated=UPDATED)) == UPDATED
-    assert section.location(Article(slug="a")) == "/articles/a/"
-    assert declared_expressions(section) == {}
-
-
-def test_a_generic_sitemap_may_be_subclassed_with_expressions(articles: list[Article]) -> None:
-    class Generic(GenericSitemap[Article]):
-        changefreq = "weekly"
-        lastmod = F("updated")
-
-    section = Generic({"queryset": Article.objects.order_by("slug")})
-    assert declared_expressions(section) == {alias("lastmod"): LastmodExpression(Generic.lastmod)}
-    first = annotate(section, section.items())[0]
-    assert declared_value(section.lastmod, "lastmod", first) == UPDATED.replace(day=1)

@@ -21,7 +21,7 @@ from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.protocol import MAX_NEWS
 from tests.models import Article, Dispatch
 from tests.support import published as looked_at
-from tests.support.factories import ArticleFactory, DispatchFactory
+from tests.support.factories import ArticleFactory
 from tests.support.news import (
     DAY,
     HOUR,
@@ -133,15 +133,8 @@ class TestNewsOfTheLastTwoDays:
             days[1].isoformat(),
         ]
 
-    @pytest.mark.parametrize(
-        ("ago", "use_tz"),
-        [
-            (47.5, True),
-            (48.5, True),
-            (47.5, False),
-            (48.5, False),
-        ],
-    )
+    @pytest.mark.parametrize("use_tz", [True, False])
+    @pytest.mark.parametrize("ago", [47.5, 48.5])
     def test_are_48_hours_across_the_end_of_summer_time(
         self, stopped_clock: Clock, settings: Any, ago: float, use_tz: bool
     ) -> None:
@@ -198,12 +191,7 @@ class TestNewsElements:
         ("site", "own", "language"),
         [
             ("en-us", None, "en"),
-            ("zh-hans", None, "zh-cn"),
-            ("zh-hant", None, "zh-tw"),
-            ("de", "pt-br", "pt"),
             ("de", "zh_TW", "zh-tw"),
-            ("de", "zh-hans", "zh-cn"),
-            ("de", "fil", "fil"),
             ("de", "", "de"),
         ],
     )
@@ -216,24 +204,12 @@ class TestNewsElements:
         assert said is not None
         assert said["language"] == language
 
-    @pytest.mark.parametrize("code", ["zh", "english", "e", "en us", "12", 7])
-    def test_is_skipped_and_reported_if_the_language_is_invalid(
-        self, stopped_clock: Clock, folder: Path, code: Any
-    ) -> None:
-        publish(a=NOW, b=NOW)
-        report = export(
-            output=folder, sitemaps={"news": type("Own", (Fresh,), {"publication_language": code})}
-        )
-        assert news_by_slug(exported(folder, first(1)[0])) == {"a": None, "b": None}
-        [section] = report.sections
-        assert (section.skipped_elements, section.failure) == (2, None)
-        assert {error.field for error in section.errors} == {"news"}
-        assert all(repr(code) in error.reason for error in section.errors)
-
     @pytest.mark.parametrize(
         "attributes",
         [
             {"publication_name": ""},
+            {"publication_language": "english"},
+            {"publication_language": 7},
             {"title": lambda self, item: ""},
             {"title": lambda self, item: 1 // 0},
             {"news": lambda self, item: "news"},
@@ -379,9 +355,9 @@ class TestNewsOfASite:
         two = Site.objects.create(domain="two.example", name="two")
         Site.objects.clear_cache()
         for number, site in enumerate((one, two, one, two, two), 1):
-            DispatchFactory(pk=number, site=site, at=NOW - number * HOUR)
-        DispatchFactory(pk=6, site=one, at=NOW - 3 * DAY)
-        DispatchFactory(pk=7, site=one, at=NOW + HOUR)
+            Dispatch.objects.create(pk=number, site=site, at=NOW - number * HOUR)
+        Dispatch.objects.create(pk=6, site=one, at=NOW - 3 * DAY)
+        Dispatch.objects.create(pk=7, site=one, at=NOW + HOUR)
 
     def test_are_those_of_the_host_that_is_served(self, settings: Any) -> None:
         settings.SITEMAPS09 = {}

@@ -39,17 +39,14 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.protocol import Base, Limits, w3c
+from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Event, Recent, Visit
 from tests.support.databases import parameter, require
-from tests.support.sources import page_map
+from tests.support.sources import BASE, LIMITS, NOON, page_map
 from tests.support.times import UTC, on_sqlite
 
 pytestmark = pytest.mark.usefixtures("small_slices")
-BASE = Base("https", "www.example.com")
-LIMITS = Limits(50_000, 10_485_760)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KATHMANDU = ZoneInfo("Asia/Kathmandu")
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
-from decimal import Decimal
-from fractions import Fraction
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -45,25 +43,12 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         (AttributeError("get_absolute_url"), "AttributeError: get_absolute_url"),
         (RecursionError("deep"), "RecursionError: deep"),
         ("/a\x00b", "control character"),
-        ("/a\nb", "control character"),
-        ("/a\x7fb", "control character"),
-        ("/a\x85b", "control character"),
         ("/\ud800", "lone surrogate"),
-        ("relative/path", "neither a path that begins with a slash nor an absolute URL"),
         ("", "is empty"),
-        ("/a#b", "contains a fragment"),
-        ("https://user@www.example.com/a", "contains a user name or a backslash"),
         (None, "neither text"),
-        ("?page=2", "neither a path"),
-        ("ftp://www.example.com/a", "neither a path"),
-        ("javascript:alert(1)", "neither a path"),
         (f"{LONG}a", "has 2,048 characters; at most 2,047 are allowed"),
         (f"/{'ä' * 500}", "characters; at most 2,024 are allowed"),
         ("https://other.example/a", "is not on https://www.example.com"),
-        ("https://www.example.com.evil.example/a", "is not on https://www.example.com"),
-        ("https://www.example.com:8443/a", "is not on https://www.example.com"),
-        ("https://www.example.com:none/a", "an invalid host or port"),
-        ("http://www.example.com/a", "is not on https://www.example.com"),
     ],
 )
 def test_an_item_without_an_acceptable_url_is_skipped_and_reported(location: Any, reason: str) -> None:
@@ -75,52 +60,15 @@ def test_an_item_without_an_acceptable_url_is_skipped_and_reported(location: Any
 
 
 @pytest.mark.parametrize(
-    ("location", "url"),
-    [
-        ("/a b", "/a%20b"),
-        ("/ä/\N{GRINNING FACE}", "/%C3%A4/%F0%9F%98%80"),
-        ("/100%/%20/%C3%A4", "/100%25/%20/%C3%A4"),
-        ("/<a>&\"'", "/%3Ca%3E&%22'"),
-        ("//double", "//double"),
-        (f"{BASE}/a?b=c", "/a?b=c"),
-        (str(BASE), "/"),
-        ("/a[1]", "/a%5B1%5D"),
-        ("/a?b[]=c", "/a?b%5B%5D=c"),
-        (LONG, LONG.removeprefix(str(BASE))),
-    ],
-)
-def test_an_acceptable_url_is_quoted_and_joined_to_the_base(location: str, url: str) -> None:
-    assert locations(rendered(compiled(listing(ITEMS[1:2], location=failing((location,)))))) == [
-        f"{BASE}{url}"
-    ]
-
-
-def test_the_protocol_of_a_class_is_that_of_its_base() -> None:
-    urls = iter(["/a", "http://www.example.com/b", "https://www.example.com/c"] * 2)
-    source = compiled(listing(ITEMS, location=lambda self, item: next(urls), protocol="http"))
-    done = rendered(source)
-    assert locations(done) == ["http://www.example.com/a", "http://www.example.com/b"]
-    assert [error[0] for error in errors(done)] == ["3"]
-
-
-@pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
         ("lastmod", "2026-01-01", "neither a date nor a datetime"),
-        ("lastmod", 1_767_225_600, "neither a date nor a datetime"),
         ("lastmod", datetime.min, "out of range"),
-        ("lastmod", datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), "out of range"),
         ("lastmod", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
         ("changefreq", "sometimes", "is not a changefreq"),
-        ("changefreq", "Daily", "is not a changefreq"),
         ("changefreq", ["daily"], "is not a changefreq"),
         ("changefreq", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
         ("priority", 1.01, "is not a priority"),
-        ("priority", -0.1, "is not a priority"),
-        ("priority", "high", "is not a priority"),
-        ("priority", True, "is not a priority"),
-        ("priority", float("nan"), "is not a priority"),
-        ("priority", Decimal("Infinity"), "is not a priority"),
         ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ],
 )
@@ -177,22 +125,6 @@ def test_a_limit_that_is_not_a_number_of_urls_is_refused(limit: Any) -> None:
         compiled(listing(ITEMS, limit=limit))
 
 
-class Environment:
-    """A setting whose only value is that of `int()`."""
-
-    def __int__(self) -> int:
-        return 2
-
-
-@pytest.mark.parametrize(
-    "limit",
-    ["2", b"2", bytearray(b"2"), 2.0, Decimal(2), Fraction(2), Environment()],
-    ids=lambda limit: type(limit).__name__,
-)
-def test_a_limit_is_what_contribs_paginator_takes_it_for(limit: Any) -> None:
-    assert compiled(listing(ITEMS, limit=limit)).entries_per_page == 2
-
-
 def test_a_limit_of_a_class_is_never_above_that_of_the_settings() -> None:
     done = rendered(compiled(listing(range(7), limit=50), Limits(3, LIMITS.bytes)), Limits(3, LIMITS.bytes))
     assert [part.written.urls for part in done] == [3, 3, 1]
@@ -202,11 +134,6 @@ def test_expressions_need_rows_that_can_carry_them(articles: QuerySet[Article]) 
     queryset = articles.order_by("day").values_list("slug")
     with pytest.raises(ImproperlyConfigured, match=r"need model instances, not tuple.*methods"):
         rendered(compiled(declaration(queryset=queryset, **COLUMNS)))
-
-
-def test_a_class_without_rows_says_how_to_give_it_some() -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"Declared has no queryset: set `queryset` or `model`"):
-        compiled(declaration(location="/"))
 
 
 @pytest.mark.parametrize("limit", [1, 50_000])

@@ -15,6 +15,8 @@ from django.db import connections
 from django.db.models import F
 from django.test import RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
@@ -241,6 +243,29 @@ class TestPagesOfItemsWithFewLanguages:
         response = views.sitemap_index(RequestFactory().get("/sitemap.xml"), {"few": section})
         names = re.findall(r"sitemap-few-\d+\.xml\.gz", response.content.decode())
         assert names == [file.name for file in exported.files]
+
+
+@pytest.mark.usefixtures("cached_site")
+class TestALanguage:
+    def test_without_a_url_is_neither_listed_nor_named_by_the_others(self) -> None:
+        def location(self: Any, item: str) -> str:
+            if item == "b" and get_language() == "de":
+                raise LookupError("not translated")
+            return in_language(self, item)
+
+        (done,) = rendered(compiled(listing("abc", i18n=True, alternates=True, location=location)))
+        assert f"{BASE}/de/b/" not in done.text
+        assert [len(links) for links in alternates(done.text)] == [3, 3, 3, 2, 2, 3, 3, 3]
+        assert errors([done]) == [("2", "location", "LookupError: not translated")]
+
+    @pytest.mark.parametrize("active", ["en", "de", "pt-br"])
+    def test_that_is_active_changes_nothing_and_stays_active(self, active: str) -> None:
+        with translation.override(active):
+            (done,) = rendered(compiled(listing("a", location=in_language)))
+            (by_language,) = rendered(compiled(listing("a", i18n=True, location=in_language)))
+            assert get_language() == active
+        assert done.locations == [f"{BASE}/en/a/"]
+        assert len(by_language.locations) == 3
 
 
 # Costs

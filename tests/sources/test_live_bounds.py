@@ -13,12 +13,11 @@ from hypothesis import given, strategies as st
 
 from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources import live_bounds
 from tests.models import Article
 from tests.support.keyed_rows import MODELS, delete, write
-
-BASE = Base("https", "www.example.com")
+from tests.support.sources import BASE
 
 
 def source(name: str, using: str, limit: int) -> Any:

@@ -21,13 +21,10 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base, Limits
 from tests.models import Article
 from tests.support.batches import locations as paths
-from tests.support.sources import set_slices
+from tests.support.sources import BASE, LIMITS, set_slices
 
-BASE = Base("https", "www.example.com")
-LIMITS = Limits(50_000, 10_485_760)
 ROWS, SLICE = 50, 10
 #: Timeout in seconds, so that a failing test does not hang.
 DEADLINE = 30

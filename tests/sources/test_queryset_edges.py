@@ -51,7 +51,6 @@ from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import (
     ArticleFactory,
     CategoryFactory,
-    EventFactory,
     RecentFactory,
 )
 from tests.support.published import indexed
@@ -74,7 +73,7 @@ def test_a_relation_as_key_is_ordered_as_its_column(using: str) -> None:
     for number in (5, 3, 9, 1, 7, 2, 8):
         moment = datetime(2026, 1, number, tzinfo=timezone.utc)
         article = RecentFactory(using=using, slug=f"a{10 - number}", updated=moment)
-        EventFactory(using=using, at=moment, price=number, article=article)
+        Event.objects.using(using).create(at=moment, price=number, article=article)
     source = compiled(
         Event.objects.using(using),
         key="article",

@@ -223,21 +223,6 @@ def test_rows_that_are_not_instances_are_read_by_position(articles: QuerySet[Art
     assert locations(rendered(source)) == expected
 
 
-@pytest.mark.usefixtures("small_slices")
-@pytest.mark.parametrize(
-    "build",
-    [list, tuple, iter, lambda rows: (row for row in rows), lambda rows: dict.fromkeys(rows).keys()],
-    ids=["list", "tuple", "iterator", "generator", "view"],
-)
-def test_anything_that_can_be_iterated_is_read_by_position(build: Callable[[Any], Any]) -> None:
-    source = compiled(listing(build([f"i{number}" for number in range(10)]), limit=4))
-    assert isinstance(source, PositionSource)
-    done = rendered(source)
-    assert locations(done) == [f"{BASE}/i{number}/" for number in range(10)]
-    assert [part.written.urls for part in done] == [4, 4, 2]
-    assert not rendered(compiled(listing(build([]))))
-
-
 @pytest.mark.parametrize(
     "build",
     [

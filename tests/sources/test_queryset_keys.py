@@ -19,7 +19,6 @@ from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article, Reading, Scale
-from tests.support.factories import ScaleFactory
 from tests.support.sources import (
     BASE,
     FIRST,
@@ -207,7 +206,7 @@ def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
 @pytest.mark.django_db
 def test_a_bad_key_on_a_class_of_contrib_is_ignored_and_rows_are_paginated_by_position() -> None:
     for ratio in (0.1, 0.2, 0.3):
-        ScaleFactory(ratio=ratio)
+        Scale.objects.create(ratio=ratio)
     items = Scale.objects.order_by("-ratio")
     source = compiled(listing(items, location=lambda self, item: f"/{item.ratio}/", limit=2))
     assert isinstance(source, PositionSource)

@@ -7,16 +7,11 @@ from collections.abc import Sequence
 from datetime import date, datetime
 
 import pytest
-from django.db.models import F
-from django.db.models.functions import Lower
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import SafeColumn
-from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import w3c, w3c_texts
-from django_sitemaps09.sources.slices import text_converter
-from tests.models import Article
-from tests.support.times import UTC, on_sqlite
+from tests.support.times import UTC
 
 pytestmark = pytest.mark.usefixtures("small_slices")
 
@@ -183,14 +178,3 @@ class TestAColumnOfTexts:
     def test_is_known_to_be_plain_if_each_row_has_one(self) -> None:
         assert isinstance(w3c_texts(["2026-01-31"], times=False), SafeColumn)
         assert not isinstance(w3c_texts(["2026-01-31", None], times=False), SafeColumn)
-
-
-@on_sqlite
-def test_there_is_no_column_of_text_if_python_must_convert_each_value() -> None:
-    rows = Article.objects.annotate(**{alias("lastmod"): F("updated"), "other": Lower("slug")})
-    assert text_converter(rows, "other") is None
-    assert text_converter(rows, "missing") is None
-    convert = text_converter(rows, alias("lastmod"))
-    assert convert is not None
-    assert convert(["2026-01-31 10:30:00"]) == ("2026-01-31T10:30:00Z",)
-    assert convert(["2026-01-31 10:30:00+00"]) is None

@@ -1,4 +1,4 @@
-"""A section of the published articles, as ranges of a key."""
+"""A section of the published articles, as ranges of a key, and their rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
 from tests.models import Article
+from tests.support.factories import ArticleFactory
 
 
 class Articles(ModelSitemap[Article]):
@@ -15,3 +16,9 @@ class Articles(ModelSitemap[Article]):
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
     limit = 10
+
+
+def write_keys(*keys: int, using: str = "default") -> None:
+    """Create articles with these keys, and with slugs such as `s1`."""
+    for key in keys:
+        ArticleFactory(pk=key, slug=f"s{key}", using=using)

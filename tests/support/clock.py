@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
+from types import ModuleType
 
 import pytest
 
@@ -32,6 +34,16 @@ class SecondsClock:
 
     def move(self, seconds: float) -> None:
         self.now += seconds
+
+
+def set_seconds(
+    monkeypatch: pytest.MonkeyPatch, *modules: ModuleType, now: float = 1_800_000_000.0
+) -> Callable[[float], None]:
+    """Set the time of these modules. Return a function that moves it."""
+    seconds_clock = SecondsClock(now)
+    for module in modules:
+        monkeypatch.setattr(module, "time", seconds_clock)
+    return seconds_clock.move
 
 
 @pytest.fixture

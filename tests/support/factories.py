@@ -5,14 +5,11 @@ Each factory also accepts `using=ALIAS` to create a row in another database.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
-from decimal import Decimal
 from typing import Any
 
 import factory
-from django.contrib.sites.models import Site
 from factory.django import DjangoModelFactory
 
 from tests import models
@@ -91,14 +88,6 @@ class CommentFactory(RowFactory):
     article = related(ArticleFactory)
 
 
-class VisitFactory(RowFactory):
-    class Meta:
-        model = models.Visit
-
-    article = related(ArticleFactory)
-    at = factory.Sequence(hours_before)
-
-
 def add_related(using: str, rows: Iterable[tuple[models.Article, Any, int, Iterable[datetime]]]) -> None:
     """Create the tags, this many comments and the visits of each article: one query a table."""
     found, through = [*rows], models.Article.tags.through
@@ -110,26 +99,11 @@ def add_related(using: str, rows: Iterable[tuple[models.Article, Any, int, Itera
         model._default_manager.using(using).bulk_create(made)  # type: ignore[attr-defined]
 
 
-class DocumentFactory(RowFactory):
-    class Meta:
-        model = models.Document
-
-    id = factory.LazyFunction(uuid.uuid4)
-    number = factory.Sequence(int)
-
-
 class WordFactory(RowFactory):
     class Meta:
         model = models.Word
 
     word = factory.Sequence("word-{}".format)
-
-
-class NameFactory(RowFactory):
-    class Meta:
-        model = models.Name
-
-    name = factory.Sequence("name-{}".format)
 
 
 class SeatFactory(RowFactory):
@@ -140,31 +114,6 @@ class SeatFactory(RowFactory):
     number = factory.Sequence(int)
 
 
-class TicketFactory(RowFactory):
-    class Meta:
-        model = models.Ticket
-
-    category = related(CategoryFactory)
-    number = factory.Sequence(int)
-
-
-class ReadingFactory(RowFactory):
-    class Meta:
-        model = models.Reading
-
-    ratio = factory.Sequence(float)
-    blob = factory.Sequence(lambda number: str(number).encode())
-    amount = factory.Sequence(Decimal)
-    serial = factory.Sequence("serial-{}".format)
-
-
-class ScaleFactory(RowFactory):
-    class Meta:
-        model = models.Scale
-
-    ratio = factory.Sequence(float)
-
-
 class ChildFactory(RowFactory):
     class Meta:
         model = models.Child
@@ -172,27 +121,8 @@ class ChildFactory(RowFactory):
     name = factory.Sequence("child-{}".format)
 
 
-class EventFactory(RowFactory):
-    class Meta:
-        model = models.Event
-
-    at = factory.Sequence(hours_before)
-    price = factory.Sequence(Decimal)
-    article = related(RecentFactory)
-
-
 class InvoiceFactory(RowFactory):
     class Meta:
         model = models.Invoice
 
     number = factory.Sequence(int)
-
-
-class DispatchFactory(RowFactory):
-    """A dispatch of the first site."""
-
-    class Meta:
-        model = models.Dispatch
-
-    site = factory.LazyFunction(Site.objects.first)
-    at = factory.Sequence(hours_before)

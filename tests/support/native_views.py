@@ -68,6 +68,11 @@ def found(url: str = "/sitemap.xml") -> list[str]:
     return [name.removeprefix(BASE) for name in named]
 
 
+def last_parts(content: bytes) -> list[str]:
+    """Return the last part of each URL in a document."""
+    return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
+
+
 def listed() -> list[str]:
     """Return the paths in all pages of the index."""
     return [name for page in found() for name in found(page)]

@@ -14,8 +14,7 @@ from django.core.signals import request_finished
 from django.test import AsyncClient, Client
 
 from django_sitemaps09.views.live import page_responses
-from tests.support.articles import Articles
-from tests.support.factories import ArticleFactory
+from tests.support.articles import Articles, write_keys
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
@@ -25,8 +24,7 @@ _DEADLINE = 20
 
 @pytest.fixture(autouse=True)
 def _articles(register: Callable[..., None]) -> None:
-    for number in range(1, 9):
-        ArticleFactory(pk=number, slug=f"s{number}")
+    write_keys(*range(1, 9))
     register(articles=Articles)
 
 

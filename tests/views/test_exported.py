@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.core.cache import cache
@@ -14,31 +14,23 @@ from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, published, sections
+from django_sitemaps09 import ModelSitemap, Route, published
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.state import manifest
 from django_sitemaps09.views import exported as exported_views
 from tests.models import Article, Word
-from tests.support.articles import Articles
+from tests.support.articles import Articles, write_keys
 from tests.support.clock import SecondsClock
-from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory, WordFactory
-from tests.support.published import SPACE
+from tests.support.factories import WordFactory
+from tests.support.native_views import last_parts, locations
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def folder(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": tmp_path / "public"}
-    monkeypatch.setattr(sections, "_registered", {"articles": Articles})
-    monkeypatch.setattr(sections, "_discovered", True)
-    return tmp_path / "public"
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 
-def write(*keys: int) -> None:
-    for key in keys:
-        ArticleFactory(pk=key, slug=f"s{key}")
+@pytest.fixture(autouse=True)
+def _target(folder: Path, configure: Callable[..., None], register: Callable[..., None]) -> None:
+    configure(ROOT=folder)
+    register(articles=Articles)
 
 
 def live(url: str) -> list[str]:
@@ -46,8 +38,7 @@ def live(url: str) -> list[str]:
     response: Any = Client().get(f"/{url}")
     if response.status_code == 404:
         return []
-    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(response.content)
 
 
 def page(number: int) -> list[str]:
@@ -55,23 +46,21 @@ def page(number: int) -> list[str]:
 
 
 def exported(folder: Path, number: int) -> list[str]:
-    data = gzip.decompress((folder / f"sitemap-articles-{number}.xml.gz").read_bytes())
-    root = ElementTree.fromstring(data)  # noqa: S314 our own output
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(gzip.decompress((folder / f"sitemap-articles-{number}.xml.gz").read_bytes()))
 
 
 class TestLivePagesOfAnExport:
     def test_are_its_pages_after_rows_have_gone(self, folder: Path) -> None:
-        write(*range(1, 31))
+        write_keys(*range(1, 31))
         export()
         Article.objects.filter(pk__in=range(1, 8)).delete()
         assert page(1) == ["s8", "s9", "s10"]
         assert page(2) == exported(folder, 2)
 
     def test_are_its_pages_after_a_split(self, folder: Path) -> None:
-        write(*range(0, 60, 2))
+        write_keys(*range(0, 60, 2))
         export()
-        write(5)
+        write_keys(5)
         export()
         cache.clear()
         assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2, 3)]
@@ -80,9 +69,9 @@ class TestLivePagesOfAnExport:
         assert len(exported(folder, 1)) == len(page(1)) == 10
 
     def test_are_followed_by_pages_with_numbers_of_their_own(self, folder: Path) -> None:
-        write(*range(1, 16))
+        write_keys(*range(1, 16))
         export()
-        write(*range(16, 36))
+        write_keys(*range(16, 36))
         names = [name.removesuffix(".gz") for name in live("sitemap.xml")]
         assert [slug for name in names for slug in live(name)][:15] == [f"s{key}" for key in range(1, 16)]
         assert {slug for name in names for slug in live(name)} == {f"s{key}" for key in range(1, 36)}
@@ -90,47 +79,44 @@ class TestLivePagesOfAnExport:
         assert page(1) == exported(folder, 1)
 
     def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder: Path) -> None:
-        write(*range(0, 60, 2))
+        write_keys(*range(0, 60, 2))
         export()
         assert live("sitemap.xml")
-        write(5)
+        write_keys(5)
         export()
         assert page(4) == exported(folder, 4)
 
     def test_are_shared_by_hosts_that_clients_choose(self, folder: Path, settings: Any) -> None:
-        write(*range(0, 60, 2))
+        write_keys(*range(0, 60, 2))
         export(base_url="https://a.example")
-        write(5)
+        write_keys(5)
         export(base_url="https://a.example")
         settings.SITEMAPS09 = {"ROOT": folder}
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
         settings.ALLOWED_HOSTS = ["*"]
         for host in ("a.example", "b.example"):
-            root = ElementTree.fromstring(Client().get("/sitemap.xml", headers={"host": host}).content)  # noqa: S314 our own output
-            assert [loc.text for loc in root.iter(f"{SPACE}loc")] == [
+            assert locations(Client().get("/sitemap.xml", headers={"host": host}).content) == [
                 f"http://{host}/sitemap-articles-{number}.xml.gz" for number in (4, 5, 2, 3)
             ]
 
     def test_are_cut_from_the_rows_if_the_manifest_cannot_be_read(
         self, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        write(*range(1, 16))
+        write_keys(*range(1, 16))
         export()
         (folder / ".sitemaps09" / "manifest.json").write_text("{")
         Article.objects.filter(pk__lte=10).delete()
         assert page(1) == [f"s{key}" for key in range(11, 16)]
         assert "cannot be read" in caplog.text
 
-    def test_are_cut_from_the_rows_if_the_key_is_another_one(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(*range(1, 16))
+    def test_are_cut_from_the_rows_if_the_key_is_another_one(self, register: Callable[..., None]) -> None:
+        write_keys(*range(1, 16))
         export()
         for n in range(12):
             WordFactory(word=f"w{n:02}")
         words = type("Words", (ModelSitemap,), {"model": Word, "limit": 10, "location": Articles.location})
         words.location = Route("article", slug=F("word"))  # type: ignore[attr-defined]
-        monkeypatch.setattr(sections, "_registered", {"articles": words})
+        register(articles=words)
         first = page(1)
         assert 5 <= len(first) <= 10
         assert [word for name in live("sitemap.xml") for word in live(name.removesuffix(".gz"))] == [
@@ -138,14 +124,14 @@ class TestLivePagesOfAnExport:
         ]
 
     def test_that_were_never_there_are_404_whatever_the_number(self, folder: Path) -> None:
-        write(*range(1, 16))
+        write_keys(*range(1, 16))
         export()
         assert page(3) == page(999_999) == []
 
     def test_are_divided_if_they_outgrow_their_limit(self, folder: Path) -> None:
-        write(*range(0, 3_000, 100))
+        write_keys(*range(0, 3_000, 100))
         export()
-        write(*range(801, 850))
+        write_keys(*range(801, 850))
         pages = [name.removesuffix(".gz") for name in live("sitemap.xml")]
         found = [live(name) for name in pages]
         assert max(map(len, found)) <= 10
@@ -166,10 +152,10 @@ class TestLivePagesOfAnExport:
     def test_are_divided_whole_when_one_is_rendered_that_outgrows_its_limit(
         self, folder: Path, django_assert_num_queries: Any
     ) -> None:
-        write(*range(0, 3_000, 100))
+        write_keys(*range(0, 3_000, 100))
         export()
         assert live("sitemap.xml")
-        write(*range(801, 850))
+        write_keys(*range(801, 850))
         # An index named the range, so it continues to answer with the rows up to the limit.
         assert len(page(1)) == 10
         # The rows that are listed, those of the range, its bound, the fingerprint and the rows.
@@ -180,12 +166,12 @@ class TestLivePagesOfAnExport:
         assert len({slug for part in found for slug in part}) == 30 + 49
 
     def test_are_not_in_the_index_if_all_their_rows_are_gone(self, folder: Path) -> None:
-        write(*range(1, 41))
+        write_keys(*range(1, 41))
         export()
         Article.objects.filter(pk__range=(11, 20)).delete()
         Article.objects.filter(pk__gt=30).delete()
         assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (1, 3)]
-        write(41)
+        write_keys(41)
         assert page(3) == [*(f"s{n}" for n in range(21, 31)), "s41"][:10]
         assert sorted(
             slug for name in live("sitemap.xml") for slug in live(name.removesuffix(".gz"))
@@ -197,7 +183,7 @@ class TestLivePagesOfAnExport:
     def test_of_the_previous_export_are_served_to_crawlers_with_the_previous_index(
         self, folder: Path
     ) -> None:
-        write(*range(1, 61))
+        write_keys(*range(1, 61))
         export()
         before = {name.removesuffix(".gz"): None for name in live("sitemap.xml")}
         Article.objects.filter(pk__range=(12, 36)).delete()
@@ -228,12 +214,12 @@ class TestHostsWithExportsOfTheirOwn:
         settings.SITEMAPS09 = {"ROOT": folder, "LIVE_SECONDS": 0}
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
         settings.ALLOWED_HOSTS = ["a.example", "b.example"]
-        write(*range(0, 60, 2))
+        write_keys(*range(0, 60, 2))
         export_hosts(["https://a.example", "https://b.example"])
-        write(5)
+        write_keys(5)
         export_hosts(["https://a.example"])
         Article.objects.filter(pk=5).delete()
-        write(*range(25, 28, 2))
+        write_keys(*range(25, 28, 2))
         export_hosts(["https://b.example"])
 
     def test_have_page_maps_of_their_own(self) -> None:
@@ -252,7 +238,7 @@ class TestHostsWithExportsOfTheirOwn:
         assert [on_host(host, page_url)[-1] for host in ("b.example", "a.example")] == ["s38", "s18"]
         Article.objects.filter(pk__range=(2, 14)).delete()
         for key in (100, 101, 102):
-            write(key)
+            write_keys(key)
             export_hosts(["https://a.example"], force=["articles"])
             clock_of_the_cache.move(11)
             for host in ("a.example", "b.example", "a.example", "b.example"):
@@ -277,15 +263,14 @@ def on_host(host: str, url: str) -> list[str]:
     """Return the last parts of the URLs in a live document of a host."""
     response: Any = Client().get(f"/{url.removesuffix('.gz')}", headers={"host": host})
     assert response.status_code == 200
-    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(response.content)
 
 
 def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(
     folder: Path, clock_of_the_cache: SecondsClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A storage that fails between two reads has a manifest, but no record of the section."""
-    write(*range(1, 31))
+    write_keys(*range(1, 31))
     export()
     names = [f"sitemap-articles-{number}.xml.gz" for number in range(1, 4)]
 

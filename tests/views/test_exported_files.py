@@ -26,11 +26,10 @@ from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import exported
 from tests.models import Article
 from tests.support import native_views
-from tests.support.articles import Articles
+from tests.support.articles import Articles, write_keys
 from tests.support.clock import Clock, SecondsClock
 from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
-from tests.support.native_views import locations
+from tests.support.native_views import last_parts, locations
 from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, saved, storage
 
@@ -56,7 +55,7 @@ SECTIONS: dict[str, Any] = {"articles": Articles, "text": Text(3)}
 @pytest.fixture(autouse=True)
 def _sections(register: Callable[..., None]) -> None:
     register(**SECTIONS)
-    write(*range(1, 16))
+    write_keys(*range(1, 16))
 
 
 @pytest.fixture
@@ -91,18 +90,12 @@ def get(url: str, **headers: str) -> Any:
     return response
 
 
-def write(*keys: int) -> None:
-    for key in keys:
-        ArticleFactory(pk=key, slug=f"s{key}")
-
-
 def slugs(url: str) -> list[str]:
     """Return the last parts of the URLs in a document, which must exist."""
     response = get(url)
     assert response.status_code == 200
     content = response.body
-    content = gzip.decompress(content) if url.endswith(".gz") else content
-    return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
+    return last_parts(gzip.decompress(content) if url.endswith(".gz") else content)
 
 
 def is_file(url: str) -> bool:
@@ -369,7 +362,7 @@ class TestDuringAPublication:
 
     def test_a_new_page_is_served_before_the_manifest_lists_it(self, public: Path) -> None:
         before = (public / STATE / manifest.ROOT).read_bytes()
-        write(*range(16, 40))
+        write_keys(*range(16, 40))
         export()
         (public / STATE / manifest.ROOT).write_bytes(before)
         exported._exports.clear()

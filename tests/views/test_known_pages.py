@@ -18,9 +18,8 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, memo
 from django_sitemaps09.views.live.memo import PageETag
 from tests.models import Article
-from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
-from tests.support.factories import ArticleFactory
+from tests.support.articles import Articles, write_keys
+from tests.support.clock import set_seconds
 from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=60)]
@@ -31,16 +30,13 @@ SECTIONS = {"articles": Articles}
 
 @pytest.fixture(autouse=True)
 def _articles(register: Callable[..., None]) -> None:
-    for number in range(1, 9):
-        ArticleFactory(pk=number, slug=f"s{number}")
+    write_keys(*range(1, 9))
     register(articles=Articles)
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
-    monkeypatch.setattr(memo, "time", seconds_clock)
-    return seconds_clock.move
+    return set_seconds(monkeypatch, memo, now=int(time.time()) + 0.5)
 
 
 def get(url: str = PAGE, **headers: str) -> Any:

@@ -130,13 +130,8 @@ class TestTheIndexes:
     def test_have_etags_of_their_own(self) -> None:
         etags = [get(name)["ETag"] for name in INDEXES]
         assert len({*etags}) == 3
-        assert [
-            get(name, If_None_Match=etag).status_code for name, etag in zip(INDEXES, etags, strict=True)
-        ] == [
-            304,
-            304,
-            304,
-        ]
+        for name, etag in zip(INDEXES, etags, strict=True):
+            assert get(name, If_None_Match=etag).status_code == 304
 
     def test_of_rows_are_read_without_a_query_once_their_bounds_are_known(
         self, register: Callable[..., None], django_assert_num_queries: Any

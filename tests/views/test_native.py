@@ -244,13 +244,6 @@ class TestTheLiveMap:
             assert listed() == both
             assert len(found()) == pages
 
-    def test_has_pages_of_the_sitemaps_own_limit(self, register: Callable[..., None]) -> None:
-        class Short(Articles):
-            limit = 1
-
-        register(articles=Short)
-        assert [len(found(page)) for page in found()] == [1, 1, 1, 1, 1]
-
 
 class TestALanguage:
     MIDDLEWARE = ("django.middleware.locale.LocaleMiddleware",)

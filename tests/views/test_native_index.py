@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -173,10 +174,6 @@ class TestTheIndex:
         write_articles("a")
         assert found() == ["/sitemap-articles-1.xml.gz"]
 
-    def test_of_no_sections_is_there(self, register: Callable[..., None]) -> None:
-        register()
-        assert found() == []
-
     def test_names_plain_pages_if_gzip_is_off(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
@@ -202,8 +199,19 @@ class Broken(Numbers):
         raise RuntimeError("\x1b[31mno items\nat all")
 
 
+class Environment:
+    """A setting whose only value is that of `int()`."""
+
+    def __int__(self) -> int:
+        return 3
+
+
 class TestALimit:
-    @pytest.mark.parametrize("limit", ["3", " 3 ", 3.0, Decimal(3)], ids=repr)
+    @pytest.mark.parametrize(
+        "limit",
+        ["3", " 3 ", b"3", bytearray(b"3"), 3.0, Decimal(3), Fraction(3), Environment()],
+        ids=range(8),
+    )
     def test_is_what_contribs_paginator_takes(
         self, register: Callable[..., None], tmp_path: Path, limit: Any
     ) -> None:

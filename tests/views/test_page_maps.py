@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.core.cache import cache
@@ -17,34 +16,24 @@ from django.db import connection
 from django.test import Client, modify_settings, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, sections, sources
+from django_sitemaps09 import ModelSitemap, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import live_map, maps, memo, page_responses
 from tests.models import Article
-from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
-from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
+from tests.support.articles import Articles, write_keys
+from tests.support.clock import set_seconds
 from tests.support.keyed_rows import MODELS, delete, write
-from tests.support.published import SPACE
+from tests.support.native_views import last_parts
 from tests.support.services import require_packages
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 
 @pytest.fixture(autouse=True)
-def declare(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Replace the registered sections."""
-
-    def only(**named: Any) -> None:
-        monkeypatch.setattr(sections, "_registered", named)
-
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
-    monkeypatch.setattr(sections, "_discovered", True)
-    only(articles=Articles)
-    return only
+def _articles(register: Callable[..., None]) -> None:
+    register(articles=Articles)
 
 
 @pytest.fixture(autouse=True)
@@ -57,16 +46,7 @@ def _no_cache_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Change the age of cached values. This does not make them expire in the cache."""
-
-    seconds_clock = SecondsClock()
-    for module in (live_map, maps):
-        monkeypatch.setattr(module, "time", seconds_clock)
-    return seconds_clock.move
-
-
-def articles(*keys: int) -> None:
-    for key in keys:
-        ArticleFactory(pk=key, slug=f"s{key}")
+    return set_seconds(monkeypatch, live_map, maps)
 
 
 def get(url: str, **options: Any) -> Any:
@@ -77,8 +57,7 @@ def named(url: str) -> list[str]:
     """Return the last path segment of each URL in a document, which must exist."""
     response = get(url)
     assert response.status_code == 200, url
-    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(response.content)
 
 
 def index() -> list[str]:
@@ -115,13 +94,13 @@ class TestWorkersWithCachesOfTheirOwn:
         change: str,
         using: str,
         workers: Callable[[int], None],
-        declare: Callable[..., None],
+        register: Callable[..., None],
     ) -> None:
         """At most the rows of eight of about 25 pages near the change are missing or listed twice."""
         model, key, row = MODELS[name]
         limit, last = 10, 201
         rows = model._default_manager.using(using)
-        declare(
+        register(
             rows=type(
                 "Rows",
                 (ModelSitemap,),
@@ -157,10 +136,10 @@ class TestWorkersWithCachesOfTheirOwn:
     def test_find_what_the_other_one_has_cut_after_a_minute(
         self, workers: Callable[[int], None], clock: Callable[[float], None]
     ) -> None:
-        articles(*range(1, 51))
+        write_keys(*range(1, 51))
         workers(0)
         before = index()
-        articles(*range(51, 61))
+        write_keys(*range(51, 61))
         workers(1)
         [*_, last] = after = index()
         assert last not in before
@@ -184,7 +163,7 @@ class TestAMapThatIsKept:
     def test_is_divided_again_after_five_minutes_and_earlier_pages_still_answer(
         self, clock: Callable[[float], None]
     ) -> None:
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         before = {page: named(page) for page in index()}
         Article.objects.filter(pk__range=(20, 45)).delete()
         assert [*before] == index()
@@ -207,14 +186,14 @@ class TestAMapThatIsKept:
         self, clock: Callable[[float], None]
     ) -> None:
         """A page that is listed again is not counted yet, but an index named it all the same."""
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         names = index()
         before = {name: named(name) for name in names}
         clock(301)
         # The map now ends with what remains to be divided after this page.
         get(names[4])
         Article.objects.filter(pk__in=range(3, 40)).delete()
-        articles(*range(101, 151))
+        write_keys(*range(101, 151))
         clock(301)
         get(names[0])
         for name, slugs in before.items():
@@ -223,9 +202,9 @@ class TestAMapThatIsKept:
     def test_answers_while_another_request_divides_the_next_one(
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         before = index()
-        articles(*range(31, 61))
+        write_keys(*range(31, 61))
         clock(301)
         meanwhile = []
         cut = sources.divide
@@ -241,7 +220,7 @@ class TestAMapThatIsKept:
         assert [{*pages} >= {*before} for pages in meanwhile] == [False, True]
 
     def test_is_not_cut_for_numbers_that_no_page_has(self, clock: Callable[[float], None]) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         index()
         for seconds in (0, 20, 30):
             clock(seconds)
@@ -252,14 +231,14 @@ class TestAMapThatIsKept:
     def test_is_cut_once_a_minute_for_numbers_that_no_page_has(
         self, clock: Callable[[float], None]
     ) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         index()
         clock(100)
         found = [queries(f"sitemap-articles-{number}.xml") for number in range(900_000_000, 900_000_020)]
         assert sum(map(bool, found)) == 1
 
     def test_is_not_read_for_numbers_that_only_an_export_has(self) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         assert queries("sitemap-articles-2.xml") == 0
 
     @pytest.mark.parametrize(
@@ -276,7 +255,7 @@ class TestAMapThatIsKept:
             def get(self, key: Any, default: Any = None, version: Any = None) -> Any:
                 return value
 
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         monkeypatch.setattr(caching, "cache", Strange("strange", {}))
         found = index()
         assert [slug for page in found for slug in named(page)] == [f"s{n}" for n in range(1, 31)]
@@ -285,9 +264,9 @@ class TestAMapThatIsKept:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The rows of an incomplete page were counted after it was rendered."""
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         *_, last = index()
-        articles(*range(31, 42))
+        write_keys(*range(31, 42))
         rows: list[int] = []
 
         def divide_page(source: Any, page: Any, most: int) -> bool:
@@ -305,7 +284,7 @@ class TestAMapThatIsKept:
         """For `LIVE_SECONDS`, the grown page was answered with 304, so no page had the other rows."""
         for module in (page_responses, memo):
             monkeypatch.setattr(module, "time", maps.time)
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         names = index()
         rows = {name: named(name) for name in names}
         gone = [slug for name in names for slug in rows[name][2:]]
@@ -324,9 +303,9 @@ class TestAMapThatIsKept:
     def test_leaves_an_incomplete_page_without_etag_when_the_cache_has_lost_it(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         *_, last = index()
-        articles(*range(31, 42))
+        write_keys(*range(31, 42))
         monkeypatch.setattr(page_responses, "_log", lambda *_: cache.clear())
         response = get(last)
         assert "ETag" not in response
@@ -334,7 +313,7 @@ class TestAMapThatIsKept:
 
     def test_is_built_only_up_to_the_requested_page(self) -> None:
         """A request for a page does not find the bounds of all the pages after it."""
-        articles(*range(1, 201))
+        write_keys(*range(1, 201))
         names = index()
         assert len(names) > 20
         cache.clear()
@@ -348,7 +327,7 @@ class TestAMapThatIsKept:
 
     @pytest.mark.parametrize("order", [[0], [3], [-1], [3, 1, 0, 7, 7, -1, 5], [2, 4, 6]])
     def test_is_the_same_whichever_page_is_requested_first(self, order: list[int]) -> None:
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         names = index()
         documents = [get(name).content for name in names]
         cache.clear()
@@ -358,7 +337,7 @@ class TestAMapThatIsKept:
         assert [get(name).content for name in names] == documents
 
     def test_has_the_numbers_of_no_other_page_before_it_is_whole(self) -> None:
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         names = index()
         cache.clear()
         get(names[0])
@@ -367,9 +346,9 @@ class TestAMapThatIsKept:
 
     def test_has_the_lastmods_of_pages_that_were_split_in_one_query_each(self) -> None:
         """The new last page has been counted when it was split."""
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         *_, last = index()
-        articles(*range(31, 42))
+        write_keys(*range(31, 42))
         get(last)
         assert queries("sitemap.xml") == 1
         assert queries("sitemap.xml") == 0
@@ -386,9 +365,9 @@ class TestWhatAClientSays:
             yield
 
     @pytest.fixture(autouse=True)
-    def _rows(self, declare: Callable[..., None]) -> None:
-        declare(articles=type("Large", (Articles,), {"limit": 1_000}))
-        articles(*range(1, 1_001))
+    def _rows(self, register: Callable[..., None]) -> None:
+        register(articles=type("Large", (Articles,), {"limit": 1_000}))
+        write_keys(*range(1, 1_001))
 
     def test_of_the_host_cuts_no_map_and_moves_no_bound(self) -> None:
         get("sitemap.xml", headers={"host": "www.example.com"})
@@ -416,8 +395,7 @@ class TestWhatAClientSays:
 
 def index_of(host: str) -> list[str]:
     """Return the names of the pages in the index of a host."""
-    root = ElementTree.fromstring(get("sitemap.xml", headers={"host": host}).content)  # noqa: S314
-    return [str(loc.text).rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(get("sitemap.xml", headers={"host": host}).content)
 
 
 class Refusing(LocMemCache):
@@ -455,7 +433,7 @@ def closed_port() -> int:
 class TestACacheThatFails:
     @pytest.fixture(autouse=True)
     def _rows(self) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
 
     def crawl(self) -> list[str]:
         return [slug for page in index() for slug in named(page)]
@@ -520,7 +498,7 @@ class TestAMapOfAnExport:
     @pytest.fixture(autouse=True)
     def _exported(self, settings: Any, tmp_path: Path) -> None:
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "ROOT": tmp_path}
-        articles(*range(1, 61))
+        write_keys(*range(1, 61))
         export()
         cache.clear()
 
@@ -547,7 +525,7 @@ class TestAMapOfAnExport:
     ) -> None:
         Article.objects.filter(pk__range=(11, 25)).delete()
         index()
-        articles(12)
+        write_keys(12)
         clock(maps.AGE)
         assert {slug for page in index() for slug in named(page)} == {
             f"s{n}" for n in (*range(1, 11), 12, *range(26, 61))
@@ -572,7 +550,7 @@ class TestACrawlThatSpansAnExport:
         return {slug for page in pages for slug in named(page)}
 
     def test_finds_the_pages_from_before_the_first_one(self) -> None:
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         pages = index()
         export()
         forget_when_it_was_asked()
@@ -582,9 +560,9 @@ class TestACrawlThatSpansAnExport:
         assert {queries(page) for page in pages} == {2, 3}
 
     def test_finds_the_parts_of_a_page_that_had_outgrown_its_limit(self) -> None:
-        articles(*range(100, 4_000, 100))
+        write_keys(*range(100, 4_000, 100))
         export()
-        articles(*range(801, 851))
+        write_keys(*range(801, 851))
         pages = index()
         assert len(self.crawl(pages)) == 89
         export()

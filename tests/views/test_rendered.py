@@ -22,7 +22,7 @@ from django_sitemaps09.compression import compress
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
-from tests.support.articles import Articles
+from tests.support.articles import Articles, write_keys
 from tests.support.factories import ArticleFactory
 from tests.support.native_views import nothing
 from tests.support.sections import Numbers
@@ -78,8 +78,7 @@ def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def _articles(register: Callable[..., None]) -> None:
-    for number in range(1, 9):
-        ArticleFactory(pk=number, slug=f"s{number}")
+    write_keys(*range(1, 9))
     register(articles=Articles)
 
 

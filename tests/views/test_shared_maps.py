@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.core.cache import cache
@@ -20,10 +19,9 @@ from django_sitemaps09.sources import cannot_snapshot
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import live_map, maps
 from tests.models import Article
-from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
-from tests.support.factories import ArticleFactory
-from tests.support.published import SPACE
+from tests.support.articles import Articles, write_keys
+from tests.support.clock import set_seconds
+from tests.support.native_views import last_parts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
@@ -39,11 +37,10 @@ def _shared_cache(settings: Any, tmp_path: Path, configure: Callable[..., None])
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Move the time by which maps are renewed, and release the locks that would have expired."""
-
-    seconds_clock = SecondsClock()
+    move_seconds = set_seconds(monkeypatch, live_map, maps)
 
     def move(seconds: float) -> None:
-        seconds_clock.move(seconds)
+        move_seconds(seconds)
         for name in _LOCKS:
             cache.delete(name)
         _LOCKS.clear()
@@ -54,8 +51,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         _LOCKS.append(name)
         return added(name, *arguments)
 
-    for module in (live_map, maps):
-        monkeypatch.setattr(module, "time", seconds_clock)
     monkeypatch.setattr(caching.default, "add", add)
     _LOCKS.clear()
     return move
@@ -77,17 +72,11 @@ def _default_section(register: Callable[..., None]) -> None:
     register(articles=Articles)
 
 
-def articles(*keys: int, using: str = "default") -> None:
-    for key in keys:
-        ArticleFactory(pk=key, slug=f"s{key}", using=using)
-
-
 def named(url: str) -> list[str]:
     """Return the last parts of the URLs in a document."""
     response = Client().get(f"/{url.removesuffix('.gz')}")
     assert response.status_code == 200, url
-    root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
+    return last_parts(response.content)
 
 
 def index() -> list[str]:
@@ -102,7 +91,7 @@ def queries(url: str, using: str = "default") -> int:
 
 class TestTheOpenEnd:
     def test_is_checked_with_one_query(self, section: str, clock: Callable[[float], None]) -> None:
-        articles(*range(1, 61), using=section)
+        write_keys(*range(1, 61), using=section)
         pages = index()
         assert queries("sitemap.xml", section) == 1
         clock(maps.AGE)
@@ -115,9 +104,9 @@ class TestTheOpenEnd:
         assert queries(pages[3].removesuffix(".gz"), section) == expected
 
     def test_gets_new_pages_at_once(self, section: str) -> None:
-        articles(*range(1, 31), using=section)
+        write_keys(*range(1, 31), using=section)
         pages = index()
-        articles(*range(31, 91), using=section)
+        write_keys(*range(31, 91), using=section)
         extended = index()
         assert extended[: len(pages)] == pages
         assert len(extended) >= len(pages) + 6
@@ -126,9 +115,9 @@ class TestTheOpenEnd:
         assert all(0 < len(slugs) <= 10 for slugs in contents)
 
     def test_gets_new_pages_at_once_if_another_page_was_divided_by_a_request(self, section: str) -> None:
-        articles(*range(11, 71), using=section)
+        write_keys(*range(11, 71), using=section)
         index()
-        articles(*range(1, 11), *range(71, 131), using=section)
+        write_keys(*range(1, 11), *range(71, 131), using=section)
         named("sitemap-articles-1.xml")
         assert {slug for page in index() for slug in named(page)} == {f"s{n}" for n in range(1, 131)}
 
@@ -137,10 +126,10 @@ class TestTheOpenEnd:
         self, configure: Callable[..., None], tmp_path: Path, clock: Any
     ) -> None:
         configure(ROOT=tmp_path / "public")
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         export()
         pages = index()
-        articles(*range(31, 61))
+        write_keys(*range(31, 61))
         extended = index()
         assert extended[: len(pages)] == pages
         assert len(extended) > len(pages) + 1
@@ -157,9 +146,9 @@ class TestOtherPages:
     def test_stay_as_they_are_when_the_cache_would_cut_another_map(
         self, clock: Callable[[float], None]
     ) -> None:
-        articles(*range(1, 201, 2))
+        write_keys(*range(1, 201, 2))
         pages = index()
-        articles(*range(30, 60, 2))
+        write_keys(*range(30, 60, 2))
         clock(10 * maps.AGE)
         divided = index()
         assert [page for page in divided if page in pages] == pages
@@ -168,7 +157,7 @@ class TestOtherPages:
         assert {slug for slugs in contents for slug in slugs} == {f"s{n}" for n in present}
 
     def test_that_are_empty_are_merged_with_the_one_before(self, clock: Callable[[float], None]) -> None:
-        articles(*range(1, 61))
+        write_keys(*range(1, 61))
         pages = index()
         contents = {page: named(page) for page in pages}
         emptied = pages[2]
@@ -178,23 +167,23 @@ class TestOtherPages:
         assert index() == [page for page in pages if page != emptied]
         # A row that is added there later is on another page. The page is still served under its number.
         key = int(contents[emptied][0].removeprefix("s"))
-        articles(key)
+        write_keys(key)
         assert named(emptied) == [f"s{key}"]
         clock(maps.AGE)
         assert f"s{key}" in {slug for page in index() for slug in named(page)}
 
     def test_the_last_one_is_merged_with_the_one_before(self, clock: Callable[[float], None]) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         *pages, last = index()
         Article.objects.filter(slug__in=named(last)).delete()
         assert named(last) == []
         clock(maps.AGE)
         assert index() == pages
-        articles(100)
+        write_keys(100)
         assert "s100" in {slug for page in index() for slug in named(page)}
 
     def test_that_fit_on_one_page_are_merged_and_still_answer(self, clock: Callable[[float], None]) -> None:
-        articles(*range(1, 101))
+        write_keys(*range(1, 101))
         contents = {page: named(page) for page in index()}
         Article.objects.exclude(pk__in=range(0, 101, 3)).delete()
         clock(maps.AGE)
@@ -211,22 +200,22 @@ class TestOtherPages:
         ]
 
     def test_a_section_that_loses_all_rows_has_no_page(self, clock: Callable[[float], None]) -> None:
-        articles(1, 2)
+        write_keys(1, 2)
         [page] = index()
         Article.objects.all().delete()
         assert named(page) == []
         clock(maps.AGE)
         assert index() == []
-        articles(5)
+        write_keys(5)
         assert [named(page) for page in index()] == [["s5"]]
 
     def test_a_bulk_insert_is_listed_by_the_first_crawl_after_five_minutes(
         self, section: str, clock: Callable[[float], None]
     ) -> None:
         """And parts are even: nearly half a page or more each."""
-        articles(*range(1, 20_001, 1_000), using=section)
+        write_keys(*range(1, 20_001, 1_000), using=section)
         index()
-        articles(*range(5_002, 5_392), using=section)
+        write_keys(*range(5_002, 5_392), using=section)
         clock(maps.AGE)
         contents = [named(page) for page in index()]
         found = {slug for slugs in contents for slug in slugs}
@@ -239,9 +228,9 @@ class TestOtherPages:
     def test_are_counted_by_the_next_request_if_that_fails(
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        articles(*range(1, 20_001, 1_000))
+        write_keys(*range(1, 20_001, 1_000))
         index()
-        articles(*range(5_002, 5_092))
+        write_keys(*range(5_002, 5_092))
         clock(maps.AGE)
 
         def fail(*_: object, **__: object) -> None:
@@ -258,7 +247,7 @@ class TestSeveralRequests:
     def test_let_no_client_store_an_index_while_another_one_counts_its_pages(
         self, clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         index()
         clock(maps.AGE)
         with monkeypatch.context() as context:
@@ -345,7 +334,7 @@ def forged_pages(count: int) -> Iterator[tuple[Any, ...]]:
 def test_a_cached_value_that_is_not_a_map_is_replaced(
     value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    articles(*range(1, 31))
+    write_keys(*range(1, 31))
     names = []
     read = live_map.read
 

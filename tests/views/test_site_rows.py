@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from django.contrib.sites.models import Site
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from django_sitemaps09 import sections
 from django_sitemaps09.export import export_hosts
 from tests.support.several_hosts import SITES, Pages
 
@@ -20,13 +20,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
-def by_request(settings: Any, two_sites: tuple[Site, Site], monkeypatch: pytest.MonkeyPatch) -> None:
+def by_request(settings: Any, two_sites: tuple[Site, Site], register: Callable[..., None]) -> None:
     """Configure the project so that the request determines the site."""
     del settings.SITE_ID
     settings.SITEMAPS09 = {}
     settings.ROOT_URLCONF = "tests.support.several_hosts"
-    monkeypatch.setattr(sections, "_registered", SITES)
-    monkeypatch.setattr(sections, "_discovered", True)
+    register(**SITES)
 
 
 def live(url: str, host: str) -> list[str]:
@@ -88,10 +87,10 @@ class TestLiveRowsOfASite:
             assert sorted(location.rpartition("/of-")[2] for location in found) == ["2/", "both/"]
 
     def test_do_not_stay_with_an_instance_that_serves_another_host(
-        self, monkeypatch: pytest.MonkeyPatch
+        self, register: Callable[..., None]
     ) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")
-        monkeypatch.setattr(sections, "_registered", {"pages": Pages()})
+        register(pages=Pages())
         for number, host in ((1, "a.example"), (2, "b.example"), (1, "a.example")):
             assert f"http://{host}/of-{number}/" in live("/sitemap-pages-1.xml", host)
 

@@ -19,9 +19,8 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, live_map, maps, memo
 from tests.docs.pages import PAGES
 from tests.models import Article
-from tests.support.articles import Articles
+from tests.support.articles import Articles, write_keys
 from tests.support.clock import SecondsClock
-from tests.support.factories import ArticleFactory
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -43,8 +42,7 @@ def _articles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Eight articles, and two caches that are shared without a server."""
-    for number in range(1, 9):
-        ArticleFactory(pk=number, slug=f"s{number}")
+    write_keys(*range(1, 9))
     register(articles=Articles)
     settings.CACHES = {
         alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")

@@ -26,8 +26,8 @@ from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import memo, page_responses
 from tests.models import Article
-from tests.support.articles import Articles
-from tests.support.clock import SecondsClock
+from tests.support.articles import Articles, write_keys
+from tests.support.clock import set_seconds
 from tests.support.factories import ArticleFactory
 from tests.support.sections import Numbers
 
@@ -40,11 +40,7 @@ FORMS = (PAGE, f"{PAGE}.gz", "/sitemap-articles-1.txt")
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     """Move the time at which fingerprints are read."""
-
-    seconds_clock = SecondsClock(float(int(time.time())) + 0.5)
-    monkeypatch.setattr(memo, "time", seconds_clock)
-    monkeypatch.setattr(page_responses, "time", seconds_clock)
-    return seconds_clock.move
+    return set_seconds(monkeypatch, memo, page_responses, now=int(time.time()) + 0.5)
 
 
 @pytest.fixture
@@ -52,8 +48,7 @@ def declare(register: Callable[..., None]) -> Callable[[str], None]:
     """Register the articles of a database as a section."""
 
     def declare_section(using: str) -> None:
-        for number in range(1, 26):
-            ArticleFactory(pk=number, slug=f"s{number}", using=using)
+        write_keys(*range(1, 26), using=using)
         queryset = Article.objects.using(using).filter(published=True)
         register(articles=type("Section", (Articles,), {"queryset": queryset}))
 
@@ -330,11 +325,9 @@ class TestAPageThatIsDivided:
     def test_has_no_etag_until_the_map_is_divided(self, register: Callable[..., None]) -> None:
         """A client, or a cache, would keep a page without the rows that did not fit."""
         register(articles=Articles)
-        for number in range(10, 200, 10):
-            ArticleFactory(pk=number, slug=f"s{number}")
+        write_keys(*range(10, 200, 10))
         pages = re.findall(r"/(sitemap-[^<]+)\.gz<", get("/sitemap.xml").text)
-        for number in range(11, 19):
-            ArticleFactory(pk=number, slug=f"s{number}")
+        write_keys(*range(11, 19))
         response = get(f"/{pages[0]}")
         assert response.content.count(b"<loc>") == 10
         assert "ETag" not in response.headers

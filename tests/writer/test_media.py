@@ -17,6 +17,7 @@ from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from tests.support.configuration import BASE
 from tests.support.media import FULL_VIDEO, IMAGE, LEAST_VIDEO, NEWS, document, pairs, read, written
+from tests.support.writing import anything
 
 UTC = timezone.utc
 
@@ -134,28 +135,6 @@ def test_a_base_that_xml_cannot_hold_is_refused_with_the_key_of_the_item() -> No
             make([value], "\x00", "the key")
 
 
-awkward = st.sampled_from(
-    [
-        "&",
-        "<",
-        ">",
-        '"',
-        "'",
-        "\t",
-        "\n",
-        "\r\n",
-        "\r",
-        "]]>",
-        "&#0;",
-        "\x85",
-        "\u2028",
-        "\x00",
-        "\ud800",
-        "\uffff",
-    ]
-)
-
-anything = st.lists(awkward | st.characters(exclude_categories=()), max_size=6).map("".join)
 uris = st.text("abc-._~:/?@!$&'()*+,;=0", max_size=30)
 locations = uris.map("/".__add__) | uris.map("https://example.com/".__add__)
 zones = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-12))])
