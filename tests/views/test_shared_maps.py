@@ -210,6 +210,19 @@ class TestOtherPages:
             200 if page in merged else 404 for page in contents
         ]
 
+    @pytest.mark.parametrize(("left", "is_merged"), [(85, True), (86, False)])
+    def test_are_merged_if_that_makes_a_page_at_most_85_percent_full(
+        self, left: int, is_merged: bool, register: Callable[..., None], clock: Callable[[float], None]
+    ) -> None:
+        register(articles=type("Section", (Articles,), {"limit": 100}))
+        Article.objects.bulk_create(Article(pk=key, slug=f"s{key}") for key in range(1, 301))
+        pages = index()
+        first, second = map(named, pages[:2])
+        Article.objects.filter(slug__in=[*first[40:], *second[left - 40 :]]).delete()
+        clock(maps.AGE)
+        assert index() == [pages[0], *pages[1 + is_merged :]]
+        assert named(pages[0]) == [*first[:40], *(second[: left - 40] if is_merged else ())]
+
     def test_a_section_that_loses_all_rows_has_no_page(self, clock: Callable[[float], None]) -> None:
         articles(1, 2)
         [page] = index()
