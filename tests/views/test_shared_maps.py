@@ -281,6 +281,25 @@ class TestSeveralRequests:
         assert "ETag" not in outdated
         assert "ETag" in Client().get("/sitemap.xml")
 
+    @pytest.mark.usefixtures("_default_section")
+    def test_can_divide_a_page_while_another_one_counts_pages(self, clock: Callable[[float], None]) -> None:
+        articles(*range(101, 131))
+        first = index()[0].removesuffix(".gz")
+        articles(*range(1, 31))
+        clock(maps.AGE)
+        statuses: list[int] = []
+
+        def divide(execute: Any, *arguments: Any) -> Any:
+            if not statuses:
+                statuses.append(0)
+                statuses[0] = Client().get(f"/{first}").status_code
+            return execute(*arguments)
+
+        with connections["default"].execute_wrapper(divide):
+            pages = index()
+        assert statuses == [200]
+        assert {slug for page in pages for slug in named(page)} >= {f"s{key}" for key in range(1, 31)}
+
     def test_build_a_cold_map_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         started, may_end, built = threading.Event(), threading.Event(), []
 
