@@ -60,10 +60,11 @@ def _route_hint(subject: Subject, value: Any) -> str | None:
         return None
     signatures = [names for possible, *_ in reverse_candidates(resolver, view) for _, names in possible]
     # Django calls arguments without a name `_0`, `_1`.
-    if not signatures or not signatures[0] or signatures[0][0].startswith("_"):
+    signature = next((names for names in signatures if names and not names[0].startswith("_")), None)
+    if signature is None:
         return None
     known = names_in_rows(subject)
-    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signatures[0]]
+    arguments = [f"{each}=F({each if each in known else '...'!r})" for each in signature]
     return f"Did you mean Route({name!r}, {', '.join(arguments)})?"
 
 

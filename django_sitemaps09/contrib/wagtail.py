@@ -112,7 +112,8 @@ class WagtailSpecificPageSitemap(Sitemap):  # type: ignore[misc]
     def items(self) -> QuerySet[Any]:
         pages = _listed_pages(*_roots(self._sites or [self.get_wagtail_site()]))
         rows: Any = pages.type(*self.models) if self.models else pages
-        return rows.order_by("path").defer_streamfields().specific()  # type: ignore[no-any-return]
+        # Wagtail orders pages by their path.
+        return rows.defer_streamfields().specific()  # type: ignore[no-any-return]
 
 
 class _Root(NamedTuple):

@@ -149,10 +149,7 @@ def _postgresql_hash(source: Any, connection: Any) -> str:
     while isinstance(source, (LastmodExpression, Ref)):
         # The SQL of these wrappers is that of their expression, or its name in a subquery.
         [source] = source.get_source_expressions()
-    try:
-        field = source.output_field
-    except FieldError:
-        return _POSTGRESQL_TEXT_HASH
+    field = source.output_field
     types = [field.db_type(connection)] if isinstance(source, Col) else []
     while field.remote_field is not None:
         field = field.target_field

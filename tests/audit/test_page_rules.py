@@ -21,6 +21,12 @@ def html(head: str) -> Answer:
     return Answer(f"<!doctype html><html><head>{head}</head><body>Text</body></html>", 200, HTML)
 
 
+def noindex_within(size: int) -> Answer:
+    """Return a page whose first `size` bytes end with an element that forbids indexing."""
+    start, end = "<!doctype html><html><head><!--", '--><meta name="robots" content="noindex">'
+    return Answer(f"{start}{end:x>{size - len(start)}}", 200, HTML)
+
+
 #: The page /words/a/, whose lastmod is 2026-01-31, and the rules that it breaks.
 PAGES: dict[str, tuple[Answer, set[str]]] = {
     "a page without a head": (Answer("text"), set()),
@@ -34,6 +40,8 @@ PAGES: dict[str, tuple[Answer, set[str]]] = {
     "nofollow in a header": (Answer("", 200, {"X-Robots-Tag": "nofollow"}), set()),
     "noindex in a meta element": (html('<META NAME="Robots" content="NoIndex">'), {"page-noindex"}),
     "none in a meta element": (html('<meta name="googlebot" content="none">'), {"page-noindex"}),
+    "noindex in the first two million bytes": (noindex_within(2_000_000), {"page-noindex"}),
+    "noindex after the first two million bytes": (noindex_within(2_000_001), set()),
     "no image index": (html('<meta name="robots" content="noimageindex">'), set()),
     "another canonical URL": (html('<link rel="canonical" href="/words/b/">'), {"page-canonical"}),
     "its own canonical URL": (html('<link rel="canonical" href="/words/a/">'), set()),

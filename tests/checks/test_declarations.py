@@ -30,7 +30,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Rank
 from django.test import override_settings
-from django.urls import re_path
+from django.urls import path, re_path
 from django.utils.functional import cached_property
 
 import tests.urls
@@ -140,6 +140,14 @@ def test_a_hint_suggests_the_declaration_that_a_string_means(
 ) -> None:
     (message,) = checks.check_declarations([declaration(**attributes)])
     assert (message.id, message.hint) == (f"sitemaps09.{expected}", f"Did you mean {meant}?")
+
+
+def test_a_hint_suggests_the_url_pattern_with_arguments_of_several_with_one_name(settings: Any) -> None:
+    patterns = [path(route, tests.urls.nothing, name="words") for route in ("<str:word>/", "")]
+    for order in (patterns, patterns[::-1]):
+        settings.ROOT_URLCONF = type("Urls", (), {"urlpatterns": order})
+        (message,) = checks.check_declarations([declaration(location="words")])
+        assert message.hint == "Did you mean Route('words', word=F('...'))?"
 
 
 @pytest.mark.parametrize(

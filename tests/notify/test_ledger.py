@@ -148,6 +148,15 @@ class TestCompacting:
         assert ledger.compact(2) == 0
         assert ledger.names() == names
 
+    def test_merges_the_others_if_another_process_has_just_removed_a_message(self, ledger: Ledger) -> None:
+        for number, url in enumerate((A, B, C)):
+            queue(ledger, f"run-{number}", [message(url)])
+        names = ledger.names()
+        ledger.settle(names[1], message(B), ())
+        late = type("Late", (Ledger,), {"names": lambda self: names})(ledger.state)
+        assert late.compact(100) == 0
+        assert pending(ledger) == [message(A, C)]
+
     def test_makes_messages_of_ten_thousand_urls(self, ledger: Ledger) -> None:
         urls = [f"https://a.b/{n:05}" for n in range(12_000)]
         queue(ledger, "run-1", [message(*urls[:6_000])])

@@ -199,6 +199,19 @@ class TestOtherPages:
             200 if page in merged else 404 for page in contents
         ]
 
+    @pytest.mark.parametrize(("left", "is_merged"), [(85, True), (86, False)])
+    def test_are_merged_if_that_makes_a_page_at_most_85_percent_full(
+        self, left: int, is_merged: bool, register: Callable[..., None], clock: Callable[[float], None]
+    ) -> None:
+        register(articles=type("Section", (Articles,), {"limit": 100}))
+        Article.objects.bulk_create(Article(pk=key, slug=f"s{key}") for key in range(1, 301))
+        pages = index()
+        first, second = map(named, pages[:2])
+        Article.objects.filter(slug__in=[*first[40:], *second[left - 40 :]]).delete()
+        clock(maps.AGE)
+        assert index() == [pages[0], *pages[1 + is_merged :]]
+        assert named(pages[0]) == [*first[:40], *(second[: left - 40] if is_merged else ())]
+
     def test_a_section_that_loses_all_rows_has_no_page(self, clock: Callable[[float], None]) -> None:
         write_keys(1, 2)
         [page] = index()
@@ -256,6 +269,25 @@ class TestSeveralRequests:
         assert (outdated.status_code, outdated["Cache-Control"]) == (200, "no-store")
         assert "ETag" not in outdated
         assert "ETag" in Client().get("/sitemap.xml")
+
+    @pytest.mark.usefixtures("_default_section")
+    def test_can_divide_a_page_while_another_one_counts_pages(self, clock: Callable[[float], None]) -> None:
+        articles(*range(101, 131))
+        first = index()[0].removesuffix(".gz")
+        articles(*range(1, 31))
+        clock(maps.AGE)
+        statuses: list[int] = []
+
+        def divide(execute: Any, *arguments: Any) -> Any:
+            if not statuses:
+                statuses.append(0)
+                statuses[0] = Client().get(f"/{first}").status_code
+            return execute(*arguments)
+
+        with connections["default"].execute_wrapper(divide):
+            pages = index()
+        assert statuses == [200]
+        assert {slug for page in pages for slug in named(page)} >= {f"s{key}" for key in range(1, 31)}
 
     def test_build_a_cold_map_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         started, may_end, built = threading.Event(), threading.Event(), []

@@ -14,9 +14,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
+from django.urls import LocalePrefixPattern
 from django.utils.timezone import now
+from django.utils.translation import override
 from home.models import EventPage, TextPage
-from mysite import sitemaps
+from mysite import sitemaps, urls
 from wagtail.contrib.sitemaps import Sitemap
 from wagtail.coreutils import (
     get_content_languages,
@@ -345,6 +347,17 @@ def test_sites_on_both_ports_of_a_host_are_listed_at_their_own_addresses(
     assert len(shop) == 4
 
 
+def test_a_site_below_the_other_one_of_its_host_is_listed_at_its_own_address(
+    sites: SimpleNamespace,
+) -> None:
+    Site.objects.create(hostname=WWW, port=80, root_page=sites.news)
+    Site.clear_site_root_paths_cache()
+    pages = Page.objects.filter(url_path__contains="/news").live().public()
+    news = {entry.url for entry in live(WWW) if entry.url.startswith("http://")}
+    assert news == {page.full_url for page in pages}
+    assert len(news) == 6
+
+
 def test_sites_on_both_ports_with_the_same_root_page_list_it_once(
     sites: SimpleNamespace, tmp_path: Path
 ) -> None:
@@ -371,11 +384,29 @@ def test_without_locales_only_the_site_root_is_listed(settings: Any) -> None:
     assert len(wanted) == 6
 
 
-def test_urls_without_a_slash_at_the_end_are_wagtails(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_prefix", [True, False])
+def test_urls_without_a_slash_at_the_end_are_wagtails(
+    has_prefix: bool, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     for module in (ours, pages):
         monkeypatch.setattr(module, "WAGTAIL_APPEND_SLASH", False)
+    [prefix] = (part.pattern for part in urls.urlpatterns if isinstance(part.pattern, LocalePrefixPattern))
+    monkeypatch.setattr(prefix, "prefix_default_language", has_prefix)
+    # This clears Django's caches of URLs.
+    settings.ROOT_URLCONF = "mysite.urls"
     wanted = sorted(page.full_url for page in own(WWW))
-    assert f"https://{WWW}/fr" in wanted
+    assert {f"https://{WWW}/{'en' if has_prefix else ''}", f"https://{WWW}/fr"} <= {*wanted}
+    assert sorted(entry.url for entry in live(WWW)) == wanted
+
+
+def test_urls_have_the_prefix_of_the_default_language_if_it_is_a_variant_of_the_locale(
+    settings: Any,
+) -> None:
+    settings.LANGUAGE_CODE = "en-gb"
+    settings.LANGUAGES = [("en-gb", "British English"), *settings.LANGUAGES]
+    with override("en-gb"):
+        wanted = sorted(page.full_url for page in own(WWW))
+    assert {f"https://{WWW}/en-gb/news/", f"https://{WWW}/fr/news-fr/"} <= {*wanted}
     assert sorted(entry.url for entry in live(WWW)) == wanted
 
 

@@ -17,3 +17,7 @@ class EventPage(Page):
     def get_sitemap_urls(self, request: Any = None) -> list[dict[str, Any]]:
         first, *others = super().get_sitemap_urls(request)
         return [first, *others, {**first, "location": f"{first['location']}programme/"}]
+
+
+class ConcertPage(EventPage):
+    """A page of a subclass: where events are excluded, concerts are, too."""
