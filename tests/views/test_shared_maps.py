@@ -272,9 +272,9 @@ class TestSeveralRequests:
 
     @pytest.mark.usefixtures("_default_section")
     def test_can_divide_a_page_while_another_one_counts_pages(self, clock: Callable[[float], None]) -> None:
-        articles(*range(101, 131))
+        write_keys(*range(101, 131))
         first = index()[0].removesuffix(".gz")
-        articles(*range(1, 31))
+        write_keys(*range(1, 31))
         clock(maps.AGE)
         statuses: list[int] = []
 
