@@ -415,6 +415,27 @@ class TestAFailure:
         run(1, 2, 3)
         assert len(run.engine.requests) == 1
 
+    def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(
+        self, run: Site
+    ) -> None:
+        run(1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "activate", full)
+            assert "No space left on device" in run(1, 2).warnings[0]
+        run(1, 2, 3, submit=False)
+        run(1, 2, 3)
+        assert run.submitted == [url(2)]
+
+    def test_of_the_next_run_to_make_them_pending_loses_none(self, run: Site) -> None:
+        run(1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "activate", full)
+            run(1, 2)
+            run(1, 2, 3)
+        assert run.engine.requests == []
+        run(1, 2, 3)
+        assert run.submitted == [url(2), url(3)]
+
     def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(
         self, run: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
