@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files import locks
 from django.db.models.functions import TruncDate
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.utils import timezone as django_timezone, translation
 
 from django_sitemaps09 import sections, views
@@ -22,7 +22,6 @@ from django_sitemaps09.export import export
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.exports import (
-    GZIP_HEADER,
     Bad,
     Failing,
     article_model,
@@ -36,7 +35,6 @@ from tests.support.exports import (
     plain,
     run_folders,
     touched,
-    unpacked,
     write_articles,
     write_index,
 )
@@ -113,11 +111,6 @@ class TestTheTarget:
         assert export(sitemaps=sitemaps, output=str(tmp_path / "output")).folder == tmp_path / "output"
         for name in ("root", "alias", "other", "output"):
             assert paths(tmp_path / name) == numbers(1)
-
-    def test_is_never_reached_by_the_url_of_the_storage(self, folder: Path, settings: Any) -> None:
-        settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder)}
-        assert export(sitemaps={"a": Numbers(1)}).index_url == f"{BASE}/sitemap.xml"
-        assert b"/never/used/" not in plain(folder, "sitemap.xml")
 
     def test_is_refused_if_it_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("mine")
@@ -342,43 +335,6 @@ class TestADryRun:
         assert touched(folder) == before
         assert (folder / STATE / "lock").stat().st_mtime_ns == lock
         assert run_folders(folder) == []
-
-
-@pytest.mark.django_db
-class TestLivePages:
-    @pytest.mark.parametrize("gzip", [True, False])
-    def test_are_the_bytes_of_the_exported_files(
-        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
-    ) -> None:
-        class Translated(Bad):
-            i18n = alternates = x_default = True
-            lastmod = date(2026, 1, 1)
-
-        some = article_sitemap(queryset=article_model().objects.exclude(slug="b"), limit=3)
-        register(articles=article_sitemap(), some=some, numbers=Translated(5, [1]))
-        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
-        write_articles(*"abcdefgh")
-        export()
-        client = Client()
-        for name in named(folder):
-            exported = plain(folder, name)
-            assert client.get(f"/{name.removesuffix('.gz')}").content == exported
-            live = client.get(f"/{name}").content
-            assert live.startswith(GZIP_HEADER[:3]) == gzip
-            assert unpacked(live) == exported
-        # One item per page, so the page of the invalid item would be empty.
-        assert len(named(folder)) == 2 + 3 + 4
-
-    @pytest.mark.parametrize("gzip", [True, False])
-    def test_are_named_by_the_bytes_of_the_exported_index(
-        self, folder: Path, configure: Callable[..., None], register: Callable[..., None], gzip: bool
-    ) -> None:
-        register(articles=article_sitemap(), numbers=Numbers(7))
-        configure(MAX_URLS=4, GZIP=gzip, ROOT=folder)
-        write_articles(*"abcdefgh")
-        article_model().objects.filter(slug="h").update(updated=None)
-        export()
-        assert Client().get("/sitemap.xml").content == plain(folder, "sitemap.xml")
 
 
 @pytest.mark.django_db

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ from django.test.utils import isolate_apps
 from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.state.journal import JOURNAL
 from tests.support.exports import (
     Bad,
@@ -38,8 +34,8 @@ from tests.support.exports import (
     write_articles,
     write_index,
 )
-from tests.support.killing import die, forked, was_killed
-from tests.support.paths import ROOT
+from tests.support.killing import forked, was_killed
+from tests.support.processes import ended, environment, started
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09
@@ -331,71 +327,10 @@ class TestAFailureToWrite:
         assert run_folders(folder) == []
 
 
-class TestAKilledExport:
-    @pytest.mark.parametrize(
-        ("what", "call", "published"),
-        [
-            ("write", 1, [3, 3]),
-            ("write", 3, [3, 3]),
-            *(("replace", call, found) for call, found in REPLACEMENTS),
-        ],
-    )
-    def test_leaves_what_was_published_whole_and_the_next_one_cleans_up(
-        self, folder: Path, what: str, call: int, published: list[int]
-    ) -> None:
-        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
-        before = touched(folder)
-        self.kill(folder, what, call)
-        after = touched(folder)
-        assert set(after) == set(before)
-        assert [len(locations(plain(folder, name))) for name in named(folder)] == published
-        if published == [3, 3]:
-            assert after == before
-        begun = what == "replace" and call > 3
-        assert (JOURNAL in run_folders(folder)) == begun
-        assert any(name.startswith("run-") for name in run_folders(folder)) == (what == "replace")
-        report = export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
-        assert report.recovered == begun
-        assert paths(folder) == [*numbers(1), *numbers(2)]
-        assert run_folders(folder) == []
-
-    def test_that_was_the_first_leaves_no_index(self, folder: Path) -> None:
-        self.kill(folder, "replace", 5)
-        assert set(content(folder)) == {"sitemap-a-1.xml.gz"}
-        assert gzip.decompress((folder / "sitemap-a-1.xml.gz").read_bytes())
-        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(2)})
-        assert paths(folder) == [*numbers(1), *numbers(2)]
-
-    def kill(self, folder: Path, what: str, call: int) -> None:
-        """Export, and die at the n-th write to a page or move of a file, as in a power cut."""
-
-        def work() -> None:
-            left = iter(range(call - 1))
-            place = sink.Sink if what == "write" else Path
-            original = getattr(place, what)
-
-            def dying(*arguments: Any) -> Any:
-                if next(left, None) is None:
-                    die()
-                return original(*arguments)
-
-            setattr(place, what, dying)
-            export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
-
-        assert was_killed(forked(work))
-
-
 def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path: Path) -> None:
-    done = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        [sys.executable, "-m", "tests.support.export_processes", str(tmp_path), "10000", "120000"],
-        env=os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    few, many = map(int, done.stdout.split())
+    command = ("-m", "tests.support.export_processes", tmp_path, 10_000, 120_000)
+    status, out, errors = ended(started(*command, environ=environment(tmp_path, "tests.settings")), 60)
+    assert status == 0, errors
+    few, many = map(int, out.split())
     # The locations of 110,000 rows alone would take 9 MB.
     assert many - few < 5_000_000

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +26,9 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources.profiling import Cost, Costs, Step, record_costs, step
 from tests.models import Article, Category, Comment, Scale
+from tests.support import commands
 from tests.support.configuration import BASE
-from tests.support.paths import ROOT
+from tests.support.engine_project import Project
 from tests.support.sections import Numbers
 
 EVERYTHING = Page(1, None, None)
@@ -180,10 +177,8 @@ def export_hints(sitemap: object, folder: Path) -> Sequence[str]:
     return report.sections[0].hints
 
 
-def said(folder: Path, *arguments: str, err: StringIO | None = None) -> str:
-    out, err = StringIO(), err or StringIO()
-    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=err)
-    return out.getvalue()
+def said(folder: Path, *arguments: str) -> str:
+    return commands.said("export_sitemaps", "--output", folder, *arguments)[0]
 
 
 def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[str, ...]:
@@ -536,9 +531,8 @@ class TestTheCommand:
             raise RuntimeError("no suggestions today")
 
         monkeypatch.setattr(export_sitemaps, "suggest", fail)
-        err = StringIO()
-        said(tmp_path, "--verbosity", "2", "--workers", "1", err=err)
-        assert "There are no suggestions: RuntimeError: no suggestions today" in err.getvalue()
+        _, err = commands.said("export_sitemaps", "--output", tmp_path, "--verbosity=2", "--workers=1")
+        assert "There are no suggestions: RuntimeError: no suggestions today" in err
 
     def test_has_them_in_json_at_any_verbosity(self, tmp_path: Path) -> None:
         for verbosity in "02":
@@ -549,29 +543,14 @@ class TestTheCommand:
             assert found["related"][0].startswith("location runs 1.0 queries per item")
 
 
-#: The script uses a database that several processes can open. It configures settings before importing
-#: models.
-PROCESS = f"""
-import json, sys, django
-from tests import settings
-name = sys.argv[1] + "/db.sqlite3"
-settings.DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": name}}}}
-settings.SITEMAPS09 = {{"BASE_URL": "{BASE}", "SITEMAPS": "tests.export.test_hints.SECTIONS"}}
-django.setup()
-from tests.export.test_hints import hints_by_processes
-print(json.dumps(hints_by_processes(sys.argv[1])))
-"""
-
-
 @pytest.mark.slow
 def test_hints_are_the_same_from_several_processes(tmp_path: Path) -> None:
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", PROCESS, str(tmp_path)]
-    run = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=90
-    )
-    assert run.returncode == 0, run.stderr
-    one, two = json.loads(run.stdout)
+    code = f"from {__name__} import *; print(json.dumps(hints_by_processes({str(tmp_path / 'public')!r})))"
+    # Several processes can open the database of a project.
+    command = ("django", "shell", "--verbosity", "0", "--command", code)
+    status, out, err = Project(tmp_path).said("", *command, SITEMAPS=f"{__name__}.SECTIONS")
+    assert status == 0, err
+    one, two = json.loads(out)
     assert one == two
     assert one["declared"] == one["joined"] == []
     assert len(one["related"]) == 1

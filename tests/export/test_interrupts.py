@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,9 +17,10 @@ from django.core.management import CommandError, call_command
 
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
+from django_sitemaps09.export.interrupts import Interrupted, uninterrupted
 from tests.support.configuration import BASE
-from tests.support.paths import ROOT
+from tests.support.killing import lives
+from tests.support.processes import ended, environment, started
 from tests.support.published import quick_folder
 from tests.support.waiting import DEADLINE, until
 
@@ -73,9 +73,7 @@ def meet() -> None:
     gate = Path(os.environ["TESTS_GATE"])
     if gate.is_dir():
         (gate / str(os.getpid())).touch()
-        deadline = time.monotonic() + DEADLINE
-        while gate.is_dir() and not (gate / "open").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: not gate.is_dir() or (gate / "open").exists(), "nobody opened the gate")
 
 
 class Articles(ModelSitemap[Any]):
@@ -102,14 +100,14 @@ class Site:
         self.folder, self.public, self.gate = folder, folder / "public", folder / "gate"
         (folder / "interrupt_settings.py").write_text(SETTINGS)
         (folder / "run.py").write_text(RUN)
-        self.environ = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, [folder, ROOT])),
-            "DJANGO_SETTINGS_MODULE": "interrupt_settings",
-            "TESTS_DATABASE": str(folder / "db.sqlite3"),
-            "TESTS_ROOT": str(self.public),
-            "TESTS_GATE": str(self.gate),
-            "TMPDIR": str(folder),
-        }
+        self.environ = environment(
+            folder,
+            "interrupt_settings",
+            TESTS_DATABASE=folder / "db.sqlite3",
+            TESTS_ROOT=self.public,
+            TESTS_GATE=self.gate,
+            TMPDIR=folder,
+        )
         prepare = (
             "import django; django.setup()\n"
             "from django.core.management import call_command\n"
@@ -117,24 +115,15 @@ class Site:
             "call_command('migrate', run_syncdb=True, verbosity=0)\n"
             f"Article.objects.bulk_create(Article(pk=n, slug=f'a{{n}}') for n in range(1, {ROWS} + 1))\n"
         )
-        subprocess.run(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-c", prepare], env=self.environ, cwd=ROOT, check=True, timeout=DEADLINE
-        )
+        assert ended(started("-c", prepare, environ=self.environ))[0] == 0
 
     def start(self, how: str, *arguments: str, wait: str = "") -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, str(self.folder / "run.py"), how, *arguments],
-            env=self.environ | {"TESTS_WAIT": wait},
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        environ = self.environ | {"TESTS_WAIT": wait}
+        command = (self.folder / "run.py", how, *arguments)
+        return started(*command, environ=environ, start_new_session=True)
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        with self.start("serial", *arguments) as process:
-            return ended(process)
+        return ended(self.start("serial", *arguments))
 
     @property
     def met(self) -> list[int]:
@@ -149,23 +138,6 @@ class Site:
         """Return the files that a run has left behind."""
         stages = [path.name for path in self.public.glob(".sitemaps09/run-*")]
         return stages + [path.name for path in self.folder.glob("sitemaps09-*")]
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Return status, output and errors of a process, which is killed after a timeout."""
-    try:
-        out, err = process.communicate(timeout=DEADLINE)
-    finally:
-        process.kill()
-    return process.returncode, out, err
-
-
-def lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.fixture
@@ -270,16 +242,6 @@ class TestHandlers:
         SPIES["spy"] = Spy(seen)
         return seen
 
-    def test_are_set_while_the_command_runs_and_restored_afterwards(
-        self, tmp_path: Path, seen: list[Any]
-    ) -> None:
-        before = handlers()
-        assert before == [signal.default_int_handler, signal.SIG_DFL]
-        call_command("export_sitemaps", output=str(tmp_path), verbosity=0)
-        assert seen[0] is seen[1]
-        assert seen[0] not in before
-        assert handlers() == before
-
     def test_of_other_programs_stay(self, tmp_path: Path, seen: list[Any]) -> None:
         def own(number: int, frame: object) -> None:
             """Signal handler of a server."""
@@ -334,19 +296,6 @@ class TestHandlers:
     def test_delay_nothing_outside_of_a_command(self) -> None:
         with uninterrupted(), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-
-    def test_raise_the_delayed_signal_at_the_end(self) -> None:
-        steps = []
-
-        def publish() -> None:
-            with interruptible(), uninterrupted():
-                signal.raise_signal(signal.SIGTERM)
-                steps.append("published")
-
-        with pytest.raises(Interrupted) as raised:
-            publish()
-        assert steps == ["published"]
-        assert raised.value.returncode == 143
 
 
 SPIES: dict[str, Any] = {}

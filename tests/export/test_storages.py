@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from django.core.files.storage import storages
@@ -19,7 +16,7 @@ from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
-from tests.support.published import SPACE
+from tests.support.exports import locations, unpacked
 from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, saved, storage
 
@@ -60,13 +57,8 @@ def run(*numbers: int, **options: Any) -> Report:
 
 def published(files: dict[str, bytes]) -> list[str]:
     """Return the last path segment of each URL that a reader of the index finds."""
-
-    def locations(data: bytes) -> list[str]:
-        root = ElementTree.fromstring(data)  # noqa: S314 our own output
-        return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in root.iter(f"{SPACE}loc")]
-
-    pages = locations(files["sitemap.xml"])
-    return [number for page in pages for number in locations(gzip.decompress(files[page]))]
+    pages = [files[url.removeprefix(f"{BASE}/")] for url in locations(files["sitemap.xml"])]
+    return [url.split("/")[-2] for page in pages for url in locations(unpacked(page))]
 
 
 class TestAStorageInMemory:
@@ -105,15 +97,6 @@ class TestAStorageInMemory:
         assert after.pop(TIME) != before.pop(TIME)
         assert after == before
 
-    def test_has_one_page_and_the_index_written_for_one_change(self) -> None:
-        run(*range(25))
-        before = saved("sitemaps")
-        report = run(*range(24), 99)
-        assert report.written == ("sitemap-n-3.xml.gz", "sitemap.xml")
-        after = saved("sitemaps")
-        changed = {name for name in after if "/" not in name and before.get(name) != after[name]}
-        assert changed == set(report.written)
-
     def test_that_renames_is_refused_before_anything_is_published(
         self, declare: Callable[..., None]
     ) -> None:
@@ -121,23 +104,6 @@ class TestAStorageInMemory:
         with pytest.raises(ExportError, match="replace"):
             export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
-
-    def test_may_have_its_state_elsewhere(self, tmp_path: Path, settings: Any) -> None:
-        settings.STORAGES = {
-            **settings.STORAGES,
-            "private": {
-                "BACKEND": "django.core.files.storage.FileSystemStorage",
-                "OPTIONS": {"location": str(tmp_path)},
-            },
-        }
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "STATE": "private"}
-        run(*range(25))
-        assert {name for name in saved("sitemaps") if "/" in name} == set()
-        manifest = json.loads((tmp_path / "manifest.json").read_text())
-        assert list(manifest["sections"]) == ["n"]
-        Counting.writes = 0
-        run(*range(25))
-        assert Counting.writes == 0
 
     def test_needs_a_cache_that_others_share(self, settings: Any) -> None:
         settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}

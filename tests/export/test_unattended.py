@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09.export.unattended import run_export
 from django_sitemaps09.stores import LocalStore, exclusive_lock
+from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
 from tests.support.sections import Numbers
@@ -35,9 +36,7 @@ def root(folder: Path, configure: Callable[..., None], register: Callable[..., N
 
 
 def error_of_command(*names: str, **options: bool) -> CommandError:
-    with pytest.raises(CommandError) as raised:
-        call_command("export_sitemaps", *names, verbosity=0, **options)
-    return raised.value
+    return commands.failed("export_sitemaps", *names, verbosity=0, **options)[2]
 
 
 def test_the_result_has_the_status_and_a_summary_as_json(root: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tests.invariants.rows import keys
 from tests.support.documents import articles, serve
 from tests.support.shelves import shelf
 from tests.support.twins import twins
 
-__all__ = ["articles", "keys", "serve", "shelf", "twins"]
+__all__ = ["articles", "serve", "shelf", "twins"]

@@ -169,12 +169,6 @@ def test_rows_that_more_than_their_order_repeats_are_as_in_the_queryset(
     assert paths(section) == expected
 
 
-def test_an_evaluated_queryset_keeps_its_rows(rows: QuerySet[Article]) -> None:
-    evaluated = rows.order_by("tags__name")
-    list(evaluated)
-    assert in_page_order(evaluated) is evaluated
-
-
 def test_a_route_of_repeated_rows_is_listed_once(rows: QuerySet[Article]) -> None:
     section = declare(rows.order_by("tags__name"), location=Route("article", slug=F("slug")), limit=50)
     assert paths(section) == once(rows)

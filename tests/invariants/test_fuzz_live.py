@@ -90,6 +90,17 @@ def test_crawlers_find_all_rows_whatever_happens(
     assert not failures, "\n\n".join(["", f"{dict(counts)}", *failures])
 
 
+def case_of_integers(cache: str) -> Case:
+    return replace(
+        case_of("bounds", (cache,)),
+        kind="integer",
+        limit=20,
+        live_seconds=60,
+        live_cache=False,
+        by_method=False,
+    )
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("cache", "last_steps", "seed"),
@@ -104,16 +115,8 @@ def test_rows_of_pages_with_new_bounds_are_crawled(
     cache: str, last_steps: list[tuple[str, int]], seed: int, register: Register
 ) -> None:
     names = [("wait", 400), ("crawl", 0), ("wait", 299), ("crawl", 0), ("delete_range", 0.5), *last_steps]
-    case = replace(
-        case_of("bounds", (cache,)),
-        kind="integer",
-        limit=20,
-        live_seconds=60,
-        live_cache=False,
-        by_method=False,
-        rows=100,
-        steps=tuple(Step(name, int(name == "crawl"), amount, seed) for name, amount in names),
-    )
+    steps = tuple(Step(name, int(name == "crawl"), amount, seed) for name, amount in names)
+    case = replace(case_of_integers(cache), rows=100, steps=steps)
     clock = FakeTime()
     with patched(clock), writer_connection("default"):
         failure = Player("default", register, Memories(), clock, Counter())(case)
@@ -123,15 +126,7 @@ def test_rows_of_pages_with_new_bounds_are_crawled(
 @contextmanager
 def a_site(register: Register) -> Iterator[Site]:
     """Begin a case without steps. The clock says how many seconds have passed."""
-    case = replace(
-        case_of("bounds", ("file",)),
-        kind="integer",
-        limit=20,
-        live_seconds=60,
-        live_cache=False,
-        by_method=False,
-    )
-    clock = FakeTime()
+    case, clock = case_of_integers("file"), FakeTime()
     with (
         patched(clock),
         writer_connection("default"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09 import Extension, Image, Sitemap, Video
-from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export import export, export_hosts
 from tests.support.documents import (
     ITSELF,
     KINDS,
@@ -21,7 +21,6 @@ from tests.support.documents import (
     Listed,
     compiled,
     entries,
-    exported,
     live,
     render_item,
     second,
@@ -44,15 +43,6 @@ class TestAnInvalidValue:
         assert "a bad one" in error.reason
         document = gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes())
         assert len(set(texts(document, "loc"))) == len(SLUGS)
-
-    def test_stops_a_strict_export(self, kind: str, tmp_path: Path) -> None:
-        declared = section(Combination(), **KINDS[kind])
-        before = exported(section(Combination()), tmp_path)
-        report: Report = export(output=tmp_path, sitemaps={"x": declared}, strict=True)
-        assert not report.published
-        assert report.failures
-        assert report.sections[0].skipped_elements == 1
-        assert gzip.decompress((tmp_path / "sitemap-x-1.xml.gz").read_bytes()) == before
 
     def test_is_logged_by_a_live_page(
         self, kind: str, serve: Any, caplog: pytest.LogCaptureFixture

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from tests.support import killing, published
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.examples import KILL_STEP
-from tests.support.paths import ROOT
+from tests.support.processes import environment, started
 
 #: Timeout in seconds, shorter than that of a test.
 DEADLINE = 90
@@ -33,7 +32,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork"),
 ]
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="/proc tells who lives")
 
 
 class Place:
@@ -43,20 +41,9 @@ class Place:
         self.folder, self.database = folder, database
 
     def start(self, function: str, *arguments: object) -> Any:
-        environ = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        }
-        database = json.dumps(self.database)
-        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", "tests.invariants.killing", database, function, *map(str, arguments)],
-            env=environ,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        command = ("-m", "tests.invariants.killing", json.dumps(self.database), function, *arguments)
+        environ = environment(self.folder, "tests.settings")
+        return started(*command, environ=environ, start_new_session=True)
 
     def run(self, function: str, *arguments: object) -> Any:
         """Return the result of a function of `tests.invariants.killing.runs`."""
@@ -143,7 +130,7 @@ class TestAnExportThatIsKilledAtEachPoint:
         assert sqlite.run("recovering", "tail", sqlite.folder) > 20
 
 
-@needs_proc
+@killing.needs_proc
 class TestARunThatIsKilledOrWhoseDiskFailsAtEachPoint:
     """An export with `--submit`, a submission, a repair, or the run that recovers from one of them."""
 
@@ -219,7 +206,7 @@ class TestFiftyExportsThatAreKilledAtRandom:
 
 
 class TestWorkersOfACoordinatorThatWasKilled:
-    @needs_proc
+    @killing.needs_proc
     def test_change_nothing_while_they_live_or_later(self, sqlite: Place) -> None:
         assert sqlite.run("orphans", sqlite.folder) > 0
 
@@ -236,11 +223,6 @@ class TestTheSameRows:
         assert numbers[0] == sorted(numbers[0])
         assert numbers[1] != sorted(numbers[1])
         assert len(numbers[-1]) < len(numbers[0]) < len(numbers[1])
-
-
-class TestTwoExportsAtOnce:
-    def test_the_second_one_changes_nothing(self, sqlite: Place) -> None:
-        assert sqlite.run("two_at_once", sqlite.folder) is True
 
 
 class TestAFullDisk:

@@ -10,11 +10,15 @@ import pytest
 
 from django_sitemaps09.export import export
 from django_sitemaps09.stores.local import LocalStore
-from tests.invariants.rows import articles, write
 from tests.models import Article
 from tests.support import published
+from tests.support.manifests import articles, write_articles
 
-pytestmark = [pytest.mark.slow, pytest.mark.django_db]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db,
+    pytest.mark.sitemaps09(MAX_URLS=50, ENGINE="serial"),
+]
 
 
 def broken_off(*_: object) -> None:
@@ -26,9 +30,9 @@ def numbers(folder: Path) -> list[int]:
 
 
 @pytest.fixture
-def unverified(tmp_path: Path, keys: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
-    keys(MAX_URLS=50, KEEP_REMOVED=0)
-    write(*range(1, 401))
+def unverified(tmp_path: Path, configure: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    configure(KEEP_REMOVED=0)
+    write_articles(*range(1, 401))
     export(output=tmp_path, sitemaps={"a": articles()})
     for _ in range(2):
         # Numbers up to 27 are used. When pages are removed, no file has the last numbers any more.
@@ -36,11 +40,11 @@ def unverified(tmp_path: Path, keys: Any, monkeypatch: pytest.MonkeyPatch) -> Pa
     highest = max(numbers(tmp_path))
     assert highest == 27
     monkeypatch.setattr(LocalStore, "promote", broken_off)
-    write(401)
+    write_articles(401)
     with pytest.raises(KeyboardInterrupt):
         export(output=tmp_path, sitemaps={"a": articles()})
     monkeypatch.undo()
-    keys(MAX_URLS=50)
+    configure(KEEP_REMOVED=86_400)
     (run,) = (tmp_path / ".sitemaps09").glob("run-*")
     shutil.rmtree(run)
     return tmp_path

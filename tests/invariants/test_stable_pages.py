@@ -399,15 +399,6 @@ class TestWhatChanges:
         site.limits = 11, 1_000_000
         assert site.run() == set()
 
-    def test_page_numbers_are_remembered_without_rows(self, site: Site) -> None:
-        site.rows.remove(range(10, 1_010, 10))
-        before = looked_at.states(site.folder)
-        site.django.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 10, "MAX_SHRINK": 1.0}
-        export(output=site.folder, sitemaps={"a": site.rows.section()}, engine="serial")
-        assert looked_at.states(site.folder) == before
-        site.rows.add(range(5, 100, 5), "")
-        site.run()
-
     def test_another_key_divides_all_pages_and_keeps_the_old_files(
         self, folder: Path, settings: Any
     ) -> None:

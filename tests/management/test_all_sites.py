@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import export_hosts
-from tests.support import published
+from tests.support import commands, published
 from tests.support.search_engines import KEY
 from tests.support.several_hosts import SITES, several_hosts, two_sites
 
@@ -34,15 +32,11 @@ def _target(
 
 
 def said(command: str, *arguments: str) -> str:
-    out = StringIO()
-    call_command(command, "--all-sites", *arguments, stdout=out, stderr=StringIO())
-    return out.getvalue()
+    return commands.said(command, "--all-sites", *arguments)[0]
 
 
 def error(command: str, *arguments: str) -> str:
-    with pytest.raises(CommandError) as raised:
-        said(command, *arguments)
-    return str(raised.value)
+    return str(commands.failed(command, "--all-sites", *arguments)[2])
 
 
 @pytest.mark.usefixtures("two_sites")

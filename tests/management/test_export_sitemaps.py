@@ -7,10 +7,9 @@ import json
 import os
 import re
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,11 +21,16 @@ from django.core.management import CommandError, call_command
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.stores import STATE
+from tests.support import commands
 from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
+from tests.support.processes import ended, started
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
+from tests.support.waiting import until
 
+said = partial(commands.said, "export_sitemaps")
+failed = partial(commands.failed, "export_sitemaps")
 #: The ID of a user without rights.
 OTHER = 65_534
 
@@ -41,21 +45,6 @@ def use(settings: Any) -> Callable[..., None]:
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"tests.support.commands.{name}", **keys}
 
     return change
-
-
-def said(*arguments: object, **options: Any) -> tuple[str, str]:
-    """Return standard output and standard error of the command."""
-    out, err = StringIO(), StringIO()
-    call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err, **options)
-    return out.getvalue(), err.getvalue()
-
-
-def failed(*arguments: object) -> tuple[str, str, CommandError]:
-    """Return the outputs of a command that fails, and its exit status."""
-    out, err = StringIO(), StringIO()
-    with pytest.raises(CommandError) as raised:
-        call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
-    return out.getvalue(), err.getvalue(), raised.value
 
 
 @contextmanager
@@ -262,13 +251,6 @@ class TestJson:
             assert (folder / file["name"]).stat().st_size == file["size"] == section["size"]
             assert section["failure"] is None
 
-    def test_has_the_number_of_skipped_items(self, folder: Path, use: Callable[..., None]) -> None:
-        use("LAME")
-        out, _ = said("--output", folder, "--format", "json")
-        a, bad = json.loads(out)["sections"]
-        assert (a["skipped_items"], bad["skipped_items"], bad["urls"]) == (0, 1, 3)
-        assert "elsewhere.example.net" in json.dumps(bad["errors"])
-
     def test_is_written_if_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
         use("HALF")
         out, _, error = failed("--output", folder, "--format", "json")
@@ -458,14 +440,6 @@ class TestAnError:
         assert f"{robots}: failed" in out
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
 
-    def test_of_a_section_is_in_its_line_and_at_the_end(
-        self, folder: Path, use: Callable[..., None]
-    ) -> None:
-        use("HALF")
-        out, _, error = failed("--output", folder)
-        assert out.splitlines()[:2] == ["a: 3 URLs", "broken: OSError: the disk with the numbers is gone"]
-        assert str(error) == "Section 'broken': OSError: the disk with the numbers is gone."
-
 
 class Shell:
     """`manage.py` in separate processes with their own settings."""
@@ -474,30 +448,20 @@ class Shell:
         self.folder = folder
 
     def start(self, sections: str, *arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", "django", "export_sitemaps", *map(str, arguments)],
-            env=environment(self.folder, sections),
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        command = ("-m", "django", "export_sitemaps", *arguments)
+        return started(*command, environ=environment(self.folder, sections), cwd=self.folder)
 
     def run(self, sections: str, *arguments: object) -> tuple[int, str, str]:
         """Run `manage.py`, and return exit status, standard output and standard error."""
-        with self.start(sections, *arguments) as process:
-            out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
+        return ended(self.start(sections, *arguments))
 
     @contextmanager
     def waiting(self, *arguments: object) -> Iterator[subprocess.Popen[str]]:
         """Start an export that waits in the middle, and continues at the end of the block."""
         with self.start("SLOW", *arguments) as process:
             try:
-                for _ in range(6_000):
-                    if (self.folder / "inside").exists() or process.poll() is not None:
-                        break
-                    time.sleep(0.01)
+                inside = self.folder / "inside"
+                until(lambda: inside.exists() or process.poll() is not None, "the export never began")
                 yield process
             finally:
                 (self.folder / "open").touch()
@@ -530,9 +494,9 @@ class TestTheExitStatus:
     def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)
         assert status == 1
-        assert "the disk with the numbers is gone" in err
+        assert "Section 'broken': OSError: the disk with the numbers is gone." in err
         assert "Traceback" not in err
-        assert "a: 3 URLs" in out
+        assert out.splitlines()[:2] == ["a: 3 URLs", "broken: OSError: the disk with the numbers is gone"]
 
     def test_is_1_if_it_cannot_start(self, shell: Shell, folder: Path) -> None:
         # There is neither a BASE_URL nor a table of sites.
@@ -546,8 +510,10 @@ class TestTheExitStatus:
         with shell.waiting("--output", folder, "--base-url", BASE) as first:
             before = sorted(folder.rglob("*"))
             assert any(path.match(".sitemaps09/run-*/sitemap-products-1.xml.gz") for path in before)
-            status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE)
+            robots = folder.with_name("robots.txt")
+            status, out, err = shell.run("FINE", "--output", folder, "--base-url", BASE, "--robots", robots)
             assert sorted(folder.rglob("*")) == before
+            assert not robots.exists()
         assert (status, out) == (75, "")
         assert err == f"CommandError: Another export is writing to {folder}; nothing was changed.\n"
         assert first.returncode == 0

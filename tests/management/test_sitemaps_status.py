@@ -7,13 +7,12 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache.backends.locmem import LocMemCache
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -28,6 +27,7 @@ from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views.live import maps
 from tests.docs.pages import PAGES
 from tests.models import Article
+from tests.support import commands
 from tests.support.articles import Articles
 from tests.support.clock import Clock, SecondsClock
 from tests.support.commands import Broken
@@ -82,9 +82,7 @@ def an_hour_ago(monkeypatch: pytest.MonkeyPatch) -> SecondsClock:
 
 
 def said(*arguments: str) -> str:
-    out = StringIO()
-    call_command("sitemaps_status", *arguments, stdout=out)
-    return out.getvalue()
+    return commands.said("sitemaps_status", *arguments)[0]
 
 
 def reported(*arguments: str) -> dict[str, Any]:
@@ -365,10 +363,9 @@ def test_every_key_is_documented(configure: Callable[..., None], folder: Path) -
 
 def aged(*arguments: str) -> str:
     """Return the message of the command, which exits with 1, without its table."""
-    with pytest.raises(CommandError) as raised:
-        said("--verbosity", "0", *arguments)
-    assert raised.value.returncode == 1
-    return str(raised.value)
+    _, _, error = commands.failed("sitemaps_status", "--verbosity", "0", *arguments)
+    assert error.returncode == 1
+    return str(error)
 
 
 class TestAMaximumAge:
@@ -451,10 +448,9 @@ class TestAMaximumAge:
         export()
         now.move(3 * 86_400)
         for format_name, words in (("table", "Export: "), ("json", '"exported": "2')):
-            out = StringIO()
-            with pytest.raises(CommandError, match=r"longer than 2d ago: articles \(3d ago\)"):
-                call_command("sitemaps_status", "--max-age=2d", "--format", format_name, stdout=out)
-            assert words in out.getvalue()
+            out, _, error = commands.failed("sitemaps_status", "--max-age=2d", "--format", format_name)
+            assert "longer than 2d ago: articles (3d ago)" in str(error)
+            assert words in out
 
     def test_has_a_line_for_each_host(self, folder: Path, now: SecondsClock) -> None:
         hosts = ["https://a.example", "https://b.example", "https://c.example"]

@@ -17,35 +17,28 @@ from django.core.management import call_command
 
 from django_sitemaps09.export import export
 from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
+from tests.support.commands import environment
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
+from tests.support.waiting import DEADLINE
 
-DEADLINE = 60
-RUN = f"""
-import django
-from django.conf import settings
-from tests import settings as usual
-import sys
-keys = {{
-    "BASE_URL": "{BASE}", "SITEMAPS": "tests.management.test_streams.SECTIONS", "ROOT": sys.argv.pop(1),
-}}
-known = {{name: getattr(usual, name) for name in dir(usual) if name.isupper()}}
-settings.configure(**known, SITEMAPS09=keys)
-from django.core.management import execute_from_command_line
-execute_from_command_line(["manage.py", "export_sitemaps", *sys.argv[1:]])
-"""
-
-SECTIONS: dict[str, Any] = {f"numbers{n}": Numbers(3) for n in range(3)}
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 
 
 def run(folder: Path, redirection: str, *arguments: str, **streams: Any) -> tuple[int, str]:
     """Return status and errors of the command with its streams redirected by a shell."""
-    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-c", RUN, str(folder)]
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "django"]
+    environ = environment(folder, "FINE", BASE_URL=BASE, ROOT=str(folder))
     given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
     done = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        [*command, *arguments], cwd=ROOT, timeout=DEADLINE, check=False, text=True, **given
+        [*command, "export_sitemaps", *arguments],
+        env=environ,
+        cwd=ROOT,
+        timeout=DEADLINE,
+        check=False,
+        text=True,
+        **given,
     )
     return done.returncode, done.stderr or ""
 
@@ -88,7 +81,7 @@ class TestAStreamThatFails:
             def write(self, text: str) -> None:
                 raise OSError(28, "No space left on device")
 
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS"}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.support.commands.FINE"}
         call_command("export_sitemaps", output=str(tmp_path), stdout=Failing(), stderr=Failing())
         assert (tmp_path / "sitemap.xml").exists()
 

@@ -17,6 +17,7 @@ from django.core.management.base import SystemCheckError
 from django_sitemaps09 import stores
 from django_sitemaps09.notify.ledger import Ledger, Message
 from django_sitemaps09.stores import LocalStore
+from tests.support import commands
 from tests.support.search_engines import KEY, Engine, engine
 
 __all__ = ["engine"]
@@ -38,16 +39,12 @@ def _endpoint(engine: Engine, configure: Callable[..., None], folder: Path) -> N
 
 
 def printed(*arguments: object) -> str:
-    out = StringIO()
-    call_command("submit_sitemaps", *map(str, arguments), stdout=out)
-    return out.getvalue()
+    return commands.said("submit_sitemaps", *arguments)[0]
 
 
 def failed(*arguments: object) -> tuple[str, CommandError]:
-    out = StringIO()
-    with pytest.raises(CommandError) as raised:
-        call_command("submit_sitemaps", *map(str, arguments), stdout=out)
-    return out.getvalue(), raised.value
+    out, _, error = commands.failed("submit_sitemaps", *arguments)
+    return out, error
 
 
 def test_the_table_has_a_row_for_each_endpoint_and_host(folder: Path, engine: Engine) -> None:

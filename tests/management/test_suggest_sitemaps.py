@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from inspect import getsourcelines
-from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
 from tests.models import Article
 from tests.suggestions.blog.rows import KNOWS_CLASSES
+from tests.support import commands
 from tests.support.factories import ArticleFactory
 
 
@@ -57,9 +57,7 @@ def articles() -> list[Article]:
 
 
 def said(*arguments: str) -> str:
-    out = StringIO()
-    call_command("suggest_sitemaps", *arguments, stdout=out)
-    return out.getvalue()
+    return commands.said("suggest_sitemaps", *arguments)[0]
 
 
 def test_each_section_has_its_suggestion_or_the_reason_why_it_has_none() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from io import StringIO
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from django_sitemaps09.stores import LocalStore, exclusive_lock
-from tests.support import published
+from tests.support import commands, published
 from tests.support.configuration import BASE
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE", ENGINE="serial")
@@ -23,20 +22,14 @@ KEYS = {
 }
 
 
-def run(*arguments: object) -> tuple[str, str]:
-    """Return standard output and standard error of a command that succeeds."""
-    out, err = StringIO(), StringIO()
-    call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
-    return out.getvalue(), err.getvalue()
+run = partial(commands.said, "export_sitemaps")
 
 
 def failed(*arguments: object, status: int = 1) -> tuple[str, str]:
     """Return standard output and the error of a command that fails with this exit status."""
-    out, err = StringIO(), StringIO()
-    with pytest.raises(CommandError) as raised:
-        call_command("export_sitemaps", *map(str, arguments), stdout=out, stderr=err)
-    assert (raised.value.returncode, err.getvalue()) == (status, "")
-    return out.getvalue(), str(raised.value)
+    out, err, error = commands.failed("export_sitemaps", *arguments)
+    assert (error.returncode, err) == (status, "")
+    return out, str(error)
 
 
 @pytest.fixture

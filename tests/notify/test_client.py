@@ -94,12 +94,6 @@ class TestRetryAfter:
         assert pauses[0] == 7
         assert 6 <= pauses[1] <= 9
 
-    @pytest.mark.parametrize("status", [429, 503])
-    def test_beyond_the_deadline_ends_the_retries(self, engine: Engine, status: int) -> None:
-        engine.answer((status, {"Retry-After": "3600"}))
-        assert posted(engine) == EngineResponse(status, 3600)
-        assert len(engine.requests) == 1
-
     def test_defaults_to_ten_minutes_for_a_429(self, engine: Engine) -> None:
         engine.answer(429)
         assert posted(engine, seconds=599).status == 429

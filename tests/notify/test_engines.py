@@ -19,17 +19,6 @@ def test_a_single_key_applies_to_every_host(configure: Callable[..., None]) -> N
     assert [*all_keys()] == ["0123456789"]
 
 
-def test_a_host_that_is_not_in_a_dict_has_no_key(configure: Callable[..., None]) -> None:
-    configure(INDEXNOW_KEY={"a.b": "0123456789", "c.d": "abcdefgh"})
-    assert (key_for("a.b"), key_for("c.d"), key_for("e.f")) == ("0123456789", "abcdefgh", None)
-    assert [*all_keys()] == ["0123456789", "abcdefgh"]
-
-
-def test_without_the_setting_there_is_no_key() -> None:
-    assert key_for("a.b") is None
-    assert [*all_keys()] == []
-
-
 def test_each_outcome_is_counted_and_a_problem_stays() -> None:
     report = EndpointReport("indexnow", "https://a.b/", "c.d")
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import tracemalloc
 import zlib
 from collections import Counter
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from django_sitemaps09.notify.ledger import (
 from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
+from tests.support.memory import traced
 
 A, B, C = (f"https://a.b/{name}" for name in "abc")
 
@@ -82,21 +82,6 @@ class TestPreparedMessages:
         queue(ledger, "run-1", [message(A)])
         ledger.activate("run-1")
         assert pending(ledger) == [message(A)]
-
-
-class TestASettledMessage:
-    def test_is_removed_when_no_endpoint_needs_it(self, ledger: Ledger) -> None:
-        queue(ledger, "run-1", [message(A)])
-        [name] = ledger.names()
-        ledger.settle(name, message(A), [])
-        assert ledger.names() == []
-        assert ledger.read(name) is None
-
-    def test_is_kept_for_the_endpoints_that_need_it(self, ledger: Ledger) -> None:
-        queue(ledger, "run-1", [message(A)])
-        [name] = ledger.names()
-        ledger.settle(name, message(A), ["x"])
-        assert pending(ledger) == [message(A, endpoints=("x",))]
 
 
 FOR_X = message(A, endpoints=("x",))
@@ -259,14 +244,10 @@ def test_urls_without_a_key_are_counted_instead() -> None:
 def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledgers, "_MAX_BUFFERED", 1_000)
     urls = (f"https://h{n % 50}.example.com/{n}" for n in range(50_000))
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         count = sum(len(message.urls) for message in change_messages(urls, lambda host: True, Counter()))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     assert count == 50_000
-    assert peak < 2_000_000
+    assert memory.peak < 2_000_000
 
 
 def test_each_ping_is_a_message() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -196,13 +194,3 @@ class TestTheHistory:
         assert record.exc_info is None
         assert record.getMessage().endswith(f"No space left on device: '{folder / HISTORY}'")
         assert "\n" not in record.getMessage()
-
-    def test_is_not_listed_as_a_file_of_the_export(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        report = export(output=folder, sitemaps={"a": Numbers(3)})
-        assert HISTORY not in report.written
-        assert (folder / STATE / HISTORY).stat().st_mode & 0o777 == 0o600
-        document = json.loads((folder / STATE / HISTORY).read_bytes())
-        assert {*document} == {"format", "runs", "digest"}
-        assert history.HISTORY == "history.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,6 @@ from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.clock import Clock
-from tests.support.configuration import BASE
 from tests.support.manifests import (
     DAY,
     THERE,
@@ -33,11 +31,11 @@ from tests.support.manifests import (
     known,
     numbers_of,
     paths,
-    plain,
     state,
     touched,
     write_articles,
 )
+from tests.support.memory import traced
 from tests.support.sections import Numbers
 
 __all__ = ["state"]
@@ -132,12 +130,6 @@ class TestRecords:
         (tmp_path / ROOT).write_bytes(root.root())
         assert manifest.read_root(store) == root
 
-    def test_are_ranges_that_follow_each_other(self) -> None:
-        page = PageRecord(1, ("5",), 2, 0, 0, None, None, "", None, 1)
-        record = SectionRecord("xml.gz", pages=(page, page._replace(number=7, until=None)))
-        assert [tuple(found) for found in record.page_map().pages] == [(1, None, ("5",)), (7, ("5",), None)]
-        assert record.urls == 4
-
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
         def page(number: int) -> PageRecord:
             lastmod = f"2026-01-01T{number % 24:02}:30:15Z"
@@ -156,16 +148,12 @@ class TestRecords:
         (tmp_path / name).write_bytes(document)
         del document
         store = LocalStore(tmp_path, 0o600, own="")
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             record = manifest.read_section(store, name)
-            held, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
         assert len(record.pages) == count
-        assert held / count < 1_000
+        assert memory.held / count < 1_000
         # The peak includes the content of the file, as bytes and as lines.
-        assert peak / count < 2_000
+        assert memory.peak / count < 2_000
 
 
 DAMAGED_ROOTS = {
@@ -330,19 +318,6 @@ class TestTheFilesOfTheManifest:
             "lock",
             "mine.txt",
         }
-
-    def test_say_of_each_page_what_its_file_says(self, folder: Path) -> None:
-        after_two_runs(folder)
-        found = known(folder)
-        assert (found.url, found.base, found.indexes) == (f"{BASE}/", BASE, ("sitemap.xml",))
-        for name, record in found.sections.items():
-            assert record.highest == max(page.number for page in record.pages)
-            for page in record.pages:
-                file = f"sitemap-{name}-{page.number}.xml.gz"
-                data = plain(folder, file)
-                assert (len(data), (folder / file).stat().st_size) == (page.bytes, page.size)
-                assert data.count(b"<loc>") == page.urls
-                assert entries(folder)[file] == page.changed
 
     def test_are_for_this_user_alone(self, folder: Path, state: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(1)})

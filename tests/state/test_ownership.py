@@ -112,11 +112,6 @@ class TestTwoTargets:
         assert str(first) in refused(lambda: run(second))
         assert run(first).recovered
 
-    def test_that_do_not_use_the_setting_are_independent(self, tmp_path: Path, settings: Any) -> None:
-        settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
-        for name in ("first", "second"):
-            assert run(tmp_path / name).failures == []
-
 
 class TestAMovedTarget:
     def test_is_exported_to_after_the_manifest_is_removed(self, tmp_path: Path, private: Path) -> None:

@@ -309,17 +309,6 @@ class TestASectionThatShrinks:
         assert self.exported(folder, 299).failures == []
         assert "from 300 to 10" in self.exported(folder, 10).failures[0]
 
-    def test_does_not_keep_others_from_being_published(self, folder: Path) -> None:
-        self.exported(folder, 1_000)
-        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(7)})
-        assert len(paths(folder)) == 1_007
-
-    def test_keeps_all_from_being_published_under_strict(self, folder: Path) -> None:
-        self.exported(folder, 1_000)
-        before = touched(folder)
-        report = export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(7)}, strict=True)
-        assert (report.published, touched(folder)) == (False, before)
-
     def test_can_only_be_forced_if_it_exists(self, folder: Path) -> None:
         with pytest.raises(UnknownSectionError, match="no section 'c'"):
             self.exported(folder, 1, force=["c"])
@@ -378,10 +367,3 @@ class TestSectionsAsArguments:
             assert touched(state)[files[name]] == own[files[name]]
         assert known(folder).files["b"] != files["b"]
         assert paths(folder) == [f"/numbers/{n}/" for count in (5, 9, 5, 5) for n in range(count)]
-
-    def test_that_fail_change_nothing_at_all(self, folder: Path, state: Path) -> None:
-        export(output=folder, sitemaps={name: Numbers(500) for name in "ab"})
-        before = touched(folder), touched(state)
-        report = export(["b"], output=folder, sitemaps={name: Numbers(9) for name in "ab"})
-        assert len(report.failures) == 1
-        assert (touched(folder), touched(state)) == before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, local, state_store
-from tests.support.killing import die, forked, was_killed
 from tests.support.stores import MOST, PAGE, below, stage
 
 
@@ -23,20 +21,6 @@ def mode_of(path: Path) -> int:
 
 
 class TestAFolder:
-    @pytest.mark.parametrize(
-        ("mask", "given", "expected"),
-        [(0o022, None, 0o644), (0o027, None, 0o640), (0o077, None, 0o600), (0o077, 0o4664, 0o664)],
-    )
-    def test_has_files_with_the_mode_that_it_was_given_or_of_the_umask(
-        self, folder: Path, umask: Callable[[int], int], mask: int, given: int | None, expected: int
-    ) -> None:
-        umask(mask)
-        store = LocalStore(folder, given)
-        store.write("sitemap.xml", b"x")
-        stage(store, f"{STATE}/run-1/{PAGE}", b"x")
-        store.promote(f"{STATE}/run-1/{PAGE}", PAGE)
-        assert (mode_of(folder / "sitemap.xml"), mode_of(folder / PAGE)) == (expected, expected)
-
     def test_lets_no_other_user_into_our_folder(self, folder: Path, umask: Callable[[int], int]) -> None:
         umask(0)
         LocalStore(folder).write("sitemap.xml", b"x")
@@ -67,18 +51,6 @@ class TestAFolder:
                 patch.setattr(*{"fsync": (os, "fsync"), "replace": (Path, "replace")}[what], full)
             with pytest.raises(OSError, match="No space left"):
                 store.write("sitemap.xml", b"after")
-        assert below(folder) == {"sitemap.xml": b"before"}
-
-    def test_keeps_the_file_if_the_system_accepts_no_more(self, folder: Path) -> None:
-        LocalStore(folder).write("sitemap.xml", b"before")
-
-        def limited() -> None:
-            resource = pytest.importorskip("resource")
-            resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
-            with pytest.raises(OSError, match="File too large"):
-                LocalStore(folder).write("sitemap.xml", b"x" * 10_000)
-
-        assert not was_killed(forked(limited))
         assert below(folder) == {"sitemap.xml": b"before"}
 
     def test_names_the_file_in_errors_of_the_system(
@@ -119,25 +91,6 @@ class TestAFolder:
     def test_names_the_file_that_cannot_be_read(self) -> None:
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
             LocalStore(Path("/proc/self")).read("mem", MOST)
-
-    def test_has_the_file_as_it_was_if_a_write_is_killed_and_is_cleaned_by_the_next(
-        self, folder: Path
-    ) -> None:
-        store = LocalStore(folder)
-        store.write("sitemap.xml", b"before")
-
-        def killed() -> None:
-            Path.replace = die  # type: ignore[method-assign,assignment]
-            store.write("sitemap.xml", b"after")
-
-        assert was_killed(forked(killed))
-        left = below(folder)
-        assert left.pop("sitemap.xml") == b"before"
-        (name,) = left
-        assert (Path(name).parent, left[name]) == (Path(STATE), b"after")
-        store.write(f"{STATE}/run-1/x", b"of the caller")
-        state_store(store).clean()
-        assert below(folder) == {"sitemap.xml": b"before", f"{STATE}/run-1/x": b"of the caller"}
 
     def test_has_content_and_names_on_disk_when_a_write_ends(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -311,26 +264,6 @@ class TestAFolder:
         monkeypatch.setattr(LocalStore, "_entries", entries)
         assert store.names() == {"b": 2}
 
-    def test_is_read_whole_at_every_moment_of_a_replacement(self, folder: Path) -> None:
-        store = LocalStore(folder)
-        contents = {b"a" * 300_000, b"b" * 200_000}
-        store.write("sitemap.xml", b"a" * 300_000)
-        ended = threading.Event()
-        seen: set[bytes | None] = set()
-
-        def look() -> None:
-            while not ended.is_set():
-                seen.add(LocalStore(folder).read("sitemap.xml", MOST))
-
-        thread = threading.Thread(target=look)
-        thread.start()
-        for _ in range(20):
-            for content in contents:
-                store.write("sitemap.xml", content)
-        ended.set()
-        thread.join()
-        assert seen <= contents
-
 
 def place(path: Path, there: Path, kind: str) -> None:
     """Create something that is not a regular file."""
@@ -352,15 +285,6 @@ class TestALockedFolder:
                 check()
         assert mode_of(folder / STATE) == 0o700
         assert {mode_of(path) for path in (folder / STATE).iterdir()} == {0o600}
-
-    def test_is_free_again_after_a_kill(self, folder: Path) -> None:
-        def killed() -> None:
-            with exclusive_lock(LocalStore(folder)):
-                die()
-
-        assert was_killed(forked(killed))
-        with exclusive_lock(LocalStore(folder)) as check:
-            check()
 
     @pytest.mark.parametrize("how", ["removed", "replaced", "its folder removed", "its folder a link"])
     def test_is_not_ours_once_its_lock_is_gone(self, folder: Path, tmp_path: Path, how: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,9 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, Store, state_store, target_store
-from tests.support.paths import ROOT
+from tests.support.exports import local_storage
+from tests.support.processes import ended, started
 from tests.support.stores import MOST, AnyStore, Overwriting, below, storage
-
-
-def local_storage(folder: Path, **options: Any) -> dict[str, Any]:
-    return {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": str(folder), **options},
-    }
 
 
 class TestAnyStore(AnyStore):
@@ -70,7 +63,4 @@ def test_neither_boto3_nor_storages_is_imported_with_the_room() -> None:
         "import sys, django_sitemaps09.stores as s; "
         "print([m for m in ('boto3', 'botocore', 'storages', 'redis') if m in sys.modules])"
     )
-    done = subprocess.run(  # noqa: S603 our own interpreter and code
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
+    assert ended(started("-c", code, environ={**os.environ})) == (0, "[]\n", "")

@@ -13,7 +13,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -27,7 +26,7 @@ from tests.support import engine_project, services
 from tests.support.celery_sections import WORKER
 from tests.support.configuration import BASE
 from tests.support.engine_project import PAGE, SETTINGS
-from tests.support.paths import ROOT
+from tests.support.processes import environment, started
 from tests.support.waiting import DEADLINE, until
 
 RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
@@ -138,26 +137,22 @@ class Site:
         **keys: Any,
     ) -> subprocess.Popen[str]:
         given = {"BASE_URL": BASE, "SITEMAPS": "tests.support.celery_sections.SECTIONS", "MAX_URLS": PAGE}
-        variables = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, [self.folder, ROOT])),
-            "DJANGO_SETTINGS_MODULE": "shop.settings",
+        variables = {
             "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
             "SITEMAPS09_TESTS_KEYS": json.dumps(given | {"MAX_BYTES": 9_000} | keys),
             "SITEMAPS09_TESTS_CELERY": json.dumps(self.celery | (celery or {})),
-            "SITEMAPS09_TESTS_PATIENCE": str(DEADLINE),
-            engine_project.GATE: str(self.gate()),
+            "SITEMAPS09_TESTS_PATIENCE": DEADLINE,
+            engine_project.GATE: self.gate(),
         }
         if worker:
             variables[WORKER] = "1"
-        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", *command],
-            env=variables | (environ or {}),
-            cwd=ROOT,
+        return started(
+            *("-m", *command),
+            environ=environment(self.folder, "shop.settings", **variables) | (environ or {}),
             # A worker's pipe is closed when the tests end, even if they crash.
             stdin=subprocess.PIPE if worker else subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT if worker else subprocess.PIPE,
-            text=True,
             start_new_session=True,
         )
 

@@ -10,8 +10,6 @@ import time
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpResponse
-from django.urls import path
 
 from tests.support import engine_project
 from tests.support.engine_project import PAGE, ROWS, articles, gate
@@ -19,10 +17,6 @@ from tests.support.waiting import until
 
 HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
 WORKER = "SITEMAPS09_TESTS_WORKER"
-
-
-#: This module, as a URLconf that is not the one in the settings.
-urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
 
 
 def in_worker() -> bool:
@@ -112,13 +106,7 @@ SECTIONS = {
 
 
 def exported(folder: str, engine: str, *names: str, **options: Any) -> dict[str, Any]:
-    report = engine_project.exported(folder, names=names, engine=engine, **options)
-    differing = {"target", "urls_per_second", "memory", "workers_memory"}
-    return {key: value for key, value in report.items() if key not in differing}
-
-
-def to_the_setting() -> dict[str, Any]:
-    return exported(None, HASTY, "a")  # type: ignore[arg-type]
+    return engine_project.exported(folder, names=names, engine=engine, **options)
 
 
 def stored(engine: str, *names: str) -> dict[str, Any]:
@@ -140,7 +128,7 @@ def elsewhere(folder: str, engine: str) -> dict[str, Any]:
     from django.urls import set_script_prefix, set_urlconf
 
     set_script_prefix("/shop/")
-    set_urlconf("tests.support.celery_sections")
+    set_urlconf("tests.support.engine_project")
     return exported(folder, engine, "a")
 
 

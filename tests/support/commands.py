@@ -1,18 +1,37 @@
-"""Sections that the command exports, in this process and in others."""
+"""Commands in this process, and the sections that they export in this process and in others."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from tests.support.paths import ROOT
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.support import processes
 from tests.support.sections import Numbers
+from tests.support.waiting import until
 
 #: The path of the gate for a process that waits in the middle of an export.
 GATE = "SITEMAPS09_TESTS_GATE"
+
+
+def said(command: str, *arguments: object, **options: Any) -> tuple[str, str]:
+    """Return standard output and standard error of a command that succeeds."""
+    out, err = StringIO(), StringIO()
+    call_command(command, *map(str, arguments), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
+
+
+def failed(command: str, *arguments: object, **options: Any) -> tuple[str, str, CommandError]:
+    """Return standard output and standard error of a command that fails, and its error."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(CommandError) as raised:
+        call_command(command, *map(str, arguments), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue(), raised.value
 
 
 class Bad(Numbers):
@@ -35,11 +54,8 @@ class Waiting(Numbers):
     def items(self) -> Sequence[int]:
         gate = Path(os.environ[GATE])
         (gate / "inside").touch()
-        for _ in range(3_000):
-            if (gate / "open").exists():
-                return super().items()
-            time.sleep(0.01)
-        raise TimeoutError(gate)
+        until((gate / "open").exists, "nobody opened the gate")
+        return super().items()
 
 
 # The sections that the setting SITEMAPS names in the processes.
@@ -63,10 +79,5 @@ def environment(folder: Path, sections: str, **keys: object) -> dict[str, str]:
         "sections = os.environ['SITEMAPS09_TESTS_SECTIONS']\n"
         f"SITEMAPS09 = {{'SITEMAPS': f'tests.support.commands.{{sections}}', **{keys!r}}}\n"
     )
-    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {
-        "DJANGO_SETTINGS_MODULE": "command_settings",
-        "PYTHONPATH": os.pathsep.join(paths),
-        "SITEMAPS09_TESTS_SECTIONS": sections,
-        GATE: str(folder),
-    }
+    variables = {"SITEMAPS09_TESTS_SECTIONS": sections, GATE: folder}
+    return processes.environment(folder, "command_settings", **variables)

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +33,8 @@ from tests.support.exports import (
     run_folders as left_over,
     touched,
 )
-from tests.support.paths import ROOT
+from tests.support.killing import lives
+from tests.support.processes import ended, environment, started
 from tests.support.waiting import DEADLINE, until
 
 __all__ = ["content", "left_over", "touched"]
@@ -402,30 +402,16 @@ class Project:
             "MAX_URLS": PAGE,
             **keys,
         }
-        environ = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, [self.folder, ROOT])),
-            "DJANGO_SETTINGS_MODULE": "engine_settings",
+        variables = {
             "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
             "SITEMAPS09_TESTS_KEYS": json.dumps(given),
-            GATE: str(gate),
+            GATE: gate,
         }
-        return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", *command],
-            env=environ,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        return started("-m", *command, environ=environment(self.folder, "engine_settings", **variables))
 
     def said(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
         """Return status, output and errors of a process, which is killed after a timeout."""
-        with self.start(sections, *command, gate=gate, **keys) as process:
-            try:
-                out, err = process.communicate(timeout=DEADLINE)
-                return process.returncode, out, err
-            finally:
-                process.kill()
+        return ended(self.start(sections, *command, gate=gate, **keys))
 
     def run(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
         """Run a function of this module in a new process, and return its result."""
@@ -454,20 +440,6 @@ def meeting_place(tmp_path: Path) -> Iterator[Path]:
 
 def numbers(place: Path) -> list[int]:
     return [int(found.name) for found in place.iterdir() if found.name.isdigit()]
-
-
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
-)
-
-
-def lives(number: int) -> bool:
-    """Return whether a process is running; a zombie is not."""
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in ("Z", "X")
 
 
 def locations(folder: Path, section: str) -> list[str]:

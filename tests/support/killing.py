@@ -104,6 +104,16 @@ def was_killed(number: int) -> bool:
     return False
 
 
+def is_killed_at(point: int, folder: Path, work: Callable[[], object]) -> bool:
+    """Do some work in a fork that `die_at()` kills, and return whether it was killed."""
+
+    def killed() -> None:
+        die_at(point, folder)
+        work()
+
+    return was_killed(forked(killed))
+
+
 def members(group: int) -> list[int]:
     """Return the living processes of a process group."""
     return [number for number, ids in living() if ids.group == group]
@@ -154,6 +164,11 @@ def dies_at(step: int, work: Callable[[], object], *methods: str) -> bool:
     return False
 
 
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
+)
+
+
 class Ids(NamedTuple):
     """The process group and the session of a process."""
 
@@ -169,3 +184,8 @@ def living() -> Iterator[tuple[int, Ids]]:
             # A dead process keeps its files open as long as one of its threads lives.
             if state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1:
                 yield int(stat.parent.name), Ids(int(group), int(session))
+
+
+def lives(number: int) -> bool:
+    """Return whether a process is running; a zombie is not."""
+    return number in dict(living())

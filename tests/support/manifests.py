@@ -20,7 +20,6 @@ from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import paths, plain, touched
-from tests.support.factories import ArticleFactory
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
 
@@ -40,8 +39,7 @@ def articles(**attributes: Any) -> Any:
 
 def write_articles(*keys: int) -> None:
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
-    for pk in keys:
-        ArticleFactory(pk=pk, slug=f"a{pk}", updated=first + pk * DAY)
+    Article.objects.bulk_create(Article(pk=pk, slug=f"a{pk}", updated=first + pk * DAY) for pk in keys)
 
 
 def slugs(*keys: int) -> list[str]:

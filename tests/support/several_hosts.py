@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
-from django.core.management import call_command
 from django.db.models import F
 from django.http import HttpResponse
 from django.urls import include, path
@@ -22,10 +20,11 @@ from django.utils.translation import get_language
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.entries import Image
 from django_sitemaps09.export import Report, export_hosts
-from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.views import compat
 from tests.models import Article
 from tests.support import published
+from tests.support.commands import said
+from tests.support.news import Fresh
 from tests.support.published import pages, unpacked as tree
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
@@ -75,6 +74,13 @@ class Numbers(Sitemap[int]):
         return f"/numbers/{item}/"
 
 
+class Bad(Numbers):
+    """Section whose item 7 is on another host."""
+
+    def location(self, item: int) -> str:
+        return "https://elsewhere.example/" if item == 7 else f"/{item}/"
+
+
 class Translated(Numbers):
     i18n = True
     alternates = True
@@ -91,16 +97,6 @@ class Insecure(Numbers):
 
 class Text(Articles):
     format = "text"
-
-
-class News(NewsSitemap[Article]):
-    model = Article
-    location = Route("article", slug=F("slug"))
-    date_field = "updated"
-    publication_name = "The Times"
-
-    def title(self, item: Article) -> str:
-        return item.slug
 
 
 class Own(ContribSitemap):  # type: ignore[type-arg]
@@ -130,7 +126,7 @@ SHARED: Mapping[str, Any] = {
     "translated": Translated,
     "insecure": Insecure,
     "text": Text,
-    "news": News,
+    "news": Fresh,
 }
 #: The sections that the setting names.
 SECTIONS: Mapping[str, Any] = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
@@ -239,6 +235,4 @@ def two_sites() -> Iterator[tuple[Site, Site]]:
 
 def command(folder: Path, *arguments: str) -> tuple[str, str]:
     """Return the output and the errors of the command."""
-    out, err = StringIO(), StringIO()
-    call_command("export_sitemaps", "--output", str(folder), *arguments, stdout=out, stderr=err)
-    return out.getvalue(), err.getvalue()
+    return said("export_sitemaps", "--output", folder, *arguments)

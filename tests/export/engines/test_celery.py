@@ -175,7 +175,7 @@ class TestAWorkerThatDoesNotFit:
     @one_crew
     def test_that_has_other_files_does_not_render_the_page(self, crew: Site, tmp_path: Path) -> None:
         hasty = {"SITEMAPS09_TESTS_PATIENCE": "0.5"}
-        report = crew.run("to_the_setting", environ=hasty, ROOT=str(tmp_path / "ours"))
+        report = crew.run("stored", HASTY, "a", environ=hasty, ROOT=str(tmp_path / "ours"))
         [failure] = report["failures"]
         assert f"can access {tmp_path / 'ours'} as the same user" in failure
         crew.are_idle()

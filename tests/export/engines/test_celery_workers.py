@@ -62,16 +62,6 @@ class TestAWorkerWithAnotherSecretKey:
         assert content(tmp_path) == {}
         assert runs(tmp_path) == []
 
-    def test_renders_if_the_key_of_the_command_is_still_accepted(
-        self, make_site: Callable[..., Site], tmp_path: Path
-    ) -> None:
-        site = make_site("redis")
-        serial = site.run("exported", str(tmp_path / "serial"), "serial", "a")
-        rolled = {"SECRET_KEY": "new", "SECRET_KEY_FALLBACKS": ["older", "tests"]}
-        with site.working(1, celery=rolled):
-            assert site.run("exported", str(tmp_path / "celery"), HASTY, "a") == serial
-        assert content(tmp_path / "celery") == content(tmp_path / "serial")
-
 
 class TestNobody:
     @pytest.mark.parametrize("broker", BROKERS)

@@ -25,13 +25,12 @@ from tests.support.engine_project import (
     content,
     fill,
     left_over,
-    lives,
     locations,
-    needs_proc,
     numbers,
     renderers,
     touched,
 )
+from tests.support.killing import lives, needs_proc
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow

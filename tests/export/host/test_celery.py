@@ -8,9 +8,8 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines, export_hosts
-from django_sitemaps09.stores import STATE
-from tests.support import celery_project, engine_project, published
-from tests.support.several_hosts import FOLDERS, HOST_OPTIONS, A, B, change, thirty, tree, written
+from tests.support import published
+from tests.support.several_hosts import FOLDERS, A, B, change, thirty, tree, written
 
 pytest.importorskip("celery", reason="needs celery, of the extra `test-services`")
 
@@ -41,27 +40,6 @@ def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class TestCelery:
-    def test_gives_the_same_digests_over_a_real_broker(
-        self, folder: Path, project: engine_project.Project, tmp_path: Path
-    ) -> None:
-        celery_project.require("redis")
-        site = celery_project.Site(tmp_path / "site", "redis", tmp_path / "none")
-        site.database = project.database
-        command = ("django", "export_sitemaps", "a", "b", *HOST_OPTIONS, "--format", "json")
-        try:
-            found = []
-            with site.working(2):
-                for engine in ("serial", "celery"):
-                    process = site.start(*command, "--engine", engine, "--output", str(folder / engine))
-                    found.append(celery_project.result(process)[0]["hosts"])
-        finally:
-            site.clear()
-        assert len(site._tasks("received")) >= 12, "nobody worked"
-        for host in (A, B):
-            assert tree(folder / "serial" / FOLDERS[host]) == tree(folder / "celery" / FOLDERS[host])
-            for left in (folder / "celery" / FOLDERS[host] / STATE).iterdir():
-                assert not left.name.startswith("run-")
-
     def test_sends_json_for_all_hosts_at_once(self, folder: Path, direct: list[str]) -> None:
         thirty()
         names = ["a", "hooks", "n", "own", "text"]

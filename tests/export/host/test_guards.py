@@ -21,6 +21,7 @@ from tests.support.several_hosts import (
     A,
     Articles,
     B,
+    Bad,
     C,
     Numbers,
     Own,
@@ -86,10 +87,6 @@ class TestAGuard:
                 assert "it would shrink from 300 to 190 URLs" in str(report.failures)
 
     def test_of_strict_runs_is_one_of_all_sections(self, folder: Path) -> None:
-        class Bad(Numbers):
-            def location(self, item: int) -> str:
-                return "https://elsewhere.example/" if item == 7 else f"/{item}/"
-
         thirty()
         run(folder)
         before = published.states(folder)

@@ -15,6 +15,7 @@ from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support import killing, published
+from tests.support.news import Fresh
 from tests.support.several_hosts import (
     FINE,
     FOLDERS,
@@ -24,7 +25,6 @@ from tests.support.several_hosts import (
     A,
     B,
     C,
-    News,
     change,
     fill,
     lines,
@@ -98,7 +98,7 @@ class TestATreeThatIsNotLikeTheOthers:
 
     @pytest.mark.parametrize("name", ["hooks", "numbers", "translated", "text", "news", "own"])
     def test_has_what_it_would_have_alone_whatever_the_section_is(self, folder: Path, name: str) -> None:
-        class Few(News):
+        class Few(Fresh):
             limit = PAGE
 
         now = datetime.now(timezone.utc)
@@ -204,12 +204,7 @@ class TestAnExportThatIsKilled:
         for point in range(1, 200, 11):
             shutil.rmtree(public)
             shutil.copytree(kept, public)
-
-            def work(point: int = point) -> None:
-                killing.die_at(point, public / FOLDERS[host])
-                run(public)
-
-            dead = killing.was_killed(killing.forked(work))
+            dead = killing.is_killed_at(point, public / FOLDERS[host], lambda: run(public))
             for one in (A, B):
                 found = slugs(public / FOLDERS[one])
                 assert {f"s{key}" for key in range(100, 3_100, 100)} <= set(found)

@@ -31,6 +31,7 @@ from tests.support.several_hosts import (
     SHARED,
     A,
     B,
+    Bad,
     ByHooks,
     C,
     Numbers,
@@ -136,10 +137,6 @@ class TestATree:
         assert len({*map(len, (slugs(folder / FOLDERS[host]) for host in (A, B)))}) == 1
 
     def test_skips_what_is_on_another_host_and_names_it_for_each(self, folder: Path) -> None:
-        class Bad(Numbers):
-            def location(self, item: int) -> str:
-                return "https://elsewhere.example/" if item == 7 else f"/{item}/"
-
         for report in run(folder, sections={"a": Bad}).values():
             assert (report.sections[0].skipped_items, report.urls) == (1, 24)
             assert report.sections[0].errors[0].key == "8"

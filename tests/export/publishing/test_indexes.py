@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -21,6 +20,7 @@ from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support.clock import Clock
 from tests.support.configuration import BASE
+from tests.support.exports import locations
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
@@ -32,9 +32,8 @@ def delete_articles(*keys: int) -> None:
     Article.objects.filter(pk__in=keys).delete()
 
 
-def locations(data: bytes) -> list[str]:
-    root = ElementTree.fromstring(data)  # noqa: S314 our own output
-    return [str(loc.text).removeprefix(f"{BASE}/") for loc in root.iter(f"{SPACE}loc")]
+def names_in(data: bytes) -> list[str]:
+    return [url.removeprefix(f"{BASE}/") for url in locations(data)]
 
 
 class Site:
@@ -53,7 +52,7 @@ class Site:
         found = {}
         for path in self.folder.iterdir():
             if index_number(path.name):
-                named = locations(path.read_bytes())
+                named = names_in(path.read_bytes())
                 found[path.name] = [
                     re.sub(r"sitemap-(\w)\w*-(\d+)\.xml\.gz", r"\1\2", name) for name in named
                 ]
@@ -72,9 +71,9 @@ class Site:
         for name in names:
             path = self.folder / name
             if not index_number(name):
-                found |= {f"/{url}" for url in locations(gzip.decompress(path.read_bytes()))}
+                found |= {f"/{url}" for url in names_in(gzip.decompress(path.read_bytes()))}
             elif path.exists():
-                names += [other for other in locations(path.read_bytes()) if other not in names]
+                names += [other for other in names_in(path.read_bytes()) if other not in names]
         return found
 
     @contextmanager

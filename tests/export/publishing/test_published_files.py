@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import tracemalloc
 import zlib
 from collections.abc import Callable
 from hashlib import sha256
@@ -16,6 +15,7 @@ from django_sitemaps09.compression import compress
 from django_sitemaps09.export.publishing import published_files
 from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, check_file
 from django_sitemaps09.stores import LocalStore
+from tests.support.memory import traced
 
 NAME = "sitemap-a-1.xml.gz"
 CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
@@ -105,13 +105,9 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(
 
     monkeypatch.setattr(published_files, "sha256", Digest)
     file = ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         assert check(whole, file).problem is None
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert (read, peak < 8_000_000) == (40_000_000, True)
+    assert (read, memory.peak < 8_000_000) == (40_000_000, True)
     monkeypatch.setattr(published_files.protocol, "MAX_BYTES", 5_000_000)
     assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
     assert 40_000_000 < read < 50_000_000

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -22,10 +20,8 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.state.manifest import ROOT, PageRecord
 from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
-from tests.support.examples import KILL_STEP
 from tests.support.exports import Bad, article_sitemap, write_articles
-from tests.support.killing import die_at, forked, was_killed
-from tests.support.published import indexed, quick_folder, states
+from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, Engine, engine
 from tests.support.sections import Numbers
 
@@ -493,46 +489,6 @@ def test_each_host_has_its_queue_and_all_share_a_deadline(
 
 
 # A killed export
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system has no fork")
-def test_a_killed_export_loses_no_change_and_repeats_at_most_one_message(
-    engine: Engine, configure: Callable[..., None]
-) -> None:
-    configure(INDEXNOW_URLS=[engine.url])
-    points = 0
-    for point in itertools.count(1, KILL_STEP):
-        engine.requests.clear()
-        with quick_folder() as folder:
-            ended = not _killed(folder, point)
-            _publish(folder, 2, 3)
-            # The change is submitted, and nothing else is.
-            assert {*engine.submitted} == {url(1), url(3)}, f"killed at point {point}"
-            assert len(engine.requests) <= 2, f"killed at point {point}"
-            engine.requests.clear()
-            _publish(folder, 2, 3)
-            assert engine.requests == [], f"killed at point {point}"
-        if ended:
-            break
-        points += 1
-    assert points * KILL_STEP > 20
-
-
-def _publish(folder: Path, *numbers: int) -> None:
-    report = export(sitemaps={"a": Chosen(*numbers)}, output=folder, submit=True, engine="serial")
-    assert not report.failures
-
-
-def _killed(folder: Path, point: int) -> bool:
-    """Publish the numbers 1 and 2, then change them in a process that is killed at a point."""
-    _publish(folder, 1, 2)
-
-    def work() -> None:
-        die_at(point, folder)
-        _publish(folder, 2, 3)
-
-    return was_killed(forked(work))
 
 
 class TestARepair:

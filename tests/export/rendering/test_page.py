@@ -71,32 +71,8 @@ class TestTheFilesOfAnExport:
         export(output=tmp_path / "other", sitemaps={"a": Numbers(4_321)})
         assert content(tmp_path / "other") == content(folder)
 
-    def test_are_what_the_report_says(self, folder: Path, configure: Callable[..., None]) -> None:
-        configure(MAX_URLS=3)
-        report = export(output=folder, sitemaps={"a": Numbers(7), "b": Numbers(2)})
-        assert (report.urls, [section.urls for section in report.sections]) == (9, [7, 2])
-        for section in report.sections:
-            for file in section.files:
-                assert len(locations(plain(folder, file.name))) == file.urls
-                assert len(plain(folder, file.name)) == file.bytes
-                assert (folder / file.name).stat().st_size == file.size
-            assert section.bytes == sum(file.bytes for file in section.files)
-        assert (report.folder, report.index_url) == (folder, f"{BASE}/sitemap.xml")
-        assert (report.published, report.failures, report.robots) == (True, [], "none")
-
 
 class TestTheLimits:
-    @pytest.mark.parametrize("most", [1, 3, 10, 11])
-    def test_no_file_has_more_urls_than_max_urls(
-        self, folder: Path, configure: Callable[..., None], most: int
-    ) -> None:
-        configure(MAX_URLS=most)
-        export(output=folder, sitemaps={"a": Numbers(10)})
-        sizes = [len(locations(plain(folder, name))) for name in named(folder)]
-        assert sorted(paths(folder)) == numbers(10)
-        assert max(sizes) <= most
-        assert len(sizes) == -(-10 // most)
-
     @pytest.mark.parametrize("room", [0, 56, 57, 58, 400])
     def test_no_file_has_more_bytes_than_max_bytes_closing_tag_included(
         self, folder: Path, configure: Callable[..., None], room: int

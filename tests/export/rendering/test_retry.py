@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -29,7 +28,7 @@ from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.forwarder import DEADLINE, Forwarder
-from tests.support.paths import ROOT
+from tests.support.processes import environment, started
 from tests.support.published import quick_folder
 
 pytestmark = pytest.mark.slow
@@ -109,21 +108,10 @@ class Exports:
 
     def __init__(self, folder: Path, database: dict[str, Any]) -> None:
         (folder / "retry_settings.py").write_text(SETTINGS % (BASE, PAGE))
-        environ = os.environ | {
-            "PYTHONPATH": os.pathsep.join(map(str, [folder, ROOT])),
-            "DJANGO_SETTINGS_MODULE": "retry_settings",
-            "SITEMAPS09_TESTS_DATABASE": json.dumps(database),
-        }
+        environ = environment(folder, "retry_settings", SITEMAPS09_TESTS_DATABASE=json.dumps(database))
         self.errors = (folder / "errors.txt").open("w+")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.export.rendering.test_retry"],
-            env=environ,
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stderr": self.errors}
+        self.process = started("-m", "tests.export.rendering.test_retry", environ=environ, **pipes)
 
     def close(self) -> None:
         self.process.kill()
@@ -187,7 +175,7 @@ class Lab:
 
     def close(self) -> None:
         self.exports.close()
-        self.forwarder.__exit__(None, None, None)
+        self.forwarder.close()
         self.admin.close()
 
     def end(self, port: int) -> None:

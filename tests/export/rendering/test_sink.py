@@ -1,4 +1,4 @@
-"""One file of an export: its bytes, and when no file is opened at all."""
+"""One file of an export: its bytes, its thread, and when no file is opened at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.stores.local import LocalStore
+from tests.support.waiting import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
 
@@ -162,3 +164,109 @@ class TestADiskThatIsFull:
         with pytest.raises(OSError, match=rf"No space left.*{gettempdir()}"):
             written(place, compressor(6), DATA, digest(DATA))
         assert not place.path.exists()
+
+
+#: Each is handed over to the thread at once, with small chunks.
+CHUNKS = [b"%d" % number * 100 for number in range(50)]
+
+
+class Slow:
+    """A file that records what it is given. Each write waits until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.threads: set[str] = set()
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.is_writing = self.is_closed = False
+
+    def __enter__(self) -> Slow:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        assert not self.is_writing
+        self.is_closed = True
+
+    def write(self, data: bytes) -> None:
+        self.is_writing = True
+        self.taken.append(data)
+        self.threads.add(threading.current_thread().name)
+        self.inside.set()
+        assert self.go.wait(DEADLINE)
+        self.is_writing = False
+
+
+class Full(Slow):
+    """A file on a disk that has room for ten writes."""
+
+    def write(self, data: bytes) -> None:
+        if len(self.taken) == 10:
+            raise OSError(28, "No space left on device", "page")
+        self.taken.append(data)
+
+
+@pytest.mark.usefixtures("small_chunks")
+class TestTheThread:
+    """It compresses and writes while the caller reads the next rows."""
+
+    def test_is_one_besides_that_of_the_caller(self) -> None:
+        slow = Slow()
+        with Sink(lambda: slow, None) as out:
+            for chunk in CHUNKS[:2]:
+                out.write(chunk)
+            assert slow.inside.wait(DEADLINE)
+            time.sleep(0.2)
+            # The second chunk must not overtake the first one.
+            assert slow.taken == CHUNKS[:1]
+            slow.go.set()
+            out.end()()
+        assert slow.taken == CHUNKS[:2]
+        [name] = slow.threads
+        assert name.startswith("sitemap-file")
+
+    def test_lets_no_more_than_a_few_chunks_wait(self) -> None:
+        slow, written = Slow(), []
+        with Sink(lambda: slow, None) as out:
+
+            def write_all() -> None:
+                for chunk in CHUNKS:
+                    out.write(chunk)
+                    written.append(chunk)
+
+            writer = threading.Thread(target=write_all, daemon=True)
+            writer.start()
+            until(lambda: len(written) == sink._WAITING, "no chunk waits")
+            time.sleep(0.2)
+            assert (len(written), len(slow.taken)) == (sink._WAITING, 1)
+            slow.go.set()
+            writer.join(DEADLINE)
+            out.end()()
+        assert slow.taken == CHUNKS
+
+    def test_has_its_error_raised_by_a_later_write(self) -> None:
+        full, written = Full(), []
+
+        def write_all() -> None:
+            for chunk in CHUNKS:
+                out.write(chunk)
+                written.append(chunk)
+
+        with Sink(lambda: full, None) as out, pytest.raises(OSError, match=r"No space left.*page"):
+            write_all()
+        assert full.taken == CHUNKS[:10]
+        # All chunks are written at once, except those that waited.
+        assert 10 <= len(written) <= 11 + sink._WAITING
+        with pytest.raises(OSError, match="No space left"):
+            out.end()()
+        assert full.is_closed
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-file")]
+
+    def test_does_not_write_what_waits_if_the_writer_fails(self) -> None:
+        slow = Slow()
+        with suppress(ZeroDivisionError), Sink(lambda: slow, None) as out:
+            for chunk in CHUNKS[:2]:
+                out.write(chunk)
+            assert slow.inside.wait(DEADLINE)
+            threading.Timer(0.2, slow.go.set).start()
+            raise ZeroDivisionError
+        assert slow.is_closed
+        assert slow.taken == CHUNKS[:1]

@@ -66,10 +66,6 @@ class Whole(Related):
     pass
 
 
-class WholeNote(Note):
-    thing = models.ForeignKey(Whole, on_delete=models.CASCADE, related_name="notes")
-
-
 class WholeByNotes(Whole):
     """Rows in an order that can repeat them."""
 
@@ -90,40 +86,30 @@ class Random(Related):
     id = models.UUIDField(primary_key=True)
 
 
-class RandomNote(Note):
-    thing = models.ForeignKey(Random, on_delete=models.CASCADE, related_name="notes")
-
-
 class Texted(Related):
     code = models.CharField(max_length=20, primary_key=True)
-
-
-class TextedNote(Note):
-    thing = models.ForeignKey(Texted, on_delete=models.CASCADE, related_name="notes")
 
 
 class Daily(Related):
     on = models.DateField(primary_key=True)
 
 
-class DailyNote(Note):
-    thing = models.ForeignKey(Daily, on_delete=models.CASCADE, related_name="notes")
-
-
 class Priced(Related):
     price = models.DecimalField(max_digits=12, decimal_places=3, primary_key=True)
-
-
-class PricedNote(Note):
-    thing = models.ForeignKey(Priced, on_delete=models.CASCADE, related_name="notes")
 
 
 class Anchored(Related):
     anchor = models.OneToOneField(Anchor, primary_key=True, on_delete=models.CASCADE)
 
 
-class AnchoredNote(Note):
-    thing = models.ForeignKey(Anchored, on_delete=models.CASCADE, related_name="notes")
+def _notes_of(model: type[Related]) -> type[Note]:
+    thing = models.ForeignKey(model, on_delete=models.CASCADE, related_name="notes")
+    return type(f"{model.__name__}Note", (Note,), {"__module__": __name__, "thing": thing})
+
+
+WholeNote = _notes_of(Whole)
+for _model in (Random, Texted, Daily, Priced, Anchored):
+    _notes_of(_model)
 
 
 class Paired(Thing):

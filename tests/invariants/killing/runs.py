@@ -33,7 +33,7 @@ from tests.invariants.killing.scenarios import (
 )
 from tests.support import published
 from tests.support.examples import KILL_STEP
-from tests.support.killing import die_at, forked, members, was_killed, woken
+from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
 from tests.support.waiting import until
 
 
@@ -63,12 +63,7 @@ def everywhere(name: str, place: str, *losing: str) -> int:
         if earlier:
             shutil.copytree(before, folder)
         fill(last.rows)
-
-        def work(point: int = point) -> None:
-            die_at(point, folder)
-            cleanly(last, folder)
-
-        died = was_killed(forked(work))
+        died = is_killed_at(point, folder, lambda: cleanly(last, folder))
         try:
             named = {*named_before, *published.named(folder)}
             assert_files_are_whole(folder, named)
@@ -100,12 +95,7 @@ def recovering(name: str, place: str) -> int:
         shutil.rmtree(folder)
         shutil.copytree(before, folder)
         fill(last.rows)
-
-        def work(point: int = point, run: Run = last) -> None:
-            die_at(point, folder)
-            cleanly(run, folder)
-
-        if not was_killed(forked(work)):
+        if not is_killed_at(point, folder, lambda: cleanly(last, folder)):
             break
         fill(later.rows)
         shutil.rmtree(broken, ignore_errors=True)
@@ -114,7 +104,7 @@ def recovering(name: str, place: str) -> int:
             shutil.rmtree(folder)
             shutil.copytree(broken, folder)
             named = published.named(folder)
-            was_killed(forked(lambda second=second: work(second, later)))
+            is_killed_at(second, folder, lambda: cleanly(later, folder))
             try:
                 assert_files_are_whole(folder, {*named, *published.named(folder)})
                 assert_urls_are_kept(folder, once & later.urls())
@@ -289,43 +279,6 @@ def each_way(place: str) -> list[Any]:
     return found
 
 
-def two_at_once(place: str) -> bool:
-    """Start another export while one waits in the middle of its pages."""
-    from django_sitemaps09.exceptions import ExportRunningError
-    from django_sitemaps09.export import export as run_it
-
-    folder, here, go = (Path(place) / name for name in ("public", "here", "go"))
-    run = SCENARIOS["tail"][-1]
-    fill(THIRTY)
-    cleanly(Run(THIRTY), folder)
-    fill(run.rows)
-
-    def waits(self: Any, item: Any) -> str:
-        if item.pk == 2_500:
-            here.touch()
-            until(go.exists, "nobody let it go on")
-        return f"/{item.name}/"
-
-    def work() -> None:
-        settings(run)
-        run_it(output=folder, sitemaps={"a": section("a", location=waits)}, engine="serial")
-
-    number = forked(work)
-    until(here.exists, "it never began")
-    before = published.states(folder, hidden=True)
-    try:
-        cleanly(run, folder)
-    except ExportRunningError:
-        refused = True
-    else:
-        refused = False
-    assert published.states(folder, hidden=True) == before
-    go.touch()
-    assert not was_killed(number)
-    assert_is_current(folder, run)
-    return refused
-
-
 def disk_full(place: str, kind: str) -> list[int]:
     """Less room than an export takes, from none to enough of it; then there is room.
 
@@ -398,19 +351,16 @@ def repairs(place: str) -> int:
 
     def repaired() -> Any:
         settings(run)
-        return verify(output=folder, sitemaps={"a": section("a")}, engine="serial", repair=True)
+        result = verify(output=folder, sitemaps={"a": section("a")}, engine="serial", repair=True)
+        assert result.failures == []
+        return result
 
     for point in count(1, KILL_STEP):
         shutil.rmtree(folder)
         shutil.copytree(broken, folder)
-
-        def work(point: int = point) -> None:
-            die_at(point, folder)
-            assert repaired().failures == []
-
-        died = was_killed(forked(work))
+        died = is_killed_at(point, folder, repaired)
         try:
-            assert repaired().failures == []
+            repaired()
             assert repaired().damaged == []
             assert {name: state[2] for name, state in published.states(folder).items()} == {
                 name: state[2] for name, state in whole.items()

@@ -291,7 +291,7 @@ def nothing_is_lost(name: str, place: str, step: str, seconds: str) -> dict[str,
                 continue
             points += 1
             try:
-                problem, is_unknown = _complete(site, scenario)
+                problem, is_unknown = _complete(site, scenario, is_killed=how == "kill")
             except Exception as error:  # noqa: BLE001 count it, and go on
                 problem, is_unknown = repr(error), False
             if problem:
@@ -351,8 +351,8 @@ def _fail(site: Site, scenario: Scenario, how: Any, point: int) -> str:
     return "killed" if died else told.read_text()
 
 
-def _complete(site: Site, scenario: Scenario) -> tuple[str, bool]:
-    """Complete a run, and return what was lost, and whether removed URLs are unknown."""
+def _complete(site: Site, scenario: Scenario, *, is_killed: bool) -> tuple[str, bool]:
+    """Complete a run, and return what was lost or repeated, and whether removed URLs are unknown."""
     rows = scenario.states[-1]
     report = site.export(rows)
     expected, received = scenario.expected(), set(site.engine.submitted)
@@ -361,6 +361,11 @@ def _complete(site: Site, scenario: Scenario) -> tuple[str, bool]:
     problems += [f"not submitted: {url}" for url in sorted(expected.kept - received)]
     if not is_unknown:
         problems += [f"not submitted: {url}" for url in sorted(expected.removed - received)]
+    if is_killed and not (is_unknown or scenario.unknown or scenario.is_silent):
+        unchanged = received - expected.kept - expected.removed
+        problems += [f"submitted without a change: {url}" for url in sorted(unchanged)]
+    repeated = [url for url, count in Counter(site.engine.submitted).items() if count > 2]
+    problems += [f"submitted more than twice: {url}" for url in repeated if is_killed]
     urls = [_url(key, rows) for key in rows]
     listed = [url for page in published.pages(site.public) for url in published.urls(site.public, page)]
     if sorted(urls) != sorted(listed):

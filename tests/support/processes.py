@@ -1,0 +1,38 @@
+"""Python in processes of their own, with the settings of a test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.support.paths import ROOT
+from tests.support.waiting import DEADLINE
+
+
+def environment(folder: Path, settings: str, **variables: object) -> dict[str, str]:
+    """Return the environment of a process that also imports from a folder, with a module of settings."""
+    paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    found = {"PYTHONPATH": os.pathsep.join(paths), "DJANGO_SETTINGS_MODULE": settings}
+    return os.environ | found | {name: str(value) for name, value in variables.items()}
+
+
+def started(*command: object, environ: dict[str, str], **options: Any) -> subprocess.Popen[str]:
+    """Start Python with these arguments."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+        [sys.executable, *map(str, command)],
+        **{"env": environ, "cwd": ROOT, "encoding": "utf-8", **pipes, **options},
+    )
+
+
+def ended(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[int, str, str]:
+    """Return status, output and errors of a process, which is killed after a timeout."""
+    with process:
+        try:
+            out, err = process.communicate(timeout=deadline)
+        finally:
+            process.kill()
+    return process.returncode, out, err
