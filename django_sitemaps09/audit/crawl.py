@@ -203,18 +203,13 @@ class Crawl:
 def _check_whole(document: Document) -> None:
     """Apply the rules that need the whole document."""
     report, count = document.report, document.entries
-    if document.kind == "sitemapindex":
-        if not count:
-            report("index-empty")
-        if count > MAX_URLS:
-            report("index-too-many", f"{count:,}")
-        if document.listed.parents:
-            report("index-nested", f"listed in {document.listed.place}")
-        return
+    is_index = document.kind == "sitemapindex"
     if not count:
-        report("urlset-empty")
+        report("index-empty" if is_index else "urlset-empty")
     if count > MAX_URLS:
-        report("document-too-many-urls", f"{count:,}")
+        report("index-too-many" if is_index else "document-too-many-urls", f"{count:,}")
+    if is_index and document.listed.parents:
+        report("index-nested", f"listed in {document.listed.place}")
     if document.news > MAX_NEWS:
         report("news-too-many", f"{document.news:,}")
     if text := document.span.alike():

@@ -106,9 +106,8 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         for start in range(0, len(chunk), _PIECE):
             if time.monotonic() > end:
-                raise DocumentError(
-                    "document-unreachable", f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
-                )
+                text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
+                raise DocumentError("document-unreachable", text)
             yield chunk[start : start + _PIECE]
 
 
@@ -169,8 +168,10 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
         if children[-1:] != entries[-1:]:
             # It may be incomplete.
             children.pop()
-        if len(children) > len(entries):
-            _report_unknown(children, {*entries}, report)
+        complete = {*entries}
+        for child in children if len(children) > len(entries) else ():
+            if child not in complete:
+                report("element-unknown", child.tag, child.sourceline)
         yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
             raise failure
@@ -189,7 +190,8 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
     except etree.XMLSyntaxError as error:
         is_whole = tail.rstrip().endswith(f"{kind}>".encode())
         raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
-    _report_unknown(element, set(), report)
+    for child in element:
+        report("element-unknown", child.tag, child.sourceline)
 
 
 def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
@@ -202,16 +204,14 @@ def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
             parent = item
         elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
             # The name of each element would contain it.
-            raise DocumentError(
-                "document-limit", f"a namespace has more than {_MAX_NAMESPACE:,} characters"
-            )
+            text = f"a namespace has more than {_MAX_NAMESPACE:,} characters"
+            raise DocumentError("document-limit", text)
     return parent, entries
 
 
 def _invalid(error: Any) -> DocumentError:
-    return DocumentError(
-        "document-encoding" if error.code == _INVALID_ENCODING else "xml-invalid", str(error)
-    )
+    rule = "document-encoding" if error.code == _INVALID_ENCODING else "xml-invalid"
+    return DocumentError(rule, str(error))
 
 
 #: Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
@@ -295,12 +295,6 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
     return int(total - rest)
 
 
-def _report_unknown(children: Iterable[Any], expected: set[Any], report: ReportRule) -> None:
-    for child in children:
-        if child not in expected:
-            report("element-unknown", child.tag, child.sourceline)
-
-
 def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
@@ -317,14 +311,8 @@ def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> 
     location = values.get("loc") or ""
     if not location.strip():
         report("index-loc" if kind == "sitemapindex" else "url-missing", "", element.sourceline)
-    return ReadEntry(
-        element.sourceline,
-        location,
-        values.get("lastmod"),
-        values.get("changefreq"),
-        values.get("priority"),
-        extensions,
-    )
+    lastmod, changefreq, priority = map(values.get, ("lastmod", "changefreq", "priority"))
+    return ReadEntry(element.sourceline, location, lastmod, changefreq, priority, extensions)
 
 
 @lru_cache(4_096)
@@ -347,7 +335,6 @@ def _names(
     problems += [("element-repeated", name) for name in sorted(order) if counts[name] > 1]
     ranks = [order.index(name) if name in order else len(order) for name in names]
     if ranks != sorted(ranks):
-        problems.append(
-            ("element-order", " ".join(name or tag for name, tag in zip(names, tags, strict=True)))
-        )
+        written = " ".join(name or tag for name, tag in zip(names, tags, strict=True))
+        problems.append(("element-order", written))
     return tuple(names), tuple(problems)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -79,9 +79,8 @@ class Response(NamedTuple):
             if layers > _MAX_LAYERS:
                 raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
             if layers == 2:
-                report(
-                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
-                )
+                text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                report("gzip-twice", text)
             elif "xml" in self.headers.get("content-type", "") and not self.is_encoded:
                 report("gzip-type", self.headers["content-type"])
             chunks = _layer(chunks, report)
@@ -204,12 +203,10 @@ class ClientReader(Reader):
                 "pass the base URL of an allowed host."
             )
         headers = {name.lower(): value for name, value in answer.items()}
-        if not answer.streaming:
-            # The client has closed the response. Closing it again could close database connections.
-            yield Response(url, answer.status_code, headers, iter([answer.content]))
-            return
-        with closing(answer):
-            yield Response(url, answer.status_code, headers, iter(answer.streaming_content))
+        chunks = answer.streaming_content if answer.streaming else [answer.content]
+        # The client has closed other responses. Closing them again could close database connections.
+        with closing(answer) if answer.streaming else nullcontext():
+            yield Response(url, answer.status_code, headers, iter(chunks))
 
 
 class HttpReader(Reader):

@@ -130,10 +130,7 @@ def last_report(*, directory: Path | str | None = None, base_url: str | None = N
 
 
 def save_report(report: AuditReport, base: Base, directory: Path | str | None) -> None:
-    """Write the report beside the manifest of the host's export, if there is one.
-
-    If it cannot be written, only log a warning.
-    """
+    """Write the report beside the manifest of the host's export, if any. A failure is only logged."""
     try:
         export = published.find_files(base, None if directory is None else Path(directory))
         if export is not None:

@@ -89,13 +89,11 @@ class Scratch:
         digest = _digest(" ".join(sorted(urls)))
         return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
 
-    def add_links(
-        self, source: str, targets: Sequence[str], returning: Collection[str], place: str
-    ) -> None:
-        """Remember the alternates of a URL, of which those in `returning` must link back."""
+    def add_links(self, source: str, targets: Sequence[str], returns: Collection[str], place: str) -> None:
+        """Remember the alternates of a URL, of which those in `returns` must link back."""
         # The URL of the source, and its place, are not repeated in each row.
         digest = _digest(source)
-        rows = [(digest, _digest(target), target, target in returning) for target in targets]
+        rows = [(digest, _digest(target), target, target in returns) for target in targets]
         self._connection.execute("INSERT OR IGNORE INTO sources VALUES (?, ?, ?)", [digest, source, place])
         self._connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?, ?, ?)", rows)
 

@@ -62,10 +62,6 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     if scheme not in (None, "http", "https"):
         text = f"{subject}.protocol must be 'http' or 'https', not {safe_repr(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
-    yield from _check_limit(subject)
-
-
-def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
     limit = subject.raw("limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
         # Only the project's code can compute the limit.
@@ -73,13 +69,10 @@ def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
     if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
         # __init__() may set another limit, and an overridden paginator might ignore `limit`.
         return
-    try:
-        size = sources.page_size(limit)
-    except ValueError as error:
-        text = f"{subject}.limit {error}, not {safe_repr(limit)}."
+    if problem := error_text(ValueError, sources.page_size, limit):
+        text = f"{subject}.limit {problem}, not {safe_repr(limit)}."
         yield subject.graded("E013", "W013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
-        return
-    if size > protocol.MAX_URLS:
+    elif (size := sources.page_size(limit)) > protocol.MAX_URLS:
         yield message(
             "W015",
             f"{subject}.limit is {size:,}, but a sitemap can contain at most {protocol.MAX_URLS:,} URLs.",
@@ -90,18 +83,6 @@ def _check_limit(subject: Subject) -> Iterator[CheckMessage]:
 
 def check_documents(subject: Subject) -> Iterator[CheckMessage]:
     """Check `format`, `hosts` and `extensions` if they are constants."""
-    yield from _check_format(subject)
-    hosts = subject.data("hosts")
-    if hosts is not None and (problem := _hosts_problem(hosts)):
-        hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
-        yield subject.graded("E050", "W050", f"{subject}.hosts {problem}.", hint)
-    extensions = subject.data("extensions")
-    if extensions is not None and (problem := _extensions_problem(extensions)):
-        hint = "Set a list of Extension objects, each with its own prefix and namespace."
-        yield subject.graded("E054", "W054", f"{subject}.extensions {problem}.", hint)
-
-
-def _check_format(subject: Subject) -> Iterator[CheckMessage]:
     value = subject.data("format")
     if value is not None and not (isinstance(value, str) and value in FORMATS):
         hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
@@ -111,6 +92,14 @@ def _check_format(subject: Subject) -> Iterator[CheckMessage]:
         text = f"{subject}.format is 'text', which does not include {xml_names}."
         hint = f"Text files contain only URLs. Set format = 'xml', or remove {xml_names}."
         yield message("W052", text, hint)
+    hosts = subject.data("hosts")
+    if hosts is not None and (problem := _hosts_problem(hosts)):
+        hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
+        yield subject.graded("E050", "W050", f"{subject}.hosts {problem}.", hint)
+    extensions = subject.data("extensions")
+    if extensions is not None and (problem := _extensions_problem(extensions)):
+        hint = "Set a list of Extension objects, each with its own prefix and namespace."
+        yield subject.graded("E054", "W054", f"{subject}.extensions {problem}.", hint)
 
 
 def _xml_only_names(subject: Subject) -> list[str]:
@@ -158,10 +147,9 @@ def check_names(subject: Subject) -> Iterator[CheckMessage]:
         for match in get_close_matches(name, missed_names, n=1, cutoff=0.85):
             # A singular can have a meaning of its own, and a name that occurs twice is used.
             is_plural = name.removesuffix("s") == match.removesuffix("s")
-            if is_plural or any(is_repeated(name, module) for module in modules):
-                continue
-            text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
-            yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
+            if not is_plural and not any(is_repeated(name, module) for module in modules):
+                text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
+                yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
 
 
 def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
@@ -205,10 +193,9 @@ def _bind_hook(subject: Subject, name: str) -> Any:
         is_instance = subject.cls is not subject.declaration
         is_unbound = is_instance and name in getattr(subject.declaration, "__dict__", {})
         return value if is_unbound else MethodType(value, subject.cls)
-    if kind is partial or hasattr(kind, "__get__"):
-        # Python 3.14 binds a partial. Earlier versions do not.
-        return None
-    return value if callable(value) else None
+    # Python 3.14 binds a partial. Earlier versions do not.
+    is_bound = kind is partial or hasattr(kind, "__get__")
+    return value if callable(value) and not is_bound else None
 
 
 def _takes_item(hook: Any) -> bool:
@@ -235,7 +222,16 @@ def check_languages(subject: Subject) -> Iterator[CheckMessage]:
         # The project's code determines whether the other attributes have an effect.
         return
     if is_off(i18n):
-        yield from _check_idle_switches(subject, languages)
+        idle = [name for name in ("alternates", "x_default") if subject.data(name) is True]
+        if languages is not None:
+            idle.insert(0, "languages")
+        if idle:
+            yield message(
+                "W044",
+                f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}.",
+                "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes "
+                "the item.",
+            )
         return
     location, name = subject.data("location"), "languages"
     if languages is None and isinstance(location, Mapping):
@@ -243,19 +239,6 @@ def check_languages(subject: Subject) -> Iterator[CheckMessage]:
     for language in languages if isinstance(languages, COLLECTIONS) else ():
         yield from _check_language(subject, name, language)
     yield from _check_x_default(subject, languages)
-
-
-def _check_idle_switches(subject: Subject, languages: object) -> Iterator[CheckMessage]:
-    idle = [name for name in ("alternates", "x_default") if subject.data(name) is True]
-    if languages is not None:
-        idle.insert(0, "languages")
-    if idle:
-        yield message(
-            "W044",
-            f"{subject} sets attributes that have no effect without i18n: {', '.join(idle)}.",
-            "Set i18n = True, or remove them. Without i18n, `alternates` must be a method that takes the "
-            "item.",
-        )
 
 
 def _check_language(subject: Subject, name: str, code: object) -> Iterator[CheckMessage]:
@@ -266,19 +249,17 @@ def _check_language(subject: Subject, name: str, code: object) -> Iterator[Check
     if is_off(subject.raw("alternates")):
         # Language codes appear in the output only as the `hreflang` of links.
         return
-    try:
-        if not isinstance(code, str):
-            raise ValueError(f"{safe_repr(code)} is not a string")
-        problem = protocol.hreflang_warning(protocol.hreflang(code))
-    except ValueError as error:
+    invalid: str | None = f"{safe_repr(code)} is not a string"
+    if isinstance(code, str):
+        invalid = error_text(ValueError, protocol.hreflang, code)
+    if invalid:
         yield message(
             "W041",
-            f"{subject}.{name} contains a code that is not valid in hreflang: {error}.",
+            f"{subject}.{name} contains a code that is not valid in hreflang: {invalid}.",
             "Use an ISO 639-1 language, optionally followed by a script and a country, such as 'de', "
             "'de-at' or 'zh-hant'.",
         )
-        return
-    if problem:
+    elif problem := protocol.hreflang_warning(protocol.hreflang(code)):
         yield message(
             "W042",
             f"{subject}.{name} contains {safe_repr(code)}: {problem}.",

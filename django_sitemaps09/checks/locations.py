@@ -19,22 +19,16 @@ from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
 def check_locations(subject: Subject) -> Iterator[CheckMessage]:
     """Check `location` if it is a constant, and the `viewnames` of a `StaticViewSitemap`."""
-    location = subject.data("location")
-    yield from _check_languages(subject, location)
+    location, i18n, languages = subject.data("location"), subject.raw("i18n"), subject.data("languages")
+    # Otherwise, the project's code determines whether there are languages.
+    if not (subject.has_own_init or is_code(i18n)):
+        codes = languages if isinstance(languages, COLLECTIONS) else ()
+        if problem := location_problem(location, None if is_off(i18n) else codes):
+            hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
+            yield message("E024", f"{subject}.location {problem}.", hint)
     for value in location.values() if isinstance(location, Mapping) else [location]:
         yield from _check_location(subject, value)
     yield from _check_viewnames(subject)
-
-
-def _check_languages(subject: Subject, location: object) -> Iterator[CheckMessage]:
-    i18n, languages = subject.raw("i18n"), subject.data("languages")
-    if subject.has_own_init or is_code(i18n):
-        # The project's code determines whether there are languages.
-        return
-    codes = languages if isinstance(languages, COLLECTIONS) else ()
-    if problem := location_problem(location, None if is_off(i18n) else codes):
-        hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
-        yield message("E024", f"{subject}.location {problem}.", hint)
 
 
 def _check_location(subject: Subject, value: Any) -> Iterator[CheckMessage]:
@@ -69,8 +63,7 @@ def _route_hint(subject: Subject, value: Any) -> str | None:
 
 
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
-    is_static = issubclass(subject.cls, StaticViewSitemap)
-    if not is_static or not subject.inherits(StaticViewSitemap, "items"):
+    if not subject.inherits(StaticViewSitemap, "items"):
         return
     names = subject.data("viewnames")
     if isinstance(names, str):

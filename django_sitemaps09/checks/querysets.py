@@ -6,6 +6,7 @@ Expressions are resolved against the queryset, without compiling SQL.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, MethodType
 from typing import Any
@@ -21,15 +22,8 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
+from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import has_database
-from django_sitemaps09.orm.traits import (
-    HIDES_COLUMNS,
-    LACKS_GROUP,
-    can_reorder,
-    hides_columns,
-    lacks_group,
-    repeats_rows,
-)
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.items import queryset_problem
 from django_sitemaps09.sitemaps.models import can_filter
@@ -104,10 +98,7 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
 
 
 def _is_not_queryset(value: object) -> bool:
-    """Return whether a raw attribute is certainly not a queryset.
-
-    Return `False` for a property, for example, because it may return a queryset.
-    """
+    """Return whether a raw attribute is certainly not a queryset. A property may return a queryset."""
     # Not isinstance(), which would evaluate a lazy object.
     if issubclass(type(value), (FunctionType, MethodType, type)):
         return True
@@ -144,11 +135,11 @@ def did_you_mean(value: object, words: Iterable[str], names: Iterable[str]) -> s
 
 
 def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    if isinstance(rows, QuerySet) and lacks_group(rows.query):
-        yield message("E064", f"{subject}: {LACKS_GROUP[0]}", LACKS_GROUP[1])
-    if isinstance(rows, QuerySet) and hides_columns(rows):
-        yield message("E065", f"{subject}: {HIDES_COLUMNS[0]}", HIDES_COLUMNS[1])
-    if can_reorder(rows):
+    if isinstance(rows, QuerySet) and traits.lacks_group(rows.query):
+        yield message("E064", f"{subject}: {traits.LACKS_GROUP[0]}", traits.LACKS_GROUP[1])
+    if isinstance(rows, QuerySet) and traits.hides_columns(rows):
+        yield message("E065", f"{subject}: {traits.HIDES_COLUMNS[0]}", traits.HIDES_COLUMNS[1])
+    if traits.can_reorder(rows):
         return
     is_filtered = issubclass(subject.cls, NewsSitemap) or subject.data("site_field") is not None
     if is_filtered and not can_filter(rows):
@@ -165,13 +156,10 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
 
 def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     key = subject.data("key")
-    if key is None:
-        return
+    problem: str | None = f"`key` must be the name of a field, not {safe_repr(key)}."
     if isinstance(key, str):
         problem = error_text(ImproperlyConfigured, KeyColumns.from_field, rows.model, key, rows.db)
-    else:
-        problem = f"`key` must be the name of a field, not {safe_repr(key)}."
-    if problem is not None:
+    if key is not None and problem:
         hint = "Set `key` to a field that is unique, not null, and never changes."
         yield message("E032", f"{subject}: {problem}", hint)
 
@@ -206,7 +194,7 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
             hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."
             yield message("E034", text, hint)
             continue
-        if repeats_rows(annotated_rows.query) and not repeats_rows(plain_rows.query):
+        if traits.repeats_rows(annotated_rows.query) and not traits.repeats_rows(plain_rows.query):
             text = f"{subject}.{name} follows a multi-valued relation, which would repeat items."
             yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
         elif name in _KINDS:
@@ -220,15 +208,12 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
 
 def _check_type(subject: Subject, name: str, expression: Any) -> Iterator[CheckMessage]:
     code, fields, description, hint = _KINDS[name]
-    try:
-        field = expression.output_field
-    except FieldError:
-        # Only the database can determine the type.
-        return
-    # A project's own field class can convert any column.
-    if type(field).__module__.startswith("django.") and not isinstance(field, fields):
-        text = f"{subject}.{name} must be {description}, not an expression of type {type(field).__name__}."
-        yield message(code, text, f"{hint}, or define a method that takes the item.")
+    with suppress(FieldError):  # Only the database can determine the type.
+        kind = type(expression.output_field)
+        # A project's own field class can convert any column.
+        if kind.__module__.startswith("django.") and not issubclass(kind, fields):
+            text = f"{subject}.{name} must be {description}, not an expression of type {kind.__name__}."
+            yield message(code, text, f"{hint}, or define a method that takes the item.")
 
 
 def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
@@ -256,8 +241,6 @@ def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMe
 
 def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[CheckMessage]:
     name = subject.data("site_field")
-    if name is None:
-        return
     hint = "Set it to a ForeignKey, OneToOneField or ManyToManyField to sites.Site, or remove it."
     problem = _site_field_problem(name, model)
     if isinstance(name, str) and not apps.is_installed("django.contrib.sites"):
@@ -266,7 +249,7 @@ def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[C
     elif problem is None and not subject.inherits(ModelSitemap, "items"):
         problem = "the sitemap overrides items(), which could list rows of other sites"
         hint = "Override get_queryset() instead of items()."
-    if problem is not None:
+    if name is not None and problem is not None:
         yield message("E055", f"{subject}.site_field is {safe_repr(name)}, but {problem}.", hint)
 
 

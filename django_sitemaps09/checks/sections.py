@@ -16,16 +16,7 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sections
-from django_sitemaps09.checks import urlconf
-from django_sitemaps09.checks.attributes import (
-    check_constants,
-    check_documents,
-    check_hooks,
-    check_languages,
-    check_names,
-)
-from django_sitemaps09.checks.locations import check_locations
-from django_sitemaps09.checks.querysets import check_rows
+from django_sitemaps09.checks import attributes, locations, querysets, urlconf
 from django_sitemaps09.checks.settings import export_settings
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, is_repeated, message, safe_repr
 from django_sitemaps09.checks.urlconf import PassedSitemaps
@@ -49,19 +40,15 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         text = excerpt(error, MAX_MESSAGE) if is_explained else reason_of(error)
         hint = "Fix SITEMAPS09['SITEMAPS'], or the sitemaps.py file named in this message."
         messages.append(message("E005", text, hint))
-    for sitemaps in {id(each.sitemaps): each.sitemaps for each in passed_sitemaps}.values():
-        if sitemaps is not None and (
-            problem := error_text(ImproperlyConfigured, sections.mapping, sitemaps)
-        ):
+    for mapping in {id(each.sitemaps): each.sitemaps for each in passed_sitemaps}.values():
+        if mapping is not None and (problem := error_text(ImproperlyConfigured, sections.mapping, mapping)):
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
             messages.append(message("E093", problem, hint))
     native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
     for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
-        try:
-            sections.native_mapping(_read_mapping(sitemaps))
-        except ImproperlyConfigured as error:
+        if problem := error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(sitemaps)):
             hint = "Rename the section. Only the compatibility views and those of contrib accept any name."
-            messages.append(message("W006", str(error), hint))
+            messages.append(message("W006", problem, hint))
     mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
     declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
     messages += check_declarations(declarations)
@@ -72,12 +59,10 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:
     """Return the sections in the setting `SITEMAPS`, or else the registered sections; `None` if invalid."""
-    try:
-        path = conf.sitemaps
-    except ImproperlyConfigured:
+    if error_text(ImproperlyConfigured, getattr, conf, "sitemaps"):
         # `check_settings()` reports this error.
         return None
-    if path is not None:
+    if conf.sitemaps is not None:
         return sections.mapping()
     return sections.registered(discover=_uses_registry(passed_sitemaps))
 
@@ -95,20 +80,16 @@ def _uses_registry(passed_sitemaps: Iterable[PassedSitemaps]) -> bool:
 def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
     """Check for sitemap classes in the `sitemaps` modules of apps that no section and no code uses."""
     mappings = [mapping for mapping in mappings if mapping is not None]
-    if not all(_is_readable(mapping) for mapping in mappings):
-        # A mapping that cannot be read can contain any class.
-        return
     known = [each for mapping in mappings for each in _read_mapping(mapping).values()]
-    if any(map(is_factory, known)):
-        # A factory can return any class.
+    if not all(map(_is_readable, mappings)) or any(map(is_factory, known)):
+        # A mapping that cannot be read can contain any class, and a factory can return any class.
         return
     used = {id(Subject(each).cls) for each in known}
     for module in filter(None, [sys.modules.get(f"{app.name}.sitemaps") for app in apps.get_app_configs()]):
         for value in dict(vars(module)).values():
             is_own_class = issubclass(type(value), type) and value.__module__ == module.__name__
-            if not is_own_class or not issubclass(value, Sitemap) or id(value) in used:
-                continue
-            if not value.__subclasses__() and not _is_mentioned(value, module):
+            is_unused = is_own_class and issubclass(value, Sitemap) and id(value) not in used
+            if is_unused and not value.__subclasses__() and not _is_mentioned(value, module):
                 yield message(
                     "W016",
                     f"{Subject(value)} is not registered, so no sitemap lists its URLs.",
@@ -138,11 +119,7 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
 
 
 def _is_readable(sitemaps: object) -> bool:
-    """Return whether a check can read a mapping.
-
-    Another mapping class could run a query when it is read. Subclasses of `dict` that inherit its reading
-    methods, such as `defaultdict`, are accepted.
-    """
+    """Return whether a mapping has the reading methods of `dict`. Those of a project could run a query."""
     kind = type(sitemaps)
     if not issubclass(kind, dict):
         return False
@@ -166,10 +143,7 @@ def _may_bind(subject: Subject) -> bool:
 
 
 def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
-    """Check each sitemap class and instance once, even if several sections use it.
-
-    Do not call factories.
-    """
+    """Check each sitemap class and instance once, even if several sections use it. Call no factory."""
     # Compared by identity, because equality would call the project's own __eq__().
     subjects = {id(section): Subject(section) for section in sections}
     messages: list[CheckMessage] = []
@@ -181,17 +155,16 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
             hint = "Register a subclass of ModelSitemap, StaticViewSitemap or Sitemap."
             messages.append(message("E081", text, hint))
         if issubclass(subject.cls, contrib.Sitemap):
-            for check in (check_constants, check_languages, check_locations, check_rows):
-                messages += check(subject)
-            uses_hooks = subject.inherits(contrib.Sitemap, *CONTRIB_INTERNALS) and not subject.has_own_init
-            if uses_hooks and subject.is_strict and not issubclass(subject.cls, Sitemap):
-                text = (
-                    f"{subject} is a class of django.contrib.sitemaps, which does not support expressions."
-                )
-                hint = "Import the base class from django_sitemaps09 instead."
-                messages.append(message("E082", text, hint))
+            messages += [*attributes.check_constants(subject), *attributes.check_languages(subject)]
+            messages += [*locations.check_locations(subject), *querysets.check_rows(subject)]
+        uses_hooks = subject.inherits(contrib.Sitemap, *CONTRIB_INTERNALS) and not subject.has_own_init
         # Only our classes have the other attributes.
         if issubclass(subject.cls, Sitemap):
-            messages += [*check_names(subject), *check_hooks(subject), *check_documents(subject)]
+            messages += [*attributes.check_names(subject), *attributes.check_hooks(subject)]
+            messages += attributes.check_documents(subject)
+        elif uses_hooks and subject.is_strict:
+            text = f"{subject} is a class of django.contrib.sitemaps, which does not support expressions."
+            hint = "Import the base class from django_sitemaps09 instead."
+            messages.append(message("E082", text, hint))
     # Several instances of one class can have the same problem.
     return [message for position, message in enumerate(messages) if message not in messages[:position]]

@@ -25,10 +25,9 @@ from django_sitemaps09.views import caching
 
 def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check the keys and values of `SITEMAPS09`."""
-    try:
-        options = conf.settings_dict
-    except ImproperlyConfigured as error:
-        return [message("E001", str(error), "Set a dict, or remove the setting.")]
+    if problem := error_text(ImproperlyConfigured, getattr, conf, "settings_dict"):
+        return [message("E001", problem, "Set a dict, or remove the setting.")]
+    options = conf.settings_dict
     return [
         *_check_names(),
         *_check_keys(options),
@@ -36,8 +35,7 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
         *_check_paths(options),
         *_check_aliases(options),
         *_check_engine(options),
-        *_check_base(options),
-        *_check_served(options),
+        *_check_exports(options),
         *_check_submissions(options),
     ]
 
@@ -118,8 +116,8 @@ def export_settings(options: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def _check_base(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that exports have a host. Unlike a view, an export cannot use the host of a request."""
+def _check_exports(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+    """Check that exports have a host, since they have no request, and that views can find their files."""
     has_host = options.get("BASE_URL") is not None or apps.is_installed("django.contrib.sites")
     if not has_host and (reasons := export_settings(options)):
         yield message(
@@ -128,10 +126,6 @@ def _check_base(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
             "Set SITEMAPS09['BASE_URL'] to a URL such as 'https://www.example.com', or install "
             "django.contrib.sites. For a single run, pass --base-url to export_sitemaps.",
         )
-
-
-def _check_served(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
-    """Check that the views can find the exported files that they must serve."""
     has_target = options.get("STORAGE") or options.get("ROOT") or "sitemaps" in settings.STORAGES
     if options.get("SERVE_EXPORTED") is True and not has_target:
         yield message(
@@ -169,12 +163,11 @@ def check_site(
     # Imported only here, because a site without exports does not need these modules.
     from django_sitemaps09.export.options import EXAMPLE_SITE, export_base, is_example_site
 
-    try:
-        is_example = is_example_site(None, export_base(None))
-    except (ImproperlyConfigured, DatabaseError, InterfaceError):
-        # There is no site, or no table yet, or no database.
-        return []
-    return [message("W073", *EXAMPLE_SITE)] if is_example else []
+    # There may be no site, or no table yet, or no database.
+    with suppress(ImproperlyConfigured, DatabaseError, InterfaceError):
+        if is_example_site(None, export_base(None)):
+            return [message("W073", *EXAMPLE_SITE)]
+    return []
 
 
 def check_deployment(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
@@ -186,14 +179,11 @@ def check_deployment(app_configs: object = None, **kwargs: object) -> list[Check
 def _check_public() -> Iterator[CheckMessage]:
     with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
         base = conf.base_url
-        if base is not None and _is_private(base.domain):
+        domain = "" if base is None else base.domain
+        host = urlsplit(f"//{domain}").hostname or ""
+        if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
             text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
             yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
-
-
-def _is_private(domain: str) -> bool:
-    host = urlsplit(f"//{domain}").hostname or ""
-    return protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost")  # noqa: S104
 
 
 def _check_caches() -> Iterator[CheckMessage]:
@@ -205,16 +195,12 @@ def _check_caches() -> Iterator[CheckMessage]:
             "If a section has more than a million rows, set a cache such as Redis, Memcached or a database "
             "table. Otherwise add 'sitemaps09.W070' to SILENCED_SYSTEM_CHECKS.",
         )
-    try:
+    with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
         alias = conf.live_cache
-        is_shared = alias is None or caching.is_shared(alias)
-    except ImproperlyConfigured:
-        # `check_settings()` reports this error.
-        return
-    if not is_shared:
-        yield message(
-            "W071",
-            f"SITEMAPS09['LIVE_CACHE'] is {alias!r}, which is not shared by the processes of the site, so "
-            "each process renders and keeps its own pages.",
-            "Use a cache such as Redis, Memcached or a database table.",
-        )
+        if alias is not None and not caching.is_shared(alias):
+            yield message(
+                "W071",
+                f"SITEMAPS09['LIVE_CACHE'] is {alias!r}, which is not shared by the processes of the site, "
+                "so each process renders and keeps its own pages.",
+                "Use a cache such as Redis, Memcached or a database table.",
+            )

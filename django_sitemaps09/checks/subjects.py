@@ -85,10 +85,7 @@ def is_code(value: object) -> bool:
 
 
 def is_off(switch: object) -> bool:
-    """Return whether a raw value switches a feature off.
-
-    `bool()` is not called, because it may run a query.
-    """
+    """Return whether a raw value switches a feature off, without `bool()`, which may run a query."""
     return switch is None or switch is False
 
 
@@ -102,10 +99,7 @@ def is_repeated(name: str, module: ModuleType | None) -> bool:
 
 
 def safe_repr(value: object) -> str:
-    """Return a value as a string for messages.
-
-    `repr()` is called only for plain values. For example, the `repr()` of a queryset would run a query.
-    """
+    """Return a value for a message. `repr()` is called only for plain values: it may run a query."""
     kind = type(value)
     if issubclass(kind, LocationTemplate):
         return cast("LocationTemplate", value).code(safe_repr)

@@ -31,12 +31,7 @@ from django_sitemaps09 import robots
 from django_sitemaps09.checks.subjects import message
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.orm.internals import (
-    UnknownNamespaceError,
-    find_namespace,
-    reverse_candidates,
-    reverse_names,
-)
+from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import Route, candidates
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
@@ -50,6 +45,8 @@ _MIDDLEWARE = (
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
 )
+# A callback or a view, and the arguments from its URL pattern.
+_Called = tuple[Any, dict[str, Any]]
 # The callback of a path that a converter of the project may accept.
 _UNKNOWN = object()
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
@@ -61,7 +58,7 @@ def find_name(root: URLResolver, name: str) -> tuple[URLResolver, str, str]:
     Raise `UnknownNamespaceError`.
     """
     *namespaces, view = name.split(":")
-    resolver, prefix, _ = find_namespace(root, namespaces)
+    resolver, prefix, _ = internals.find_namespace(root, namespaces)
     return resolver, prefix, view
 
 
@@ -72,18 +69,18 @@ def route_problem(route: Route) -> str | None:
         return None
     if not isinstance(route.pattern, str):
         # reverse() also accepts a view.
-        is_known = bool(reverse_candidates(root, route.pattern))
+        is_known = bool(internals.reverse_candidates(root, route.pattern))
         return None if is_known else "its first argument is not the name of a URL pattern"
     try:
         resolver, prefix, view = find_name(root, route.pattern)
-    except UnknownNamespaceError as error:
+    except internals.UnknownNamespaceError as error:
         return f"there is no namespace {error.args[0]!r}"
     if "(" in prefix or "%" in prefix:
         # The prefix of an include() can contain arguments, too.
         return None
-    patterns = reverse_candidates(resolver, view)
+    patterns = internals.reverse_candidates(resolver, view)
     if not patterns:
-        close_matches = get_close_matches(view, reverse_names(resolver), n=1)
+        close_matches = get_close_matches(view, internals.reverse_names(resolver), n=1)
         suggestion = f" (did you mean {close_matches[0]!r}?)" if close_matches else ""
         return f"there is no URL pattern named {view!r}{suggestion}"
     parameters = [names for possibilities, *_ in patterns for _, names in possibilities]
@@ -106,19 +103,14 @@ def _check_order() -> Iterator[CheckMessage]:
     if root is None:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
+    has_root_files = _configures("ROOT", "STORAGE") and not _configures("FILES_URL")
     if paths and paths[0].count(INDEX) > 1:
         text = f"The index has the path {paths[0]}, because its URLs are included below {INDEX}."
         yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
-    elif (
-        paths
-        and paths[0] != f"/{INDEX}"
-        and _configures("ROOT", "STORAGE")
-        and not _configures("FILES_URL")
-    ):
+    elif paths and paths[0] != f"/{INDEX}" and has_root_files:
         text = f"The live index has the path {paths[0]}, but exports have URLs such as /{INDEX}."
-        yield message(
-            "W095", text, "Include the URLs at the root of the site, or set SITEMAPS09['FILES_URL']."
-        )
+        hint = "Include the URLs at the root of the site, or set SITEMAPS09['FILES_URL']."
+        yield message("W095", text, hint)
     if next(_robots_arguments(), None) is not None:
         paths.append("/robots.txt")
     for path in paths:
@@ -173,14 +165,12 @@ def _check_arguments() -> Iterator[CheckMessage]:
             # A decorator of the project may use the argument.
             continue
         parameters = inspect.signature(view).parameters
-        for unknown in sorted(arguments.keys() - parameters.keys() - reported):
+        for extra in sorted(arguments.keys() - parameters.keys() - reported):
             # A middleware of the project may remove an argument with any other name.
-            for match in get_close_matches(unknown, parameters, n=1, cutoff=0.8):
-                text = (
-                    f"A URL pattern passes the argument {unknown!r}, which the view {name} does not have."
-                )
+            for match in get_close_matches(extra, parameters, n=1, cutoff=0.8):
+                text = f"A URL pattern passes the argument {extra!r}, which the view {name} does not have."
                 yield message("E089", text, f"Did you mean {match!r}?")
-                reported.add(unknown)
+                reported.add(extra)
 
 
 def _robots_arguments() -> Iterator[dict[str, Any]]:
@@ -250,7 +240,7 @@ def root_resolver() -> URLResolver | None:
     try:
         resolver: URLResolver = get_resolver()
         # Load the URLconf now. Django's own checks report errors in it.
-        reverse_names(resolver)
+        internals.reverse_names(resolver)
     except Exception:  # noqa: BLE001 the modules of a project can raise anything
         return None
     return resolver
@@ -280,9 +270,7 @@ def templates() -> list[Template]:
     ]
 
 
-def _views(
-    *modules: str, callbacks: Iterable[tuple[Any, dict[str, Any]]] | None = None
-) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _views(*modules: str, callbacks: Iterable[_Called] | None = None) -> Iterator[_Called]:
     """Yield each view of these modules without its decorators, and the arguments from its URL pattern.
 
     By default, the `callbacks` are those of the whole URLconf.
@@ -303,18 +291,15 @@ def _views(
             yield view, partial_arguments | arguments
 
 
-def _all_callbacks() -> Iterator[tuple[Any, dict[str, Any]]]:
+def _all_callbacks() -> Iterator[_Called]:
     resolver = root_resolver()
     return iter(()) if resolver is None else _callbacks(resolver, {}, ())
 
 
 def _callbacks(
-    resolver: URLResolver,
-    outer_arguments: dict[str, Any],
-    ancestors: tuple[int, ...],
-    path: str | None = None,
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the callbacks of all patterns, or of those that match a path, and their arguments."""
+    resolver: URLResolver, outer: dict[str, Any], ancestors: tuple[int, ...], path: str | None = None
+) -> Iterator[_Called]:
+    """Yield the callbacks of all patterns, or of those that match a path, with all their arguments."""
     if path is not None:
         match = resolver.pattern.regex.search(path)
         if match is None:
@@ -329,9 +314,9 @@ def _callbacks(
             yield _UNKNOWN, {}
         # Inner arguments override outer arguments, as when a request is resolved.
         if isinstance(pattern, URLResolver):
-            yield from _callbacks(pattern, outer_arguments | pattern.default_kwargs, ancestors, path)
+            yield from _callbacks(pattern, outer | pattern.default_kwargs, ancestors, path)
         elif isinstance(pattern, URLPattern) and (path is None or pattern.pattern.regex.search(path)):
-            yield pattern.callback, outer_arguments | pattern.default_args
+            yield pattern.callback, outer | pattern.default_args
 
 
 def _module_name(view: Any) -> str:

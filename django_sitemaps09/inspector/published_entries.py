@@ -39,8 +39,7 @@ class Entry(NamedTuple):
     @property
     def links(self) -> list[tuple[str, str]]:
         """The alternates: pairs of a language and a URL."""
-        links = _LINK.findall(self.text)
-        return [(unescape(language), unescape(url)) for language, url in links]
+        return [(unescape(language), unescape(url)) for language, url in _LINK.findall(self.text)]
 
 
 def entries_of_item(text: str) -> list[Entry]:
@@ -95,9 +94,8 @@ class ExportedFiles:
             if name in searched:
                 continue
             if len(searched) == MAX_FILES:
-                self.notes.append(
-                    f"The search ended after {MAX_FILES:,} files. Other files may contain the URL."
-                )
+                text = f"The search ended after {MAX_FILES:,} files. Other files may contain the URL."
+                self.notes.append(text)
                 break
             searched.add(name)
             try:

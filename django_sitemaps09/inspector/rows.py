@@ -15,11 +15,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.expressions import FormatName
-from django_sitemaps09.inspector.candidates import (
-    column_conditions,
-    field_conditions,
-    template_conditions,
-)
+from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
@@ -65,9 +61,7 @@ class LiveRow(NamedTuple):
         pages = live_map.pages if live_map else ()
         return self._name_at_key(pages, [page_name(self.section, page.number, "xml") for page in pages])
 
-    def _name_at_key(
-        self, pages: Sequence[Page] | Sequence[PageRecord], names: Sequence[str]
-    ) -> str | None:
+    def _name_at_key(self, pages: Sequence[Page | PageRecord], names: Sequence[str]) -> str | None:
         if self.source is None or not pages:
             return None
         return names[sources.page_index(self.source, self.row.key, [page.until for page in pages])]
@@ -99,12 +93,7 @@ _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
 def look_up_row(
-    name: str,
-    sitemap: Any,
-    base: Base,
-    resolved: ResolvedPath,
-    record: SectionRecord | None,
-    location: str,
+    name: str, sitemap: Any, base: Base, resolved: ResolvedPath, record: SectionRecord | None, location: str
 ) -> SectionLookup:
     """Look up a URL in the rows of a section. `resolved` is its path. `record` has the published pages."""
     if not sources.is_compiled(sitemap):
@@ -127,10 +116,9 @@ def look_up_row(
         return _NEEDS_SEARCH
     # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
     is_searched = is_exact or (isinstance(declared, F) and "%" not in location)
-    rows = [
-        row for each in conditions for row in _live_rows(name, source, each, location, is_exact=is_exact)
-    ]
-    same_rows = [row for row in rows if row.entry is None or _is_same_url(row.entry.location, location)]
+    rows = [row for way in conditions for row in _live_rows(name, source, way, location, is_exact=is_exact)]
+    wanted = _comparable(location)
+    same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
     same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
     others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
     return SectionLookup(
@@ -184,15 +172,12 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | No
     """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
-    return next(
-        (entry for entry in entries if location is None or _is_same_url(entry.location, location)), None
-    )
-
-
-def _is_same_url(location: str, other: str) -> bool:
-    """Return whether two URLs are equal, apart from their scheme and from the case of escapes."""
-    return _comparable(location) == _comparable(other)
+    if location is not None:
+        wanted = _comparable(location)
+        entries = (entry for entry in entries if _comparable(entry.location) == wanted)
+    return next(entries, None)
 
 
 def _comparable(location: str) -> str:
+    """Return a URL without its scheme, and with escapes in upper case."""
     return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]

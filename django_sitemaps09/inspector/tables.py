@@ -93,29 +93,21 @@ def sections_table(overview: Overview) -> Table:
         *(Header("Newest lastmod"), Header("Last change")),
         *_numbers("Live pages"),
     ]
-    rows = [
-        [
-            _section(section),
-            *_exported(section),
-            _number(None if section.live is None else len(section.live.pages)),
-        ]
-        for section in overview.status.sections
-    ]
+    rows = list(map(_section_row, overview.status.sections))
     return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
 
 
-def _section(section: SectionStatus) -> Cell:
+def _section_row(section: SectionStatus) -> list[Cell]:
     line = section.error or section.sitemap or "Not declared any more: the export keeps its files"
-    return Cell(section.section, [line], is_error=section.error is not None or not section.is_declared)
-
-
-def _exported(section: SectionStatus) -> list[Cell]:
+    name = Cell(section.section, [line], is_error=section.error is not None or not section.is_declared)
+    live_pages = _number(None if section.live is None else len(section.live.pages))
     if section.record is None:
-        return [Cell(_NONE)] * 7
+        return [name, *[Cell(_NONE)] * 7, live_pages]
     pages = section.record.pages
     fullest_urls = max((page.urls for page in pages), default=0)
     fullest_bytes = max((page.bytes for page in pages), default=0)
     return [
+        name,
         _number(section.record.urls),
         _number(len(pages)),
         _meter(f"{fullest_urls:,}", fullest_urls, section.limit or conf.limits.urls),
@@ -123,6 +115,7 @@ def _exported(section: SectionStatus) -> list[Cell]:
         Cell(filesizeformat(sum(page.size for page in pages))),
         _lastmod(max((page.newest for page in pages if page.newest), default=None)),
         _lastmod(max((page.changed for page in pages if page.changed), default=None)),
+        live_pages,
     ]
 
 
@@ -160,11 +153,8 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
         urls = pluralize(change.urls, "URL")
         if change.urls != change.previous_urls:
             urls = f"{urls} ({change.urls - change.previous_urls:+,})"
-        parts = [urls]
-        if change.written:
-            parts.append(f"{pluralize(change.written, 'file')} written")
-        if change.removed:
-            parts.append(f"{pluralize(change.removed, 'file')} removed")
+        files = {"written": change.written, "removed": change.removed}
+        parts = [urls, *(f"{pluralize(count, 'file')} {what}" for what, count in files.items() if count)]
         if change.skipped_items:
             parts.append(f"{change.skipped_items:,} skipped")
         if change.failure is not None:

@@ -72,10 +72,7 @@ def code_origin(code: CodeType) -> Literal["this package", "django", "standard l
 
 
 def project_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[FrameType, int] | None:
-    """Return the first frame that runs code of the project, or else Django's code.
-
-    Models can be Django's own, such as `FlatPage`.
-    """
+    """Return the first frame that runs code of the project, or else of Django, which has models, too."""
     django_frame = None
     for frame, line in frames:
         match code_origin(frame.f_code):

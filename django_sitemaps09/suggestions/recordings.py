@@ -147,9 +147,8 @@ class Recording:
         """Record where a field or a relation is first used."""
         self.uses.setdefault(key, self.place())
         if is_nullable:
-            self.nullable.setdefault(
-                key, f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
-            )
+            text = f"{self.place()}: depends on whether {self.name(owner, attribute)} is None"
+            self.nullable.setdefault(key, text)
 
 
 #: The recording of the hook that is being traced.
@@ -186,11 +185,8 @@ def without_saving() -> Iterator[None]:
         if get_ident() == thread:
             _refuse(f"saves or deletes {sender.__name__} objects")
 
-    signals = (pre_save, pre_delete, m2m_changed)
-    for signal in signals:
-        signal.connect(refuse_change, weak=False)
-    try:
+    with ExitStack() as connected:
+        for signal in (pre_save, pre_delete, m2m_changed):
+            signal.connect(refuse_change, weak=False)
+            connected.callback(signal.disconnect, refuse_change)
         yield
-    finally:
-        for signal in signals:
-            signal.disconnect(refuse_change)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from copy import copy
 from inspect import getattr_static
@@ -78,10 +78,7 @@ class Sample(NamedTuple):
         """Return the number of compared items. Raise `DifferenceError` for the first difference."""
         count = 0
         for part in self.parts:
-            with (
-                closing(self._entries(sitemap, part)) as left,
-                closing(self._entries(declared, part)) as right,
-            ):
+            with closing(self._texts(sitemap, part)) as left, closing(self._texts(declared, part)) as right:
                 pairs = zip_longest(left, right)
                 for entry, declared_entry in islice(pairs, self.most):
                     if entry != declared_entry:
@@ -95,14 +92,14 @@ class Sample(NamedTuple):
         for _ in range(_ROUNDS):
             start_time, urls = perf_counter(), 0
             for part in self.parts:
-                with closing(self._entries(sitemap, part)) as entries:
+                with closing(self._texts(sitemap, part)) as entries:
                     urls += sum(text.count("<loc>") for _, text in islice(entries, self.most))
             if urls < _WORTH_TIMING:
                 return None
             rounds.append((perf_counter() - start_time) / urls * 1e6)
         return min(rounds)
 
-    def _entries(self, sitemap: Any, part: QuerySet[Any] | None) -> Generator[tuple[Hashable, str]]:
+    def _texts(self, sitemap: Any, part: QuerySet[Any] | None) -> Generator[tuple[Hashable, str]]:
         """Yield the key and the text of each item, as in an export."""
         if part is not None:
             sitemap = copy(sitemap)
@@ -144,21 +141,15 @@ def sample_keys(
     places = range(max(1, room - length + 1))
     starts += [part * room + random.choice(places) for part in range(1, _PARTS - 1)]  # noqa: S311 not secret
     found = dict.fromkeys(key for start in starts for key in keys[start : start + length])
-    for condition in _conditions(rows, nullable, paths):
-        found |= dict.fromkeys(keys.filter(**condition)[:_WITHOUT_VALUE])
-    return list(found)
-
-
-def _conditions(
-    rows: QuerySet[Any], nullable: Collection[str], paths: Collection[str]
-) -> Iterator[dict[str, Any]]:
-    for key in sorted(nullable):
-        yield {f"{key}__isnull": True}
+    conditions: list[dict[str, Any]] = [{f"{key}__isnull": True} for key in sorted(nullable)]
     for path in sorted(paths):
         with suppress(FieldError):
             column: Any = F(path).resolve_expression(rows.query.clone())
             if isinstance(column.output_field, (CharField, TextField)):
-                yield {path: ""}
+                conditions.append({path: ""})
+    for condition in conditions:
+        found |= dict.fromkeys(keys.filter(**condition)[:_WITHOUT_VALUE])
+    return list(found)
 
 
 class SectionProof:
@@ -202,9 +193,8 @@ class SectionProof:
                         raise DifferenceError("all compared items are skipped")
             except Exception as error:  # noqa: BLE001 the error concerns only this hook
                 problem = error if isinstance(error, DifferenceError) else reason_of(error, MAX_MESSAGE)
-                notes.append(
-                    f"{hook} stays a method: {values.pop(hook).code} cannot replace it: {problem}."
-                )
+                code = values.pop(hook).code
+                notes.append(f"{hook} stays a method: {code} cannot replace it: {problem}.")
         if isinstance(values.get("location"), RouteValue) and can_filter(self.items):
             notes += [
                 _FAILING.format(key)

@@ -100,12 +100,9 @@ def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
 def _is_edited_in_place(declared_sections: Mapping[str, Section], name: str) -> bool:
     """Return whether the class of a section can be changed without affecting other sections."""
     section = declared_sections[name]
-    if not isinstance(section, type):
-        return False
     others = [other for other_name, other in declared_sections.items() if other_name != name]
-    return not any(
-        issubclass(other if isinstance(other, type) else type(other), section) for other in others
-    )
+    classes = [other if isinstance(other, type) else type(other) for other in others]
+    return isinstance(section, type) and not any(issubclass(other, section) for other in classes)
 
 
 def _suggestion(
@@ -163,9 +160,8 @@ def _other_methods(sitemap: Any) -> list[str]:
     """Return the names of the hooks that need model instances, and that cannot be columns."""
     names = [f"{name}()" for name in content_hooks(sitemap)]
     names += ["extensions"] * bool(project_extensions(sitemap))
-    names += ["get_languages_for_item()"] * (
-        sitemap.i18n and not is_original(sitemap, "get_languages_for_item")
-    )
+    if sitemap.i18n and not is_original(sitemap, "get_languages_for_item"):
+        names.append("get_languages_for_item()")
     names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
     return names
 
@@ -209,10 +205,8 @@ def class_code(
         name = f"{''.join(word[:1].upper() + word[1:] for word in words)}Sitemap"
         name = name if name.isidentifier() else f"Section{name}"
         base = f"{kind.__name__} as Base{name}" if kind.__name__ == name else kind.__name__
-        package = (
-            "django_sitemaps09" if kind.__module__.startswith("django_sitemaps09.") else kind.__module__
-        )
-        imports.add((package, base))
+        is_ours = kind.__module__.startswith("django_sitemaps09.")
+        imports.add(("django_sitemaps09" if is_ours else kind.__module__, base))
         head = f"class {name}({base.rpartition(' ')[2]}):"
         edited = "\n".join([head, *(f"    {line}" for line in lines)])
     return "\n".join([*_import_lines(imports), "", "", edited]), name

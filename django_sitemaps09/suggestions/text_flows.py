@@ -169,9 +169,8 @@ class _Flow:
             for node in ast.walk(self.function)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         ]
-        return not any(node.id in _READERS for node in loads) and all(
-            self._is_passed_on(node) for node in loads if node.id == name
-        )
+        reads_all = any(node.id in _READERS for node in loads)
+        return not reads_all and all(self._is_passed_on(node) for node in loads if node.id == name)
 
     def _is_plain(self, node: ast.expr, pattern: str) -> bool:
         """Return whether a format is known, and neither pads nor cuts."""

@@ -174,7 +174,14 @@ class Trace:
         frames: dict[CodeType, FrameType] = {}
         try:
             with intercepted_reverse(partial(_reverse, recording)), _profile(frames):
-                value = self._declared(self.hook(item), recording)
+                result = self.hook(item)
+                while type(result) is not Symbol and isinstance(result, Promise):
+                    result = evaluate_lazy(result)
+                declared = _value_of(result, recording)
+                if declared is None:
+                    kind = f"an object of type {result.__class__.__name__}"
+                    raise UntraceableError(f"{self.start()}: returns {kind}, not a field or a URL")
+                value = declared
         except Exception as raised:  # noqa: BLE001 the project's code can raise anything
             error = raised
         finally:
@@ -195,18 +202,6 @@ class Trace:
                 raise UntraceableError(f"{place}: uses a URL from reverse() for more than its result")
         for unused in recording.unused:
             raise recording.texts[unused].error(USED)
-        return value
-
-    def _declared(self, result: Any, recording: Recording) -> Value:
-        """Convert the result of a hook to a value that can be declared."""
-        while type(result) is not Symbol and isinstance(result, Promise):
-            result = evaluate_lazy(result)
-        value = _value_of(result, recording)
-        if value is None:
-            kind = result.__class__.__name__
-            raise UntraceableError(
-                f"{self.start()}: returns an object of type {kind}, not a field or a URL"
-            )
         return value
 
 

@@ -119,9 +119,7 @@ class TemplateValue(_Declared):
     def arguments(self) -> dict[FieldValue, str]:
         """The names that the fields get in the template."""
         names: dict[FieldValue, str] = {}
-        for value in self.fields():
-            if value in names:
-                continue
+        for value in dict.fromkeys(self.fields()):
             *relations, name = value.path.split("__")
             name = relations[-1] if relations else f"{name}_{value.part}".rstrip("_")
             if name in names.values():
@@ -154,10 +152,7 @@ class TemplateValue(_Declared):
 
 @dataclass(frozen=True)
 class RouteValue(_Declared):
-    """The URL that `reverse()` returns for a view name with these arguments.
-
-    Positional arguments have no `names`.
-    """
+    """The URL that `reverse()` returns for a view name and arguments. Positional ones have no `names`."""
 
     viewname: str
     parts: tuple[FieldValue | Constant, ...] = ()

@@ -27,7 +27,8 @@ class Rule(NamedTuple):
     fix: str
 
 
-_RULES = (
+#: All rules by id, in the order of the reports.
+RULES = {rule.id: rule for rule in (
     # Documents
     Rule("document-missing", "error", "robots.txt or an index lists a document that does not exist.", "Publish the document, or export the index again."),
     Rule("document-status", "error", "A document has an HTTP status other than 200, 404 and 410.", "Make the server return 200 without a login."),
@@ -127,10 +128,7 @@ _RULES = (
     Rule("news-repeated", "error", "A URL has more than one article.", "Keep one."),
     Rule("news-too-many", "error", "A document has more than 1,000 articles.", "Divide it into several pages."),
     Rule("news-dropped", "warning", "An article has elements that Google no longer supports.", "Remove them."),
-)  # fmt: skip
-
-#: All rules by id, in the order of the reports.
-RULES = {rule.id: rule for rule in _RULES}
+)}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

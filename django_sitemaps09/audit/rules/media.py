@@ -14,24 +14,15 @@ from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.rules.values import parse_lastmod
-from django_sitemaps09.entries import NAMESPACES, Image, News, Video
+from django_sitemaps09.entries import NAMESPACES, Image, News, Video, media
 from django_sitemaps09.entries.fields import MAX_DURATION
-from django_sitemaps09.entries.media import (
-    MAX_VIDEO_DESCRIPTION,
-    MAX_VIDEO_TAGS,
-    MAX_VIDEO_TITLE,
-    MAX_VIDEO_UPLOADER,
-)
 from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS
 
 Problem = tuple[str, str]
 
 
 class _Elements(NamedTuple):
-    """The elements of an extension. Google has dropped those in `dropped`.
-
-    Those in `lists` may occur more than once.
-    """
+    """The elements of an extension. Google ignores those in `dropped`. Those in `lists` may be repeated."""
 
     prefix: str
     names: Collection[str]
@@ -84,9 +75,9 @@ def _is_date(text: str) -> bool:
 
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
-    "title": lambda text: len(text) <= MAX_VIDEO_TITLE,
-    "description": lambda text: len(text) <= MAX_VIDEO_DESCRIPTION,
-    "uploader": lambda text: len(text) <= MAX_VIDEO_UPLOADER,
+    "title": lambda text: len(text) <= media.MAX_VIDEO_TITLE,
+    "description": lambda text: len(text) <= media.MAX_VIDEO_DESCRIPTION,
+    "uploader": lambda text: len(text) <= media.MAX_VIDEO_UPLOADER,
     "duration": partial(_is_number, least=1, most=MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
@@ -168,7 +159,7 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
     ranks = [_VIDEO_ORDER.index(name) for name in names if name in _VIDEO_ORDER]
     if ranks != sorted(ranks):
         yield "video-order", " ".join(names)
-    if names.count("tag") > MAX_VIDEO_TAGS:
+    if names.count("tag") > media.MAX_VIDEO_TAGS:
         yield "video-too-many-tags", str(names.count("tag"))
 
 

@@ -116,9 +116,8 @@ class UrlRules:
         # The documents that the robots.txt of each host names.
         self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
         self._base = base
-        self._is_resolving = base is not None and not any(
-            name.rpartition(".")[2] in _FALLBACKS for name in settings.MIDDLEWARE
-        )
+        middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
+        self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left = _MAX_COST
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:

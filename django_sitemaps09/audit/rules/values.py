@@ -111,8 +111,12 @@ def check_values(
     moments: list[Moment] = []
     for entry in entries:
         if entry.lastmod is not None:
-            moment, rule = _parse_past(entry.lastmod, now)
-            moments += [] if moment is None else [moment]
+            moment, rule = parse_lastmod(entry.lastmod.strip())
+            if moment is not None:
+                moments.append(moment)
+                # It is in the future everywhere on earth.
+                if moment.at > now + (_ZONES if moment.is_date else _CLOCK):
+                    rule = "lastmod-future"
             if rule is not None:
                 report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
         if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
@@ -120,12 +124,3 @@ def check_values(
         if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
             report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
     span.add(moments, sum(entry.lastmod is not None for entry in entries))
-
-
-def _parse_past(text: str, now: datetime) -> ParsedValue:
-    """Parse a lastmod that must not be in the future everywhere on earth."""
-    parsed = parse_lastmod(text.strip())
-    moment = parsed.moment
-    if moment is not None and moment.at > now + (_ZONES if moment.is_date else _CLOCK):
-        return ParsedValue(moment, "lastmod-future")
-    return parsed
