@@ -125,10 +125,8 @@ def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:
 
 def decompress_whole(content: bytes, most: int) -> bytes | None:
     """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
-    stream = zlib.decompressobj(_GZIP)
     try:
-        data = stream.decompress(content, most + 1)
-    except zlib.error:
+        data = b"".join(gunzip([content], most))
+    except (zlib.error, EOFError):
         return None
-    is_complete = stream.eof and not stream.unused_data
-    return data if is_complete and len(data) <= most else None
+    return data if len(data) <= most else None

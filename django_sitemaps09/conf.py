@@ -13,11 +13,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
-from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.protocol import Base, Limits
 
+ArgumentT = TypeVar("ArgumentT")
 ValueT = TypeVar("ValueT")
 
 # A Cache-Control directive, with underscores instead of hyphens.
@@ -50,10 +50,7 @@ class Conf:
         By default, views use the site of the request, and an export uses the current `Site`.
         """
         url = self._text("BASE_URL")
-        try:
-            return None if url is None else protocol.parse_base(url)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"SITEMAPS09['BASE_URL']: {error}.") from error
+        return None if url is None else _checked("BASE_URL", protocol.parse_base, url)
 
     @property
     def storage(self) -> str | None:
@@ -214,7 +211,7 @@ class Conf:
     @property
     def zone(self) -> tzinfo:
         """Time zone for naive datetimes: `TIME_ZONE`, regardless of `timezone.activate()`."""
-        return get_default_timezone()
+        return timezone.get_default_timezone()
 
     @property
     def language(self) -> str:
@@ -278,7 +275,7 @@ class Conf:
         return value
 
 
-def _checked(key: str, check: Callable[[object], ValueT], value: object) -> ValueT:
+def _checked(key: str, check: Callable[[ArgumentT], ValueT], value: ArgumentT) -> ValueT:
     """Return a checked value. The error does not contain the value, which can be a secret."""
     try:
         return check(value)

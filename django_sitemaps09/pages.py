@@ -91,10 +91,7 @@ class Fingerprint(NamedTuple):
         return Fingerprint(self.rows + other.rows, newest, (self._sum + other._sum) % HASHES)
 
     def minus(self, part: Fingerprint) -> Fingerprint:
-        """Return the fingerprint of the range without `part`. Its `newest` is unknown.
-
-        Raise `ValueError` if a hash is a string.
-        """
+        """Return the fingerprint without `part`, whose `newest` is unknown. Raise as `plus()` does."""
         return Fingerprint(self.rows - part.rows, None, (self._sum - part._sum) % HASHES)
 
     @property
@@ -215,12 +212,9 @@ def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tup
     for position, page in enumerate(pages, 1):
         divisor = 2 if position == len(pages) else 1
         group = (*groups[-1], page) if groups else ()
-        if (
-            max_merged > 0
-            and group
-            and sum(page.urls for page in group) <= fill(limits.urls) // divisor
-            and sum(page.bytes for page in group) <= fill(limits.bytes) // divisor
-        ):
+        has_few_urls = sum(page.urls for page in group) <= fill(limits.urls) // divisor
+        has_few_bytes = sum(page.bytes for page in group) <= fill(limits.bytes) // divisor
+        if max_merged > 0 and group and has_few_urls and has_few_bytes:
             groups[-1] = group
             max_merged -= 1
         else:

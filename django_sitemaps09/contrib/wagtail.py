@@ -160,11 +160,8 @@ def _roots(sites: Sequence[Any]) -> tuple[list[_Root], list[str]]:
     """
     is_root = Q(has_site=True)
     if _is_translated():
-        is_root |= Q(
-            live=True,
-            locale__language_code__in=get_content_languages(),
-            translation_key__in=Site.objects.values("root_page__translation_key"),
-        )
+        keys, languages = Site.objects.values("root_page__translation_key"), get_content_languages()
+        is_root |= Q(live=True, locale__language_code__in=languages, translation_key__in=keys)
     pages = Page.objects.annotate(has_site=Exists(Site.objects.filter(root_page=OuterRef("pk"))))
     own_roots: list[_Root] = []
     others: list[str] = []

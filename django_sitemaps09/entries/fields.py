@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
-from typing import Any, TypeAlias
+from typing import Any
 
 #: Any character that XML 1.0 does not allow, https://www.w3.org/TR/xml/#charsets.
 NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,8 +32,6 @@ _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
 # The default `repr()` of an object, with its address in memory.
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
-
-Check: TypeAlias = Callable[..., Any]
 
 #: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
@@ -106,7 +104,7 @@ def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
     return message if message == type(error).__name__ else f"{type(error).__name__}: {message}"
 
 
-def rule(check: Check, **arguments: Any) -> Mapping[str, Any]:
+def rule(check: Callable[..., Any], **arguments: Any) -> Mapping[str, Any]:
     """Return the `metadata` of a dataclass field with this check and its arguments, and if it is a URL."""
     is_location = check in (location, optional_location)
     return {"check": partial(check, **arguments) if arguments else check, "is_location": is_location}
@@ -116,11 +114,9 @@ def rule(check: Check, **arguments: Any) -> Mapping[str, Any]:
 fields_of = cache(fields)
 
 
-def check_fields(value: object, kind: type) -> None:
-    """Replace the fields of a frozen value object of the class `kind` with the results of their checks.
-
-    `None` is kept where it is the default.
-    """
+def check_fields(value: object) -> None:
+    """Replace the fields of a frozen value object as their checks say. A default of `None` is kept."""
+    kind: type = type(value)
     for field in fields_of(kind):
         name, check = field.name, field.metadata.get("check")
         field_value = getattr(value, name)

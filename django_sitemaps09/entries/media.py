@@ -96,8 +96,8 @@ _FLAG, _RELATIONSHIP = rule(fields.flag), rule(_check_word, words=get_args(Relat
 _VIEW_COUNT = rule(fields.whole_number, least=0, most=fields.MAX_VIEWS, description="a whole number")
 
 
-class _SupportedTags:
-    """A base class whose constructor rejects tags that Google no longer supports."""
+class _Checked:
+    """A base class that checks all fields, and rejects tags that Google no longer supports."""
 
     __slots__ = ()
 
@@ -110,6 +110,9 @@ class _SupportedTags:
                 f"{cls.__name__}: {cls.reason.format(', '.join(names))}; remove the listed arguments"
             )
         return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        fields.check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Image:
         loc = self.loc
         is_plain = type(loc) is str and 0 < len(loc) <= fields.MAX_LOCATION and loc.isprintable()
         if not (is_plain and loc[0] != " " and self.bare):
-            fields.check_fields(self, Image)
+            fields.check_fields(self)
 
     @property
     def bare(self) -> bool:
@@ -141,29 +144,23 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Restriction:
+class Restriction(_Checked):
     """The ISO 3166 codes of the countries where a video may (`allow`) or must not (`deny`) be shown."""
 
     relationship: Relationship = field(metadata=_RELATIONSHIP)
     countries: Iterable[str] = field(metadata=rule(_check_countries))
 
-    def __post_init__(self) -> None:
-        fields.check_fields(self, Restriction)
-
 
 @dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(_Checked):
     """The platforms on which a video may (`allow`) or must not (`deny`) be shown."""
 
     relationship: Relationship = field(metadata=_RELATIONSHIP)
     platforms: Iterable[PlatformName] = field(metadata=rule(_check_platforms))
 
-    def __post_init__(self) -> None:
-        fields.check_fields(self, Platform)
-
 
 @dataclass(frozen=True, slots=True)
-class Video(_SupportedTags):
+class Video(_Checked):
     """One video of a page, with at least one of `content_loc` and `player_loc`.
 
     `duration` is a timedelta or a number of seconds, and is stored as seconds. `rating` is from 0.0 to 5.0.
@@ -197,7 +194,7 @@ class Video(_SupportedTags):
     live: bool | None = field(default=None, metadata=_FLAG)
 
     def __post_init__(self) -> None:
-        fields.check_fields(self, Video)
+        fields.check_fields(self)
         if not self.content_loc and not self.player_loc:
             raise ValueError("Video.content_loc or Video.player_loc is required")
         if self.uploader_info and not self.uploader:
@@ -205,7 +202,7 @@ class Video(_SupportedTags):
 
 
 @dataclass(frozen=True, slots=True)
-class News(_SupportedTags):
+class News(_Checked):
     """The news article of a page, published in the last two days.
 
     `language` is the language of the publication, and `publication_date` the date of the article.
@@ -218,9 +215,6 @@ class News(_SupportedTags):
     language: str = field(metadata=_TEXT)
     publication_date: date = field(metadata=_MOMENT)
     title: str = field(metadata=_TEXT)
-
-    def __post_init__(self) -> None:
-        fields.check_fields(self, News)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +229,7 @@ class Extension:
     xml: Callable[[Any], str]
 
     def __post_init__(self) -> None:
-        fields.check_fields(self, Extension)
+        fields.check_fields(self)
         prefix, namespace = self.prefix, self.namespace
         if not _PREFIX.fullmatch(prefix):
             raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {short_repr(prefix)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -291,16 +292,12 @@ def load_columns(
     Values that rows lack are read with one query for the rows of a model.
     """
     names = [*expressions]
-    try:
+    with suppress(AttributeError):
         return range(len(items)), {name: list(map(attrgetter(name), items)) for name in names}
-    except AttributeError:
-        lacking = [
-            item
-            for item in items
-            if not all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names)
-        ]
     rows_by_model: dict[Any, list[Any]] = {}
-    for item in lacking:
+    for item in items:
+        if all(name in item if isinstance(item, dict) else hasattr(item, name) for name in names):
+            continue
         if not isinstance(item, Model):
             raise ImproperlyConfigured(
                 f"Query expressions need model instances, not {type(item).__name__} objects. Return "

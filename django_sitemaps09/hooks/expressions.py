@@ -54,11 +54,8 @@ class LastmodExpression(Expression):
     def as_mysql(self, compiler: Any, connection: Any, **_: Any) -> Any:
         sql, parameters = compiler.compile(self.expression)
         # A converter expects the value that the database returns without a cast.
-        if (
-            isinstance(self.expression, Col)
-            or self.get_db_converters(connection)
-            or self.output_field.get_internal_type() not in ("DateField", "DateTimeField")
-        ):
+        is_converted = isinstance(self.expression, Col) or self.get_db_converters(connection)
+        if is_converted or self.output_field.get_internal_type() not in ("DateField", "DateTimeField"):
             return sql, parameters
         return f"CAST({sql} AS {self.output_field.cast_db_type(connection)})", parameters
 
@@ -125,10 +122,8 @@ def location_in(location: Any, code: str | None) -> tuple[Any, list[str]]:
     Without a dict, all languages have the same declaration. Raise `ImproperlyConfigured` for a language
     that the dict does not have.
     """
-    if not isinstance(location, Mapping):
-        return location, [alias("location", i) for i in range(len(hook_expressions("location", location)))]
-    first = 0
-    for language, value in location.items():
+    first, locations = 0, location if isinstance(location, Mapping) else {code: location}
+    for language, value in locations.items():
         count = len(hook_expressions("location", value))
         if language == code:
             return value, [alias("location", first + i) for i in range(count)]
@@ -167,11 +162,10 @@ def format_name(sitemap: Any) -> FormatName:
     mean XML. If the sitemap declares expressions, raise `ImproperlyConfigured` for an unknown string.
     """
     value = getattr(sitemap, "format", "xml")
-    if not isinstance(value, str):
-        return "xml"
-    if value in FORMATS:
+    is_text = isinstance(value, str)
+    if is_text and value in FORMATS:
         return cast(FormatName, value)
-    if declared_expressions(sitemap):
+    if is_text and declared_expressions(sitemap):
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {value!r}."
         )

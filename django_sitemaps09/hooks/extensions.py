@@ -48,10 +48,7 @@ ResultColumns: TypeAlias = "dict[str | Extension, list[Any]]"
 
 
 def own_extensions(sitemap: object) -> list[Extension]:
-    """Return the extensions of a sitemap.
-
-    Raise `ImproperlyConfigured` if two of them have the same prefix or the same namespace.
-    """
+    """Return a sitemap's extensions. Raise `ImproperlyConfigured` for a repeated prefix or namespace."""
     value = getattr(sitemap, "extensions", ())
     candidates = value if isinstance(value, (list, tuple)) else ()
     extensions = [extension for extension in candidates if isinstance(extension, Extension)]
@@ -95,22 +92,17 @@ def create_batch(
     results: ResultColumns,
     hosts: AllowedHosts,
 ) -> Batch:
-    """Return items as a batch, from their locations, columns of text, and the results of hooks.
-
-    Invalid values in the results are skipped and reported.
-    """
+    """Return items as a batch. Invalid values in the results of hooks are skipped and reported."""
     columns: dict[str, Any] = {}
     if "alternates" in results:
         columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
     if "images" in results:
-        columns["images"] = _convert_lists(
-            "images", results["images"], lambda _, value: _resolve_image(value, hosts), items
-        )
+        columns["images"] = _convert_lists("images", results, lambda _, i: _resolve_image(i, hosts), items)
     if "videos" in results:
         pages = [localization.texts() for localization in localizations if localization.is_listed]
         columns["videos"] = _convert_lists(
             "videos",
-            results["videos"],
+            results,
             lambda i, value: _resolve_video(
                 value, hosts, {url for page in pages for url in hosts.absolute_urls(page[i])}
             ),
@@ -125,15 +117,8 @@ def create_batch(
         ]
         columns["foreign"] = list(map("".join, zip(*xml_columns, strict=True)))
         columns["extensions"] = extensions
-    return Batch(
-        items.keys,
-        localizations,
-        texts["lastmod"],
-        texts["changefreq"],
-        texts["priority"],
-        errors=items.errors,
-        **columns,
-    )
+    optional = (texts["lastmod"], texts["changefreq"], texts["priority"])
+    return Batch(items.keys, localizations, *optional, errors=items.errors, **columns)
 
 
 def _foreign_xml(extension: Extension, text: str | None) -> str:
@@ -141,19 +126,19 @@ def _foreign_xml(extension: Extension, text: str | None) -> str:
 
 
 def _convert_lists(
-    name: str, lists: Sequence[Any], convert: Callable[[int, Any], Any], items: Items
+    name: str, results: ResultColumns, convert: Callable[[int, Any], Any], items: Items
 ) -> list[list[Any]]:
-    results: list[list[Any]] = []
-    for i, values in enumerate(lists):
+    lists: list[list[Any]] = []
+    for i, values in enumerate(results[name]):
         if values is FAILED or not values:
-            results.append([])
+            lists.append([])
             continue
         if len(values) > protocol.MAX_IMAGES:
             reason = f"there are {len(values):,}; only the first {protocol.MAX_IMAGES:,} are written"
             items.skip(i, name, reason)
             values = values[: protocol.MAX_IMAGES]
-        results.append(items.each_of(i, partial(convert, i), values, name))
-    return results
+        lists.append(items.each_of(i, partial(convert, i), values, name))
+    return lists
 
 
 def _check_type(value: object, kind: type) -> None:

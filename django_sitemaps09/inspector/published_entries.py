@@ -13,7 +13,7 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer.lines import find_line
+from django_sitemaps09.writer.urlset import find_line
 
 #: Maximum number of files that one search reads.
 MAX_FILES = 40

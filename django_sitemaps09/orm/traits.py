@@ -109,10 +109,7 @@ def iterate_unordered(items: Any, size: int) -> Generator[list[Any]]:
 
 
 def pin_database(items: Any, using: str | None = None) -> Any:
-    """Return the same items with all queries on one database. By default, the router selects it.
-
-    A router can select another replica at each call.
-    """
+    """Return the same items with all queries on one database: a router can select another each time."""
     if isinstance(items, QuerySet) and not is_fetched(items):
         return items.using(using or items.db)
     return items
@@ -234,16 +231,13 @@ def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
 
 def _has_key_ranges(items: QuerySet[Any]) -> bool:
     """Return whether rows have unique primary keys, and a key range can be read efficiently."""
-    query, key = items.query, items.model._meta.pk
-    return (
-        can_reorder(items)
-        # For each range, the database might compute such a query for all rows.
-        and not (query.distinct or query.group_by)
-        and not repeats_rows(query)
-        and not has_window_function(query)
-        # Values of these types cannot always be restored from text.
-        and not isinstance(key, (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField))
-    )
+    # Values of these types cannot always be restored from text.
+    inexact = (BinaryField, CompositePrimaryKey, DecimalField, FloatField, JSONField)
+    if not can_reorder(items) or isinstance(items.model._meta.pk, inexact):
+        return False
+    query = items.query
+    # For each range, the database might compute such a query for all rows.
+    return not (query.distinct or query.group_by or repeats_rows(query) or has_window_function(query))
 
 
 def can_reorder(items: Any) -> bool:
@@ -251,17 +245,11 @@ def can_reorder(items: Any) -> bool:
 
     Rows that the project has fetched can have changed, so they are not read again.
     """
-    if not isinstance(items, QuerySet):
+    # Another iterable class may skip rows, so a short chunk would not mean the end.
+    if not isinstance(items, QuerySet) or is_fetched(items) or not gives_instances(items, plainly=True):
         return False
     query = items.query
-    return (
-        # Another iterable class may skip rows, so a short chunk would not mean the end.
-        gives_instances(items, plainly=True)
-        and not is_fetched(items)
-        and not query.is_sliced
-        and not query.combinator
-        and not query.distinct_fields
-    )
+    return not (query.is_sliced or query.combinator or query.distinct_fields)
 
 
 def has_window_function(query: Query) -> bool:

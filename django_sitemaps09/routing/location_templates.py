@@ -46,10 +46,7 @@ class CompiledTemplate(Protocol):
 
 
 class LocationTemplate(ABC):
-    """A location that is composed of a pattern and its arguments: query expressions and constants.
-
-    Query expressions become columns of the section's query.
-    """
+    """A location of a pattern and its arguments: constants, and query expressions, which become columns."""
 
     __slots__ = ("args", "kwargs", "pattern")
 
@@ -165,9 +162,8 @@ class CompiledPath(NamedTuple):
 
     def url(self, values: Iterable[object]) -> str | None:
         row = tuple(values)
-        for value in row:
-            if value is None:
-                return None
+        if None in row:
+            return None
         return self.text_format % tuple([row[position] for position in self.positions])
 
     def compose(self, columns: Sequence[Sequence[object]]) -> TemplateColumn | None:

@@ -134,10 +134,7 @@ class CompiledRoute(NamedTuple):
 
 
 class ResolvedPath(NamedTuple):
-    """Path without escapes and query, with its language and its view.
-
-    `match` is `None` if no URL pattern matches the path.
-    """
+    """Path without escapes and query, with its language and its view, if a URL pattern matches it."""
 
     path: str
     language: str
@@ -231,16 +228,10 @@ def candidates(
                 names = parameters if count else keywords
                 fixed_defaults = {} if count else {k: v for k, v in defaults.items() if k not in parameters}
                 is_complete = {*parameters} <= {*names} and not fixed_defaults.keys() & {*names}
-                results.append(
-                    Candidate(
-                        template=prefix.replace("%", "%%") + template,
-                        names=names,
-                        defaults=fixed_defaults,
-                        converters=converters,
-                        regex=re.compile(f"^{re.escape(prefix)}{regex}"),
-                        parts=_parts(prefix, template, regex, converters) if is_complete else None,
-                    )
-                )
+                path_template = prefix.replace("%", "%%") + template
+                pattern = re.compile(f"^{re.escape(prefix)}{regex}")
+                parts = _parts(prefix, template, regex, converters) if is_complete else None
+                results.append(Candidate(path_template, names, fixed_defaults, converters, pattern, parts))
     except re.error:
         # reverse() raises the same error if it reaches this candidate.
         return ()

@@ -96,10 +96,7 @@ else:
     ModelT = TypeVar("ModelT", bound=Model)
 
     class _Base(contrib.Sitemap, Generic[ItemT]):
-        """A generic subclass of Django's `Sitemap`.
-
-        It inherits Django's fixes, and mixins for that class work.
-        """
+        """A generic subclass of Django's `Sitemap`, so that fixes are inherited, and mixins for it work."""
 
 
 class Sitemap(_Base[ItemT]):
@@ -167,11 +164,8 @@ class Sitemap(_Base[ItemT]):
         # aggregate() drops the order.
         if is_fetched(rows) or is_limited or name not in query.annotations or needs_order(rows):
             expressions = {name: declared_expressions(self)[name]}
-            lastmods = [
-                lastmod
-                for chunk in chunks(rows, AT_A_TIME)
-                for lastmod in load_columns(expressions, chunk)[1][name]
-            ]
+            columns = (load_columns(expressions, chunk)[1][name] for chunk in chunks(rows, AT_A_TIME))
+            lastmods = list(chain.from_iterable(columns))
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
         if has_window_function(query):
@@ -270,11 +264,8 @@ def _lastmods(hook: Callable[[Any], Any], batches: Iterable[list[Any]]) -> Itera
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     items = pin_database(annotate(sitemap, in_page_order(read_items(sitemap))))
-    is_uniform = (
-        is_original(sitemap, "get_languages_for_item")
-        and not is_expression(sitemap.item_language)
-        and not isinstance(sitemap.location, Mapping)
-    )
+    has_own_languages = is_expression(sitemap.item_language) or isinstance(sitemap.location, Mapping)
+    is_uniform = not has_own_languages and is_original(sitemap, "get_languages_for_item")
     codes = list(sitemap.get_languages_for_item(None)) if is_uniform else None
     return TranslatedItems(sitemap, items, codes)
 
@@ -300,11 +291,7 @@ CONTRIB_INTERNALS = (
     "paginator",
 )
 # Saved at import, because the tests of a project can patch the class later.
-_OURS = {
-    name: vars(Sitemap)[name]
-    for name in (*CONTRIB_INTERNALS, "get_languages_for_item")
-    if name in vars(Sitemap)
-}
+_OURS = dict(vars(Sitemap))
 
 
 def is_original(sitemap: object, name: str) -> bool:

@@ -160,12 +160,8 @@ class NewsSitemap(ModelSitemap[ModelT]):
 
         By default, the language is `publication_language` or `LANGUAGE_CODE`, and `date_field` is the date.
         """
-        return News(
-            self.publication_name,
-            self.publication_language or conf.language,
-            getattr(item, self.date_field),
-            self.title(item),
-        )
+        language, published = self.publication_language or conf.language, getattr(item, self.date_field)
+        return News(self.publication_name, language, published, self.title(item))
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         """Return the rows whose `date_field` is between two days ago and now, newest first."""

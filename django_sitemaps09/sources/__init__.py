@@ -27,17 +27,15 @@ from django_sitemaps09.sources.live_bounds import (
     divide as divide,
 )
 from django_sitemaps09.sources.queryset import (
+    FoundRow as FoundRow,
     QuerySource as QuerySource,
+    find_rows as find_rows,
     has_key_ranges as has_key_ranges,
+    page_index as page_index,
+    row_batch as row_batch,
 )
 from django_sitemaps09.sources.retry import (
     cannot_snapshot as cannot_snapshot,
     read_page as read_page,
     retry_once as retry_once,
-)
-from django_sitemaps09.sources.single_rows import (
-    FoundRow as FoundRow,
-    find_rows as find_rows,
-    page_index as page_index,
-    row_batch as row_batch,
 )

@@ -18,7 +18,6 @@ from django.db.models import QuerySet
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import short_repr
 from django_sitemaps09.hooks.annotations import add_columns, covers_joins
-from django_sitemaps09.hooks.expressions import format_name
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
 from django_sitemaps09.protocol import Base, Limits
@@ -85,7 +84,6 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} must be 'http' or 'https', "
             f"not {sitemap.protocol!r}."
         )
-    format_name(sitemap)
     own_bases = tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
     return Declaration.from_sitemap(sitemap, own_bases), entry_limit(name, sitemap, limits)
 
@@ -192,7 +190,5 @@ def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
     try:
         return min(page_size(sitemap.limit), most)
     except ValueError as error:
-        raise ImproperlyConfigured(
-            f"Section {name!r}: `limit` of {type(sitemap).__qualname__} must be a whole number of at "
-            f"least 1, not {short_repr(sitemap.limit)}."
-        ) from error
+        subject = f"Section {name!r}: `limit` of {type(sitemap).__qualname__}"
+        raise ImproperlyConfigured(f"{subject} {error}, not {short_repr(sitemap.limit)}.") from error

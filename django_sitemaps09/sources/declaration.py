@@ -53,11 +53,7 @@ class Declaration:
 
     @classmethod
     def from_sitemap(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
-        """Return the declaration of a sitemap.
-
-        If the sitemap declares expressions, raise `ImproperlyConfigured` for a constant that the protocol
-        does not allow.
-        """
+        """Raise `ImproperlyConfigured` for an invalid constant if the sitemap declares expressions."""
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None  # noqa: SLF001 contrib's hook
         hosts = AllowedHosts.from_sitemap(sitemap, bases)
         if problem := location_problem(sitemap.location, languages):
@@ -82,12 +78,9 @@ class Declaration:
     def needs_items(self) -> bool:
         """Return whether a hook or an extension takes items, so columns alone are not enough."""
         hooks = [getattr(self.sitemap, name, None) for name in FIELDS]
-        return (
-            self.has_languages_per_item
-            or bool(content_hooks(self.sitemap) or project_extensions(self.sitemap))
-            or any(map(callable, hooks))
-            or (self.is_linked and callable(self.sitemap.x_default))
-        )
+        hooks += [self.sitemap.x_default] if self.is_linked else []
+        has_content = bool(content_hooks(self.sitemap) or project_extensions(self.sitemap))
+        return self.has_languages_per_item or has_content or any(map(callable, hooks))
 
     @property
     def has_languages_per_item(self) -> bool:
@@ -122,13 +115,11 @@ class Declaration:
         if not self.has_languages_per_item:
             everything = range(len(rows.keys))
             return [part for code in self.languages for part in self._localized(code, everything, rows)]
-        spell = cache(self._spell)
-
-        def item_codes(item: Any) -> list[str]:
-            return list(map(spell, self.sitemap.get_languages_for_item(item)))
-
+        spell, languages_of = cache(self._spell), self.sitemap.get_languages_for_item
         with step("languages"):
-            codes_by_item = rows.keyed_items.each(item_codes, rows.items or (), "languages", failed=())
+            codes_by_item = rows.keyed_items.each(
+                lambda item: list(map(spell, languages_of(item))), rows.items or (), "languages", failed=()
+            )
         positions_by_code: dict[str, list[int]] = {}
         for position, codes in enumerate(codes_by_item):
             for code in dict.fromkeys(codes):
@@ -207,11 +198,8 @@ class Declaration:
         if not hook:
             return []
         code = self._codes.get(language, conf.language)
-        defaults = [
-            extensions.x_default(localization, code)
-            for localization in localizations
-            if language and localization.language == language
-        ]
+        parts = [part for part in localizations if language and part.language == language]
+        defaults = [extensions.x_default(part, code) for part in parts]
         if not callable(hook):
             return defaults
         with step("x_default"):

@@ -73,32 +73,19 @@ def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     Attributes of the instance are not included: hooks and the query contain the ones that affect pages, and
     others may only cache values.
     """
-    return (
-        django_sitemaps09.__version__,
-        django.get_version(),
-        settings.LANGUAGE_CODE,
-        settings.TIME_ZONE,
-        settings.USE_TZ,
-        getattr(sitemap, "protocol", None),
-        hosts,
-        limit,
-        conf.limits.bytes,
-        conf.stylesheet,
-        [_class_source(cls) for cls in type(sitemap).__mro__],
-    )
+    versions = (django_sitemaps09.__version__, django.get_version())
+    project = (settings.LANGUAGE_CODE, settings.TIME_ZONE, settings.USE_TZ)
+    section = (getattr(sitemap, "protocol", None), hosts, limit, conf.limits.bytes, conf.stylesheet)
+    return (*versions, *project, *section, [_class_source(cls) for cls in type(sitemap).__mro__])
 
 
 def declared_facts(declaration: Declaration, limit: int) -> tuple[object, object]:
     """Return the facts of a compiled sitemap: its class, and its declarations except expressions."""
-    sitemap = declaration.sitemap
-    return class_facts(sitemap, declaration.hosts.others, limit), (
-        declaration.languages,
-        declaration.is_linked,
-        sorted(declaration.namespaces.items()),
-        format_name(sitemap),
-        _stable_value(sitemap.x_default),
-        [_hook_facts(getattr(sitemap, name, None), declaration.languages) for name in FIELDS],
-    )
+    sitemap, languages = declaration.sitemap, declaration.languages
+    form = (sorted(declaration.namespaces.items()), format_name(sitemap), _stable_value(sitemap.x_default))
+    hooks = [_hook_facts(getattr(sitemap, name, None), languages) for name in FIELDS]
+    facts = (languages, declaration.is_linked, *form, hooks)
+    return class_facts(sitemap, declaration.hosts.others, limit), facts
 
 
 def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:

@@ -127,10 +127,8 @@ def _convert(rows: QuerySet[Any], name: str, stored_text: str) -> str | None:
     expression, connection = rows.query.annotations[name], connections[rows.db]
     value: Any = stored_text or None
     try:
-        for convert in (
-            *connection.ops.get_db_converters(expression),
-            *expression.get_db_converters(connection),
-        ):
+        own_converters = expression.get_db_converters(connection)
+        for convert in (*connection.ops.get_db_converters(expression), *own_converters):
             value = convert(value, expression, connection)
     except UNREADABLE:
         return None

@@ -76,11 +76,8 @@ class KeyColumns:
     @property
     def is_integer(self) -> bool:
         """Return whether the key is a single integer, so that other keys can be computed from it."""
-        return (
-            len(self.fields) == 1
-            and isinstance(self.fields[0], models.IntegerField)
-            and self.is_ordered_plainly
-        )
+        first, *others = self.fields
+        return not others and isinstance(first, models.IntegerField) and self.is_ordered_plainly
 
     def filter_range(self, rows: models.QuerySet[Any], after: Any, until: Any) -> models.QuerySet[Any]:
         """Return the rows with a key greater than `after`, up to `until`, in the order of the database."""
@@ -201,13 +198,8 @@ def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> 
         return None
     if key_field.null:
         return "it can be null"
-    has_constraint = any(
-        isinstance(constraint, models.UniqueConstraint)
-        and tuple(constraint.fields) == (key_field.name,)
-        and constraint.condition is None
-        for constraint in model._meta.constraints
-    )
-    return None if key_field.unique or has_constraint else "it is not unique"
+    unique_fields = [constraint.fields for constraint in model._meta.total_unique_constraints]
+    return None if key_field.unique or (key_field.name,) in unique_fields else "it is not unique"
 
 
 class Collation(NamedTuple):
@@ -218,10 +210,7 @@ class Collation(NamedTuple):
 
 
 def _postgresql(connection: Any, field: Any) -> Collation | None:
-    """Return a column's collation.
-
-    For the default collation, the name includes the database's collation, since servers differ.
-    """
+    """Return a column's collation. A default one also has the name of the database's."""
     sql = (
         "SELECT co.collname, QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
         "FROM pg_attribute a JOIN pg_collation co ON co.oid = a.attcollation "
@@ -240,10 +229,7 @@ def _postgresql(connection: Any, field: Any) -> Collation | None:
 
 
 def _mysql(connection: Any, field: Any) -> Collation | None:
-    """Return a column's collation, with a placeholder converted to its character set.
-
-    A plain `%s` has the character set of the connection, which may not support the collation.
-    """
+    # A plain `%s` has the character set of the connection, which may not support the collation.
     sql = (
         "SELECT collation_name, character_set_name FROM information_schema.columns "
         "WHERE table_schema = DATABASE() AND table_name = %s AND column_name = %s"

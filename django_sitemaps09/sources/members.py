@@ -102,7 +102,7 @@ class Members(NamedTuple):
 
     def count_up_to(self, after: Hashable | None, until: Hashable | None, most: int) -> int:
         """Return the number of rows in a range, or `most` if there are more."""
-        return self._keys(self.filter_range(self.rows, after, until))[:most].count()
+        return self.key_rows(self.filter_range(self.rows, after, until))[:most].count()
 
     def keys(self, after: Hashable | None, until: Hashable | None, skip: int, most: int) -> list[Hashable]:
         """Return up to `most` keys of a range in their order, after the first `skip` keys."""
@@ -126,10 +126,11 @@ class Members(NamedTuple):
     def _keys_between(
         self, after: Hashable | None, until: Hashable | None, skip: int, most: int
     ) -> list[Hashable]:
-        rows = self._keys(self.filter_range(self.rows, after, until)).order_by(*self.key.names)
+        rows = self.key_rows(self.filter_range(self.rows, after, until)).order_by(*self.key.names)
         return [self.key.row_key(row) for row in rows[skip : skip + most]]
 
-    def _keys(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+    def key_rows(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return only the keys of rows."""
         return group_by_key(rows.values_list(*self.key.names))
 
     def first_span(self, after: Hashable | None, until: Hashable | None, most: int) -> Span:

@@ -33,10 +33,7 @@ _MOST_KEYS = 5
 
 @dataclass(slots=True)
 class Cost:
-    """Cost of a step. The code inside the step sets the number of `items`.
-
-    `sql` is the query that ran most often, and `repeated` is how often it ran.
-    """
+    """Cost of a step, which sets `items`. `sql` is the query that ran most often: `repeated` times."""
 
     seconds: float = 0.0
     items: int = 0

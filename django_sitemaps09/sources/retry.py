@@ -57,10 +57,7 @@ def retry(
 
 
 def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
-    """Call `read` as `retry()` does, but only once more and at once, and only after a lost connection.
-
-    A request must not wait for a server that restarts.
-    """
+    """Retry once, at once, after a lost connection: a request must not wait for a server that restarts."""
     return retry(read, label, lost_only=True, pauses=(0.0,))
 
 
@@ -93,14 +90,10 @@ def _close_lost(error: Exception) -> bool:
                 "The read cannot be retried, because it runs in a transaction of its caller. Run it "
                 f"outside of atomic(), and without ATOMIC_REQUESTS. The error was: {reason_of(error)}"
             ) from error
-    lost_connections = [
-        connection
-        for connection in failed_connections
-        if connection.connection is None or not connection.is_usable()
-    ]
-    for connection in lost_connections:
+    lost = [failed for failed in failed_connections if failed.connection is None or not failed.is_usable()]
+    for connection in lost:
         connection.close()
-    return bool(lost_connections)
+    return bool(lost)
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,10 @@ class Slices:
 
     def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""
-        most = self._size()
+        is_local = connections[self.rows.db].vendor == "sqlite"
+        server_slice = COSTLY_SLICE if self.members.are_costly else SERVER_SLICE
+        rows = SLICE if is_local or self.declaration.needs_items else server_slice
+        most = slice_size(rows, self.declaration)
         if not self.members.looks_beyond:
             yield from self.read(self.members.first_span(after, until, most), most)
             return
@@ -169,13 +172,6 @@ class Slices:
     @property
     def _values(self) -> QuerySet[Any]:
         return self.rows.values_list(*self.key.names, *self.declaration.expressions)
-
-    def _size(self) -> int:
-        """Return how many rows a query reads."""
-        is_local = connections[self.rows.db].vendor == "sqlite"
-        if is_local or self.declaration.needs_items:
-            return slice_size(SLICE, self.declaration)
-        return slice_size(COSTLY_SLICE if self.members.are_costly else SERVER_SLICE, self.declaration)
 
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
         return self.members.filter_range(rows, span.after, span.end)[:most]
@@ -261,9 +257,8 @@ class Slices:
         while span is not None:
             records, count, has_failed, last = self._query(rows, span, most), 0, False, span.after
             # chain() delays the query until the first step, where its time is measured.
-            with stream_items(
-                chain.from_iterable([records]) if reads_whole else records, size
-            ) as instances:
+            delayed = chain.from_iterable([records]) if reads_whole else records
+            with stream_items(delayed, size) as instances:
                 try:
                     while items := self._step(instances, size):
                         slice_rows = self._instance_rows(items)

@@ -41,15 +41,12 @@ class PausingCache:
         self.paused_until = 0.0
 
     def is_paused(self) -> bool:
-        """Return whether the cache failed recently."""
         return time.monotonic() < self.paused_until
 
     def get(self, name: str) -> Any:
-        """Return the cached value with this name, or `None`."""
         return self._call("get", name)
 
     def get_many(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the cached values with these names."""
         return cast("dict[str, Any]", self._call("get_many", names))
 
     def add(self, name: str, value: object, seconds: float) -> bool:
@@ -57,11 +54,9 @@ class PausingCache:
         return bool(self._call("add", name, value, seconds))
 
     def set(self, name: str, value: object, seconds: float) -> None:
-        """Cache a value, and replace the previous value with this name."""
         self._call("set", name, value, seconds)
 
     def delete(self, name: str) -> None:
-        """Remove a cached value."""
         self._call("delete", name)
 
     def _call(self, method: str, *arguments: object) -> Any:
@@ -87,12 +82,8 @@ class _DefaultFallback(LocMemCache):
             return super().make_key(key, version)
 
 
-default = PausingCache(
-    "The default cache",
-    lambda: cache,
-    _DefaultFallback("django_sitemaps09", {}),
-    "this process keeps its own page maps",
-)
+_memory = _DefaultFallback("django_sitemaps09", {})
+default = PausingCache("The default cache", lambda: cache, _memory, "this process keeps its own page maps")
 
 
 def full_key(name: str) -> str:

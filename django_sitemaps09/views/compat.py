@@ -166,13 +166,8 @@ def index(
     # Registered sections would not be in an index that was passed other sections.
     if not items and sitemaps is None:
         warn_no_section()
-    return SitemapResponse(
-        request,
-        template_name,
-        {"sitemaps": items},
-        content_type=content_type,
-        headers=_last_modified(lastmods),
-    )
+    context, headers = {"sitemaps": items}, _last_modified(lastmods)
+    return SitemapResponse(request, template_name, context, content_type=content_type, headers=headers)
 
 
 @public

@@ -122,12 +122,10 @@ class KeyConverter:
     regex = KEY.pattern
 
     def to_python(self, value: str) -> str:
-        try:
+        # A system check reports an invalid setting. It must not break the URLs of other files.
+        with suppress(ImproperlyConfigured):
             if value in all_keys():
                 return value
-        except ImproperlyConfigured:
-            # A system check reports the setting. It must not break the URLs of other files.
-            pass
         raise ValueError(value)
 
     def to_url(self, value: str) -> str:

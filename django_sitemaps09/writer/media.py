@@ -129,21 +129,17 @@ def extension_text(extension: Extension, text: str) -> str:
         line, column = error.position
         place = f"line {line - 1}, column {column + 1}"
         raise ValueError(f"the XML is not well-formed: {reason} at {place}") from error
-    nodes = [0]
-    _count(nodes, len(wrapper))
+    # The wrapper itself is not counted.
+    if sum(1 + len(element.attrib) for element in wrapper.iter()) - 1 > MAX_NODES:
+        raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
     for between in (wrapper.text, *(element.tail for element in wrapper)):
         if outside := (between or "").strip(_SPACE):
             raise ValueError(f"the XML has text outside of elements: {outside[:50]!r}")
-    return "".join([_rewritten(element, extension, 1, nodes) for element in wrapper])
+    return "".join([_rewritten(element, extension, 1) for element in wrapper])
 
 
-def _rewritten(element: ElementTree.Element, extension: Extension, level: int, nodes: list[int]) -> str:
-    """Return an element with the prefix of the extension, without the text after it.
-
-    `nodes` has the number of elements and attributes so far.
-    """
-    # Before any of the children is written again.
-    _count(nodes, len(element) + len(element.attrib))
+def _rewritten(element: ElementTree.Element, extension: Extension, level: int) -> str:
+    """Return an element with the prefix of the extension, without the text after it."""
     if level > MAX_LEVELS:
         raise ValueError(f"the XML has more than {MAX_LEVELS} levels of nested elements")
     if element.tag is ElementTree.PI:  # type: ignore[comparison-overlap]
@@ -154,14 +150,8 @@ def _rewritten(element: ElementTree.Element, extension: Extension, level: int, n
     attributes = "".join([f' {name}="{value}"' for name, value in zip(names, values, strict=True)])
     content, *tails = _escape_texts([element.text or "", *[child.tail or "" for child in element]])
     for child, tail in zip(element, tails, strict=True):
-        content += _rewritten(child, extension, level + 1, nodes) + tail
+        content += _rewritten(child, extension, level + 1) + tail
     return f"<{tag}{attributes}>{content}</{tag}>" if content else f"<{tag}{attributes}/>"
-
-
-def _count(nodes: list[int], more: int) -> None:
-    nodes[0] += more
-    if nodes[0] > MAX_NODES:
-        raise ValueError(f"the XML has more than {MAX_NODES} elements and attributes")
 
 
 def _prefixed(kind: Literal["element", "attribute"], name: str, extension: Extension) -> str:

@@ -1,18 +1,26 @@
-"""The formats of pages: a urlset, and a text file with the URLs alone.
+"""The formats of pages, written and read back: a urlset, and a text file with the URLs alone.
 
-Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, other namespaces.
+Elements are in the order of the XSD: `loc`, `lastmod`, `changefreq`, `priority`, other namespaces. Each
+entry is on a line of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from html import unescape
 from itertools import groupby, repeat
-from typing import Any
+from typing import Any, BinaryIO
 
+from django_sitemaps09.compression import decompress
 from django_sitemaps09.entries import Alternate, Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, join
 from django_sitemaps09.writer.document import DECLARATION, Format, Parts, add_instruction, escape, items
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
+
+# Maximum length of a line in bytes. The rest of a longer line is skipped.
+_MAX_LINE = 1_000_000
+_ENTRY, _END = b"<url><loc>", b"</url>"
+_STARTS = (_ENTRY, b"http")
 
 
 def urlset_head(namespaces: Mapping[str, str]) -> bytes:
@@ -66,12 +74,8 @@ def _location_parts(localization: Localization, base: str, keys: Sequence[Hashab
 
 def _optional_parts(batch: Batch) -> Parts:
     parts: list[str | Sequence[str]] = []
-    optional = (
-        ("lastmod", batch.lastmods),
-        ("changefreq", batch.changefreqs),
-        ("priority", batch.priorities),
-    )
-    for name, texts in optional:
+    columns = {"lastmod": batch.lastmods, "changefreq": batch.changefreqs, "priority": batch.priorities}
+    for name, texts in columns.items():
         if texts is None or isinstance(texts, str):
             # A value that all items share becomes part of the literals.
             text = escape([texts], batch.keys)[0] if texts else ""
@@ -162,3 +166,37 @@ _STYLED_URLSET = URLSET._replace(head=lambda namespaces: add_instruction(URLSET.
 def page_format(name: str, *, styled: bool) -> Format:
     """Return the format of pages for a value of `Sitemap.format`. `styled` adds a stylesheet to XML."""
     return _STYLED_URLSET if styled and name == "xml" else FORMATS[name]
+
+
+def entry_lines(file: BinaryIO, most: int) -> Iterator[bytes]:
+    """Yield the lines with an element `url`, or with a URL in a text file, of the first `most` bytes.
+
+    Raise `zlib.error` or `EOFError` if the file is damaged.
+    """
+    rest = b""
+    for piece in decompress(file, most):
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            if line.startswith(_STARTS):
+                yield line[:_MAX_LINE]
+        rest = rest[:_MAX_LINE]
+    if rest.startswith(_STARTS):
+        yield rest
+
+
+def location_of(line: bytes) -> str:
+    """Return the URL of a line from `entry_lines()`."""
+    if line.startswith(_ENTRY):
+        line = line.removeprefix(_ENTRY).partition(b"</loc>")[0]
+        return unescape(line.decode(errors="replace"))
+    return line.decode(errors="replace")
+
+
+def find_line(file: BinaryIO, most: int, location: str) -> str | None:
+    """Return the complete line with the entry of a URL, or `None`."""
+    [escaped] = escape([location], ())
+    start, text = _ENTRY + f"{escaped}</loc>".encode(), location.encode()
+    for line in entry_lines(file, most):
+        if line == text or (line.startswith(start) and line.endswith(_END)):
+            return line.decode(errors="replace")
+    return None

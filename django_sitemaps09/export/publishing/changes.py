@@ -24,7 +24,7 @@ from django_sitemaps09.signals import published
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
-from django_sitemaps09.writer.lines import entry_lines, location_of
+from django_sitemaps09.writer.urlset import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
 

@@ -63,10 +63,7 @@ class CachedCopy(NamedTuple):
         return page
 
     def find_or_render(self, etag: str | None, render: Callable[[], LivePage]) -> LivePage:
-        """Return the page as `find()` does, or render it in one request.
-
-        Meanwhile, other requests get an outdated page or wait.
-        """
+        """Find the page, or render it. Meanwhile, other requests get an outdated page or wait."""
         stopwatch, kept = Stopwatch(self.subject), self._read()
 
         def log(result: str, page: LivePage) -> None:
@@ -134,10 +131,7 @@ def _digest(content: bytes) -> str:
 
 
 def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
-    """Return the position of each part of a compressed page, by its key.
-
-    Since keys contain the digest of the page, parts of different versions cannot be mixed.
-    """
+    """Return the position of each part by its key, whose digest prevents that versions are mixed."""
     # A damaged size must not exhaust memory. The page then counts as missing, since parts are not found.
     size = min(size, protocol.MAX_BYTES)
     return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}

@@ -71,11 +71,8 @@ class LiveMap(NamedTuple):
     def leaving(self) -> list[Page]:
         """Ranges that are not among the pages, but that indexes list until others have grown."""
         numbers, now = {page.number for page in self.pages}, time.time()
-        return [
-            left.page
-            for left in self.map.left
-            if now < left.listed_until and left.page.number not in numbers
-        ]
+        pages = [left.page for left in self.map.left if now < left.listed_until]
+        return [page for page in pages if page.number not in numbers]
 
     def is_recent(self, seconds: float) -> bool:
         """Return whether all pages were counted, or cut, in the last seconds."""
@@ -222,14 +219,9 @@ def change(name: str, source: QuerySource, live: LiveMap, changed: Callable[[Liv
         if not (live.pages or live.map.left):
             caching.default.delete(name)
             return live
-        value = (
-            live.export_digest,
-            live.generation,
-            live.looked_at,
-            live.rows,
-            [(*page, *live.looks.get(page, ())) for page in live.pages],
-            [(*left.page, left.until, left.listed_until) for left in live.map.left[-_MAX_LEFT:]],
-        )
+        pages = [(*page, *live.looks.get(page, ())) for page in live.pages]
+        left = [(*part.page, part.until, part.listed_until) for part in live.map.left[-_MAX_LEFT:]]
+        value = (live.export_digest, live.generation, live.looked_at, live.rows, pages, left)
         caching.default.set(name, value, max(_SECONDS, conf.keep_removed))
         return live
 

@@ -143,13 +143,8 @@ class SectionMap:
             if is_shared or outdated.is_recent(seconds):
                 log("hit", outdated)
                 return outdated
-        generation = -1 if live is None else live.generation
-        return self._once(
-            "",
-            lambda built: bool(built.pages) and built.generation != generation,
-            partial(self._build, outdated, number),
-            outdated,
-        )
+        generation, build = -1 if live is None else live.generation, partial(self._build, outdated, number)
+        return self._once("", lambda new: bool(new.pages) and new.generation != generation, build, outdated)
 
     def _build(self, outdated: LiveMap | None, number: int | None) -> LiveMap:
         """Build and cache a map. Return the outdated one, if any, while the export cannot be read."""

@@ -34,10 +34,7 @@ _entries: dict[Hashable, _Entry] = {}
 
 
 class _Entry(NamedTuple):
-    """A fingerprint, `None` if it could not be read, or a `KnownRequest`.
-
-    `read_at` is when the rows were read, in seconds since 1970.
-    """
+    """A fingerprint, `None` or a `KnownRequest`, and when its rows were read, in seconds since 1970."""
 
     read_at: float
     value: Any
@@ -162,14 +159,13 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
 
     In some transactions, the fingerprint of the rows that are rendered is unknown.
     """
-    if (
-        not has_key_ranges(source)
-        or not source.can_fingerprint
-        or sources.cannot_snapshot(source.members.rows.db)
-    ):
+    if not has_key_ranges(source) or not source.can_fingerprint:
+        return None
+    using = source.members.rows.db
+    if sources.cannot_snapshot(using):
         return None
     # Different sections can have the same digest, because it does not contain times such as now.
-    facts = (source.section, source.declaration_digest, source.members.rows.db, page.after, page.until)
+    facts = (source.section, source.declaration_digest, using, page.after, page.until)
     # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     return PageMemo(source, page, caching.full_key(sources.digest(facts)))
 
