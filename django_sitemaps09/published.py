@@ -98,9 +98,8 @@ class PublishedExport(NamedTuple):
         Every page of a published section does: an index lists new pages before the manifest does.
         """
         page = parse_page_name(name)
-        if page is not None and page.section in self.root.files:
-            return True
-        return name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
+        is_page = page is not None and page.section in self.root.files
+        return is_page or name in (*self.root.indexes, *self.root.stylesheets, *self.root.removed)
 
     def record(self, section: str) -> SectionRecord | None:
         """Return the record of a section; `None` if it is not published.

@@ -47,8 +47,9 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     content = content or b""
     head, block, tail = _divide(content)
     outside = head + tail
-    for field in _sitemaps(outside):
-        lines.pop(field.value, None)
+    for field in _fields(outside):
+        if field.name == "sitemap":
+            lines.pop(field.value, None)
     # An empty block is kept, because the owner of the file may have chosen its place.
     if not lines and not block:
         return content
@@ -90,7 +91,7 @@ def warnings(content: bytes, urls: Iterable[str]) -> list[str]:
     if len(content) > MAX_BYTES:
         problems.append(f"crawlers may read only {MAX_BYTES:,} of the {len(content):,} bytes in the file")
         content = content[:MAX_BYTES]
-    sitemaps = list(_sitemaps(content))
+    sitemaps = [field for field in _fields(content) if field.name == "sitemap"]
     rules = [(rule, re.sub(r"\*+", "*", _quote(rule.value))) for rule in _rules(content)]
     if len(sitemaps) > MAX_SITEMAPS:
         problems.append(
@@ -173,10 +174,6 @@ def _fields(content: bytes) -> Iterator[_Field]:
         if colon:
             parts = (raw, name.lower(), value)
             yield _Field(number, *(part.strip().decode(errors="replace") for part in parts))
-
-
-def _sitemaps(content: bytes) -> Iterator[_Field]:
-    return (field for field in _fields(content) if field.name == "sitemap")
 
 
 def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:

@@ -99,10 +99,6 @@ class ExportState:
             self._records[section] = self.export.record(section)
         return self._records.get(section)
 
-    def section_names(self, declared_names: Iterable[str]) -> list[str]:
-        """Return the names of all declared sections, then those of the other published ones."""
-        return [*dict.fromkeys([*declared_names, *(self.root.files if self.root else ())])]
-
     def as_dict(self) -> dict[str, Any]:
         started = None if self.started is None else self.started.isoformat()
         facts = {"target": self.target, "run": self.run, "started": started}
@@ -239,8 +235,7 @@ class CacheStatus:
     def from_alias(cls, alias: str) -> CacheStatus:
         status = cls(alias)
         try:
-            is_shared, backend = caching.is_shared(alias), type(caches[alias]).__name__
-            status = replace(status, backend=backend, is_shared=is_shared)
+            status = cls(alias, type(caches[alias]).__name__, caching.is_shared(alias))
             caches[alias].get("django_sitemaps09:status")
         except Exception as error:  # noqa: BLE001 each backend raises its own errors
             return replace(status, error=reason_of(error))
@@ -265,7 +260,6 @@ class Status:
     sections: Sequence[SectionStatus]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the status as a dict for JSON."""
         return {
             "base_url": self.base_url,
             "live_seconds": self.live_seconds,
@@ -293,10 +287,11 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_row
     has_maps = map_cache.error is None
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
+    published_names = export.root.files if export.root else ()
     with site_locale():
         section_statuses = [
             _section_status(name, declarations, base, export, counts_rows=counts_rows, has_maps=has_maps)
-            for name in names or export.section_names(declarations)
+            for name in names or dict.fromkeys((*declarations, *published_names))
         ]
     return Status(
         base_url=str(base) if has_base else None,

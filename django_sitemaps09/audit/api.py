@@ -53,8 +53,7 @@ def audit(
     most `rate` per second. `on_document` is called with the name of each document before it is read.
 
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
-    host.
-    Raise `AuditError` for invalid arguments.
+    host. Raise `AuditError` for invalid arguments.
     """
     _check(url, directory, fetch, rate)
     started, clock = datetime.now(timezone.utc), time.perf_counter()

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.apps import apps
 from django.core.checks import CheckMessage
-from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
+from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
@@ -25,7 +25,7 @@ from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import has_database
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
-from django_sitemaps09.sitemaps.items import queryset_problem
+from django_sitemaps09.sitemaps.items import field_problem, queryset_problem
 from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources.keys import KeyColumns
 
@@ -221,7 +221,7 @@ def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMe
         return
     name = subject.raw("date_field")
     has_date_field = subject.inherits(ModelSitemap, "items") and not is_code(name)
-    if has_date_field and (problem := _field_problem(name, model, (DateField,), "a date field")):
+    if has_date_field and (problem := field_problem(name, model, (DateField,), "a date field")):
         text = f"{subject}.date_field is {safe_repr(name)}, but {problem}."
         yield message("E057", text, "Set it to the field with the publication date.")
     if not subject.inherits(NewsSitemap, "news"):
@@ -255,7 +255,7 @@ def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[C
 
 def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:
     relations = (models.ForeignKey, models.ManyToManyField)
-    problem = _field_problem(name, model, relations, "a relation to another model")
+    problem = field_problem(name, model, relations, "a relation to another model")
     if problem is not None or model is None:
         return problem
     related = model._meta.get_field(name).related_model
@@ -266,18 +266,3 @@ def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:
     if concrete._meta.label_lower != "sites.site":
         return f"{model._meta.label}.{name} points to {related._meta.label}"
     return None
-
-
-def _field_problem(
-    name: object, model: type[Model] | None, kinds: tuple[type, ...], description: str
-) -> str | None:
-    """Return why a name does not refer to a field of these types, or `None`."""
-    if not isinstance(name, str) or not name:
-        return "this is not the name of a field"
-    if model is None:
-        return None
-    try:
-        field = model._meta.get_field(name)
-    except FieldDoesNotExist:
-        return f"{model._meta.label} has no such field"
-    return None if isinstance(field, kinds) else f"{model._meta.label}.{name} is not {description}"

@@ -16,7 +16,7 @@ from django_sitemaps09 import sources
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
-from django_sitemaps09.export.interrupts import Carrier, carrying, raising_carried, uninterrupted
+from django_sitemaps09.export.interrupts import carrying, raising_carried, uninterrupted
 from django_sitemaps09.export.options import ExportOptions, HostOptions, HostsOptions, Listeners
 from django_sitemaps09.export.publishing.changes import Published
 from django_sitemaps09.export.publishing.submissions import submit_all
@@ -149,7 +149,7 @@ def export_all(
         )
     now = datetime.now(timezone.utc)
     results: list[HostResult] = []
-    with raising_carried(_CallbackError), ExitStack() as stack:
+    with raising_carried(), ExitStack() as stack:
         hosts = [stack.enter_context(open_host(host, options, now)) for host in host_options]
         check_removals(hosts, options.remove)
         with engine as active_engine:
@@ -187,11 +187,11 @@ def _outcomes(
     targets = tuple(host.host_target for host in hosts)
     run = Run(
         Renderer(targets, hosts[0].host_options.gzip, get_script_prefix(), get_urlconf()),
-        [host.files for host in hosts],
+        [host.previous for host in hosts],
         options,
         started,
         engine,
-        Listeners(*(carrying(_CallbackError, listener) for listener in listeners)),
+        Listeners(*(carrying(listener) for listener in listeners)),
     )
     outcomes: list[dict[str, SectionOutcome]] = [{} for _ in hosts]
     sections = hosts[0].host_options.chosen_sections
@@ -216,7 +216,3 @@ def _count_pages(records: Sequence[SectionRecord], *, shared: bool) -> int | Non
     """
     counts = [len(record.pages) for record in records]
     return (max(counts) if shared else sum(counts)) if all(counts) else None
-
-
-class _CallbackError(Carrier):
-    """Carrier of what a callback raises, which ends the export, and not only the section."""

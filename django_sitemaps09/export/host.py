@@ -26,7 +26,6 @@ from django_sitemaps09.export.publishing.submissions import (
     with_unqueued,
 )
 from django_sitemaps09.export.rendering.page import HostTarget
-from django_sitemaps09.export.rendering.plan import HostFiles
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.report import Report, SectionReport, peaks, record_reports
 from django_sitemaps09.filenames import INDEX
@@ -66,14 +65,6 @@ class HostExport:
         return HostTarget(
             self.host_options.base, self.host_options.output, self.stage, self.host_options.folder
         )
-
-    @property
-    def files(self) -> HostFiles:
-        manifest, names = self.previous.manifest, self.previous.names
-        foreign_names = frozenset(names).difference(
-            manifest.indexes, manifest.stylesheets, manifest.removed, manifest.pages()
-        )
-        return HostFiles(self.publish_target.store, manifest.sections, names, foreign_names)
 
     @property
     def published_sections(self) -> set[str]:
@@ -142,7 +133,6 @@ class HostExport:
         *,
         is_compared: bool,
     ) -> None:
-        """Publish the staged files, and queue the changes for submission if that is requested."""
         manifest, old_manifest = publication.manifest, self.previous.manifest
         has_changed = files_written or publication.removed_files or old_manifest.unqueued
         urls = robots.urls if has_changed else ()
@@ -175,9 +165,8 @@ class HostExport:
         """
         if self.spool is None:
             return True
-        is_optional = self.queue is not None and not options.changes
         consequence = "not all changed URLs were found, so not all were queued for submission"
-        with self.queue.lenient(consequence) if self.queue and is_optional else nullcontext():
+        with self.queue.lenient(consequence) if self.queue and not options.changes else nullcontext():
             sections = self.previous.manifest.sections
             self.spool.fill(self.publish_target.store, sections, outcomes, options.remove)
             return True
@@ -216,7 +205,6 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
     """Lock the files of one host, and finish a killed run. A dry run does neither."""
     store = stores.target_store(host_options.output, host_options.folder)
     with ExitStack() as stack:
-        # A dry run does nothing that needs a lock.
         check: Callable[[], None] = (
             (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(store))
         )
@@ -231,7 +219,7 @@ def open_host(host_options: HostOptions, options: ExportOptions, started: dateti
             is_whole=host_options.is_whole,
         )
         if host_options.is_repair:
-            check_pages(store, previous)
+            check_pages(previous)
         damaged = (options.damaged or {}).get(host_options.folder, ())
         names = {name: size for name, size in previous.names.items() if name not in damaged}
         previous = previous._replace(names=names)

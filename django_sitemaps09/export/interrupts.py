@@ -104,28 +104,24 @@ class Carrier(KeyboardInterrupt):
     """
 
 
-def carrying(kind: type[Carrier], function: Callable[..., object]) -> Callable[..., None]:
-    """Return the function with each of its exceptions carried by this class."""
+def carrying(function: Callable[..., object]) -> Callable[..., None]:
+    """Return the function with each of its exceptions carried."""
 
     def call(*arguments: Any) -> None:
         try:
             function(*arguments)
         except Exception as error:
-            raise kind from error
+            raise Carrier from error
 
     return call
 
 
-class _TimeLimit(Carrier):
-    """Carrier of what the handler of a time limit raises."""
-
-
 @contextmanager
-def raising_carried(kind: type[Carrier]) -> Iterator[None]:
-    """Raise the cause of a carrier of this class where the block ends."""
+def raising_carried() -> Iterator[None]:
+    """Raise the cause of a carrier where the block ends."""
     try:
         yield
-    except kind as carrier:
+    except Carrier as carrier:
         raise carrier.__cause__ or carrier from None
 
 
@@ -140,8 +136,8 @@ def time_limited() -> Iterator[None]:
     replaced = [number for number, handler in handlers.items() if callable(handler)]
     try:
         for number in replaced:
-            signal.signal(number, carrying(_TimeLimit, handlers[number]))
-        with raising_carried(_TimeLimit):
+            signal.signal(number, carrying(handlers[number]))
+        with raising_carried():
             yield
     finally:
         for number in replaced:

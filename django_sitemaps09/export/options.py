@@ -18,7 +18,7 @@ from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.retry import retry
-from django_sitemaps09.state.previous import Site
+from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import host_folder
 
 
@@ -103,8 +103,9 @@ class HostOptions(NamedTuple):
     warnings: tuple[str, ...]
 
     @property
-    def site(self) -> Site:
-        return Site(self.url, str(self.base))
+    def site(self) -> Manifest:
+        """An empty manifest of the host."""
+        return Manifest("", self.url, str(self.base))
 
     @classmethod
     def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:

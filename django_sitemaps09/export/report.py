@@ -186,8 +186,19 @@ def record_reports(
     The export does not need the history, so an error is only logged.
     """
     urls = {name: record.urls for name, record in previous.items()}
+    # Unless the run was published, the counts of files and URLs are not those of the published files.
     changes = [
-        _section_change(report, urls.get(report.section, 0), is_published=run.is_published)
+        SectionChange(
+            section=report.section,
+            previous_urls=urls.get(report.section, 0),
+            urls=report.urls if run.is_published else urls.get(report.section, 0),
+            written=report.written if run.is_published else 0,
+            removed=report.removed if run.is_published else 0,
+            skipped_items=report.skipped_items + report.skipped_elements,
+            errors=tuple(ItemError(*map(excerpt, error)) for error in report.errors[:MAX_ERRORS]),
+            failure=None if report.failure is None else excerpt(report.failure),
+            is_complete=report.failure is None and report.skipped == 0,
+        )
         for report in reports
     ]
     changes += [
@@ -202,18 +213,3 @@ def record_reports(
             record_exported(state, [each.section for each in reports if not each.failure], run.started)
     except (ExportError, OSError) as error:
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
-
-
-def _section_change(report: SectionReport, previous_urls: int, *, is_published: bool) -> SectionChange:
-    """Return the changes in a report. Ignore its counts of files and URLs if nothing was published."""
-    return SectionChange(
-        section=report.section,
-        previous_urls=previous_urls,
-        urls=report.urls if is_published else previous_urls,
-        written=report.written if is_published else 0,
-        removed=report.removed if is_published else 0,
-        skipped_items=report.skipped_items + report.skipped_elements,
-        errors=tuple(ItemError(*(excerpt(text) for text in error)) for error in report.errors[:MAX_ERRORS]),
-        failure=None if report.failure is None else excerpt(report.failure),
-        is_complete=report.failure is None and report.skipped == 0,
-    )

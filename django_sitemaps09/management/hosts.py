@@ -12,17 +12,15 @@ from django_sitemaps09.export.options import site_urls
 
 
 def add_host_options(parser: CommandParser, description: str) -> None:
-    """Add the options `--base-url` and `--all-sites`, which exclude each other."""
+    """Add the options `--base-url` and `--all-sites`, which exclude each other, and `--format`."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--base-url",
-        action="append",
-        metavar="URL",
-        help=f"{description}; repeat it for several hosts",
+        "--base-url", action="append", metavar="URL", help=f"{description}; repeat it for several hosts"
     )
     group.add_argument(
         "--all-sites", action="store_true", help="the host of each Site of django.contrib.sites, by https"
     )
+    parser.add_argument("--format", choices=["table", "json"], default="table")
 
 
 def base_urls(options: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from django_sitemaps09.checks import urlconf
 # The default templates of the views of `django.contrib.sitemaps` and of the compatibility views.
 _DEFAULTS = ("sitemap.xml", "sitemap_index.xml")
 _STOCK = tuple(Path(str(package.__file__)).parent for package in (contrib, django_sitemaps09))
+_STOCK_FILES = [folder / "templates" / name for folder in _STOCK for name in _DEFAULTS]
 
 
 def ignored_templates() -> list[str]:
@@ -55,7 +56,9 @@ def _own_file(name: Any) -> str | None:
         template: Any = SimpleTemplateResponse(name).resolve_template(name)
         if isinstance(template, Template):
             template = _resolve_extends(template.template)
-            if _is_copy(template.source):
+            # Apart from whitespace.
+            text = "".join(template.source.split())
+            if any(text == "".join(file.read_text().split()) for file in _STOCK_FILES):
                 return None
         file = str(template.origin.name)
     except Exception:  # noqa: BLE001 an export needs no template and no template engine
@@ -70,9 +73,3 @@ def _resolve_extends(template: Any) -> Any:
         while isinstance(node := next(iter(template.nodelist), None), ExtendsNode) and not node.blocks:
             template = node.get_parent(context)
     return template
-
-
-def _is_copy(source: str) -> bool:
-    """Return whether a template equals a stock template, except for whitespace."""
-    stock = (folder / "templates" / name for folder in _STOCK for name in _DEFAULTS)
-    return any("".join(source.split()) == "".join(file.read_text().split()) for file in stock)

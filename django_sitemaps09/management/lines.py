@@ -74,8 +74,7 @@ def _notes(section: SectionReport, *, hints: bool) -> Iterator[str]:
     name = section.section
     if section.failure is not None and section.files:
         # The files are from an earlier run.
-        urls = pluralize(sum(file.urls for file in section.files), "URL")
-        pages = pluralize(len(section.files), "page")
+        urls, pages = pluralize(section.urls, "URL"), pluralize(len(section.files), "page")
         yield f"{name}: failed; the published files are kept ({urls} on {pages})"
     if section.errors:
         yield skipped_line(section)

@@ -197,11 +197,7 @@ class Client:
                     None, problem=next(problems, f"the request failed ({type(error).__name__})")
                 )
             response.close()
-        return EngineResponse(response.status, self._retry_after(response))
-
-    def _retry_after(self, response: BaseHTTPResponse) -> float | None:
-        try:
-            seconds = Retry().get_retry_after(response)
-        except (InvalidHeader, ValueError, OverflowError):
-            return None
-        return None if seconds is None else min(seconds, MAX_PAUSE)
+        pause = None
+        with suppress(InvalidHeader, ValueError, OverflowError):
+            pause = Retry().get_retry_after(response)
+        return EngineResponse(response.status, None if pause is None else min(pause, MAX_PAUSE))

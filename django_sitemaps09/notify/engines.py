@@ -138,7 +138,6 @@ class EndpointReport:
     examples: tuple[str, ...] = ()
 
     def count(self, outcome: Outcome, urls: int) -> None:
-        """Add a message with this outcome."""
         if outcome.verdict == "accepted":
             self.accepted += urls
         elif outcome.verdict == "rejected":

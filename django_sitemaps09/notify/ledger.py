@@ -157,8 +157,7 @@ class Ledger:
 
     def settle(self, name: str, message: Message, endpoints: Iterable[str]) -> None:
         """Record the endpoints that still need a message. Without endpoints, remove the message."""
-        remaining = tuple(endpoints)
-        if remaining:
+        if remaining := tuple(endpoints):
             self._write(name, message._replace(endpoints=remaining))
         else:
             self._delete(name)

@@ -14,7 +14,6 @@ from django_sitemaps09.protocol.limits import (
     NEWS_DAYS as NEWS_DAYS,
     SITEMAP_NAMESPACE as SITEMAP_NAMESPACE,
     STRICTEST_MAX_BYTES as STRICTEST_MAX_BYTES,
-    XHTML_NAMESPACE as XHTML_NAMESPACE,
     Limits as Limits,
 )
 from django_sitemaps09.protocol.urls import (

@@ -1,4 +1,4 @@
-"""The limits and namespaces of the protocol."""
+"""The limits and the namespace of the protocol."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 #: The namespace of sitemaps. Namespaces are compared as strings, so `https:` would be another namespace.
 SITEMAP_NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-XHTML_NAMESPACE = "http://www.w3.org/1999/xhtml"
 
 #: Maximum URLs in a sitemap, and sitemaps in an index ("Sitemap index files" in the protocol).
 MAX_URLS = 50_000

@@ -9,7 +9,7 @@ from itertools import islice
 from types import FunctionType, MethodType
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db.models import Model
 
 from django_sitemaps09.entries import ItemError, excerpt
@@ -50,6 +50,21 @@ def queryset_problem(value: object, verb: str = "be") -> str:
         )
     kind = f"the class {value.__qualname__}" if isinstance(value, type) else type(value).__name__
     return f"must {verb} a queryset, such as {example}, not {kind}."
+
+
+def field_problem(
+    name: object, model: type[Model] | None, kinds: tuple[type, ...], description: str
+) -> str | None:
+    """Return why a name does not refer to a field of these types, or `None`."""
+    if not isinstance(name, str) or not name:
+        return "this is not the name of a field"
+    if model is None:
+        return None
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return f"{model._meta.label} has no such field"
+    return None if isinstance(field, kinds) else f"{model._meta.label}.{name} is not {description}"
 
 
 class TranslatedItems(Sequence[Any]):

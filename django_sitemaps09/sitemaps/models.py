@@ -11,7 +11,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
-from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import DateField, DateTimeField, Q, QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
@@ -29,7 +29,7 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
-from django_sitemaps09.sitemaps.items import checked_items, queryset_problem
+from django_sitemaps09.sitemaps.items import checked_items, field_problem, queryset_problem
 
 
 class ModelSitemap(Sitemap[ModelT]):
@@ -165,22 +165,17 @@ class NewsSitemap(ModelSitemap[ModelT]):
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
         """Return the rows whose `date_field` is between two days ago and now, newest first."""
-        declared_field = f"{type(self).__qualname__}.date_field is {self.date_field!r}"
-        try:
-            field: Any = rows.model._meta.get_field(self.date_field)
-        except FieldDoesNotExist as error:
+        if problem := field_problem(self.date_field, rows.model, (DateField,), "a date field"):
             raise ImproperlyConfigured(
-                f"{declared_field}, which is not a field of {rows.model._meta.label}. Set it to the field "
-                "with the publication date."
-            ) from error
-        if not isinstance(field, DateField):
-            raise ImproperlyConfigured(f"{declared_field}, which is not a date field.")
+                f"{type(self).__qualname__}.date_field is {self.date_field!r}, but {problem}. Set it to "
+                "the field with the publication date."
+            )
         now = timezone.now()
         # Compute the limit in UTC, because local time is set back once a year.
         end = (now.replace(tzinfo=conf.zone) if timezone.is_naive(now) else now).astimezone(utc_offset.utc)
         moments = (end - timedelta(days=protocol.NEWS_DAYS), end)
         bounds: list[Any] = [moment.astimezone(conf.zone) for moment in moments]
-        if not isinstance(field, DateTimeField):
+        if not isinstance(rows.model._meta.get_field(self.date_field), DateTimeField):
             # A date counts as midnight on that day.
             bounds = [bounds[0].date() + timedelta(days=1), bounds[1].date()]
         elif timezone.is_naive(now):

@@ -22,10 +22,7 @@ from django_sitemaps09.sources.get_urls import (
     UrlsSource as UrlsSource,
     site_for as site_for,
 )
-from django_sitemaps09.sources.live_bounds import (
-    LIVE_NUMBERS as LIVE_NUMBERS,
-    divide as divide,
-)
+from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS as LIVE_NUMBERS, divide as divide
 from django_sitemaps09.sources.queryset import (
     FoundRow as FoundRow,
     QuerySource as QuerySource,

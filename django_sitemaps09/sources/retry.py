@@ -27,11 +27,7 @@ PAUSES = (0.0, 0.1, 0.4, 1.0, 2.0)
 
 
 def retry(
-    read: Callable[[], ResultT],
-    label: str,
-    *,
-    lost_only: bool = False,
-    pauses: Sequence[float] = PAUSES,
+    read: Callable[[], ResultT], label: str, *, lost_only: bool = False, pauses: Sequence[float] = PAUSES
 ) -> ResultT:
     """Call `read` and return its result. Retry if the database fails.
 

@@ -26,7 +26,6 @@ EXPORTED = "exported.json"
 MAX_RUNS = 50
 _FORMAT = 1
 _MAX_BYTES = 20_000_000
-# The `problems` of a section without any.
 _NO_PROBLEMS = (0, (), None)
 # The number of fields of a change that are numbers, after its name.
 _COUNTS = 5
@@ -137,17 +136,11 @@ def record_run(state: Store, run: RecordedRun) -> None:
     if not notable_sections and failures == (runs[0].failures if runs else ()):
         return
     run = run._replace(sections=notable_sections, failures=failures)
-    recent_runs = [run, *runs[: MAX_RUNS - 1]]
-    content = _content(recent_runs)
-    while len(content) > _MAX_BYTES and len(recent_runs) > 1:
-        # A longer file cannot be read, so all runs would be forgotten.
-        recent_runs = recent_runs[: len(recent_runs) // 2]
-        content = _content(recent_runs)
+    runs = [run, *runs[: MAX_RUNS - 1]]
+    # A longer file cannot be read, so all runs would be forgotten.
+    while len(content := manifests.seal({"format": _FORMAT, "runs": runs})) > _MAX_BYTES and len(runs) > 1:
+        runs = runs[: len(runs) // 2]
     state.write(HISTORY, content)
-
-
-def _content(runs: Sequence[RecordedRun]) -> bytes:
-    return manifests.seal({"format": _FORMAT, "runs": runs})
 
 
 def _is_notable(change: SectionChange, runs: Sequence[RecordedRun]) -> bool:

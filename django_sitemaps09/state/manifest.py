@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
@@ -129,19 +129,8 @@ class Manifest:
 
     def root(self) -> bytes:
         """Return the root document with the names of all section files."""
-        document = {
-            "format": FORMAT,
-            "run": self.run,
-            "url": self.url,
-            "base": self.base,
-            "sections": self.files,
-            "removed": self.removed,
-            "indexes": self.indexes,
-            "stylesheets": self.stylesheets,
-            "target": self.target,
-            "unqueued": self.unqueued,
-        }
-        return seal(document)
+        document = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "files"}
+        return seal({"format": FORMAT, **document, "sections": self.files})
 
 
 def seal(document: Mapping[str, Any]) -> bytes:
@@ -270,7 +259,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         record = SectionRecord(
             suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
             key_identity=_texts(head["identity"]),
-            declaration_digest=None if head["declared"] is None else str(head["declared"]),
+            declaration_digest=_text(head["declared"]),
             highest=int(head["highest"]),
             counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
             pages=tuple(_page(_loads(line)) for line in lines),

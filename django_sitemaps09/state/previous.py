@@ -33,14 +33,17 @@ _MAX_STYLESHEET = 100_000
 
 
 class PreviousState(NamedTuple):
-    """State before a run: the manifest, and the existing files with their sizes.
+    """State of a store before a run: the manifest, and the existing files with their sizes.
 
-    `is_unverified` is true if a journal exists whose remaining steps were not taken.
-    `has_foreign_stylesheet` is true if a file that is not ours has the name of the stylesheet.
+    `foreign_names` are the files that the manifest does not list. `is_unverified` is true if a journal
+    exists whose remaining steps were not taken. `has_foreign_stylesheet` is true if a file that is not ours
+    has the name of the stylesheet.
     """
 
+    store: Store
     manifest: Manifest
     names: Mapping[str, int | None]
+    foreign_names: frozenset[str]
     is_unverified: bool
     has_foreign_stylesheet: bool
 
@@ -50,23 +53,14 @@ class PreviousState(NamedTuple):
         return not any(record.pages for record in self.manifest.sections.values())
 
 
-class Site(NamedTuple):
-    """The host of an export: `url` is the URL of its files, `base` the base URL of the locations.
-
-    `url` has a slash at the end.
-    """
-
-    url: str
-    base: str
-
-
 def load(
-    store: Store, state: Store, site: Site, journal: Journal | None, now: float, *, is_whole: bool
+    store: Store, state: Store, site: Manifest, journal: Journal | None, now: float, *, is_whole: bool
 ) -> PreviousState:
     """Return the previous state. `journal` is that of a killed run whose steps were not taken.
 
-    Raise `ExportError` if the files belong to another project. Raise it also if an index cannot be read,
-    unless the export rebuilds all sections (`is_whole`).
+    `site` is an empty manifest with the URLs of the export. Raise `ExportError` if the files belong to
+    another project. Raise it also if an index cannot be read, unless the export rebuilds all sections
+    (`is_whole`).
     """
     names = store.names()
     try:
@@ -82,30 +76,33 @@ def load(
         except ExportError:
             if not is_whole:
                 raise
-            adopted_manifest = Manifest("", *site)
+            adopted_manifest = site
         if manifest is None:
             manifest = _restore(state, adopted_manifest, now)
         if journal is not None:
             manifest = _mark_unverified(manifest, adopted_manifest, journal, names, now)
+    listed_names = {*manifest.indexes, *manifest.stylesheets, *manifest.removed, *manifest.pages()}
     return PreviousState(
+        store,
         replace(_reserve_numbers(manifest, names), target=owner(store, state)),
         names,
+        frozenset(names) - listed_names,
         journal is not None,
         STYLESHEET in names and not is_our_stylesheet(store),
     )
 
 
-def check_pages(store: Store, previous: PreviousState) -> None:
+def check_pages(previous: PreviousState) -> None:
     """Raise `ExportError` if the published indexes list other pages than the manifest of a repair.
 
     A manifest from a backup would make a sitemap incomplete. Missing and damaged indexes, and pages that
     are missing, are repaired: they do not count.
     """
-    manifest, names = previous.manifest, previous.names
+    store, manifest, names = previous.store, previous.manifest, previous.names
     if previous.is_unverified or not manifest.indexes or not names.keys() >= set(manifest.indexes):
         return
     try:
-        adopted = adopt(store, Site(manifest.url, manifest.base), names)
+        adopted = adopt(store, manifest, names)
     except ExportError:
         return
     known, listed = manifest.pages().keys(), adopted.pages().keys()
@@ -125,9 +122,9 @@ def is_our_stylesheet(store: Store) -> bool:
     return content[: len(writer.STYLESHEET_MARK)] == writer.STYLESHEET_MARK[: len(content)]
 
 
-def check_site(store: Store, state: Store, manifest: Manifest, site: Site) -> None:
+def check_site(store: Store, state: Store, manifest: Manifest, site: Manifest) -> None:
     """Raise `ExportError` if a manifest belongs to another site."""
-    if (manifest.url, manifest.base) != site:
+    if (manifest.url, manifest.base) != (site.url, site.base):
         raise ExportError(
             f"{store.label} contains an export of {excerpt(manifest.base)} with files at "
             f"{excerpt(manifest.url)}, but this one is of {site.base} with files at {site.url}. "
@@ -193,9 +190,7 @@ def _mark_unverified(
         sections[name] = _with_counts(adopted_record, manifest.sections.get(name, SectionRecord()))
         if adopted_record is not None:
             named_files.update(adopted_record.file_names(name))
-    removed_at = dict.fromkeys(
-        (name for name in journal.files if name in names and name not in named_files), now
-    )
+    removed_at = {name: now for name in journal.files if name in names and name not in named_files}
     documents = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
     unfinished = manifests.parse_root(journal.root, JOURNAL)
     return replace(
@@ -217,15 +212,14 @@ def _reserve_numbers(manifest: Manifest, names: Iterable[str]) -> Manifest:
     return replace(manifest, sections=sections)
 
 
-def adopt(store: Store, site: Site, names: Mapping[str, int | None]) -> Manifest:
+def adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Manifest:
     """Return a manifest of the pages that the published indexes list.
 
     The ranges of these pages are unknown, so their sections are rebuilt with unused page numbers. An index
     that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
     cannot be read.
     """
-    highest = highest_numbers(names)
-    pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest}
+    pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest_numbers(names)}
     suffixes: dict[str, Suffix] = {}
     indexes = []
     # Always read the first index: a symbolic link, for example, is not among the names.
@@ -245,12 +239,10 @@ def adopt(store: Store, site: Site, names: Mapping[str, int | None]) -> Manifest
         if is_ours:
             indexes.append(name)
     sections = {
-        section: SectionRecord(
-            suffixes.get(section, "xml.gz"), highest=highest[section], pages=(*records.values(),)
-        )
+        section: SectionRecord(suffixes.get(section, "xml.gz"), pages=(*records.values(),))
         for section, records in pages.items()
     }
-    return Manifest("", *site, sections, indexes=tuple(indexes))
+    return Manifest("", site.url, site.base, sections, indexes=tuple(indexes))
 
 
 def _read_index(store: Store, name: str) -> list[IndexEntry]:

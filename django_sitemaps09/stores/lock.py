@@ -17,8 +17,7 @@ from secrets import token_hex
 from threading import Event, Thread
 from typing import BinaryIO, Literal
 
-from django.core.cache import DEFAULT_CACHE_ALIAS, caches
-from django.core.cache.backends.base import BaseCache
+from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.filebased import FileBasedCache
 from django.core.cache.backends.locmem import LocMemCache
@@ -132,32 +131,39 @@ def _lease(identity: str, label: str, running: str) -> Iterator[Callable[[], Non
     Raise `ExportRunningError` with the message `running` if another run has the lease, and `ExportError`
     if the cache is unsuitable. The function raises `ExportError` if the lease is lost.
     """
-    cache = _cache()
-    for backend, reason in _UNSUITABLE.items():
-        if isinstance(cache, backend):
+    backend = caches[DEFAULT_CACHE_ALIAS]
+    for unsuitable, reason in _UNSUITABLE.items():
+        if isinstance(backend, unsuitable):
             raise ExportError(
                 f"Exports to {label} need a lease in the cache {DEFAULT_CACHE_ALIAS!r}, but "
-                f"{type(cache).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, Memcached "
-                "or the database."
+                f"{type(backend).__name__} {reason}. Set CACHES[{DEFAULT_CACHE_ALIAS!r}] to Redis, "
+                "Memcached or the database."
             )
     held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
     held_lease.take(running)
     try:
-        with renewed(held_lease.try_to_renew, RENEWAL, "sitemap-lease"):
+        with renewed(held_lease.renew, RENEWAL, "sitemap-lease", f"The lease for {label}"):
             yield held_lease.check
     finally:
         held_lease.release()
 
 
 @contextmanager
-def renewed(renew: Callable[[], bool], seconds: float, name: str) -> Iterator[None]:
-    """Call `renew` in a thread at intervals of `seconds`, until the block ends or it returns `False`."""
+def renewed(renew: Callable[[], bool], seconds: float, name: str, what: str) -> Iterator[None]:
+    """Call `renew` in a thread at intervals of `seconds`, until the block ends or it returns `False`.
+
+    An error is logged as that of `what`. After it, another try may succeed.
+    """
     end_event = Event()
 
     def renew_until_end() -> None:
+        is_held = True
         try:
-            while not end_event.wait(seconds) and renew():
-                pass
+            while is_held and not end_event.wait(seconds):
+                try:
+                    is_held = renew()
+                except Exception:
+                    logger.warning("%s could not be renewed", what, exc_info=True)
         finally:
             # Storages and caches have separate connections in each thread.
             caches.close_all()
@@ -182,8 +188,8 @@ class _Lease:
     def take(self, running: str) -> None:
         with self._errors():
             for _ in range(_ATTEMPTS):
-                is_added = _cache().add(self.key, self.token, LEASE)
-                other_token = None if is_added else _cache().get(self.key)
+                is_added = cache.add(self.key, self.token, LEASE)
+                other_token = None if is_added else cache.get(self.key)
                 if is_added or other_token is not None:
                     break
         if other_token is not None:
@@ -203,26 +209,17 @@ class _Lease:
 
     def renew(self) -> bool:
         """Renew the lease. Return whether it is still valid: it may have expired since the last call."""
-        cache = _cache()
         return (
             cache.get(self.key) == self.token
             and bool(cache.touch(self.key, LEASE))
             and cache.get(self.key) == self.token
         )
 
-    def try_to_renew(self) -> bool:
-        """Renew the lease, and return `False` if it is lost. After an error, another try may succeed."""
-        try:
-            return self.renew()
-        except Exception:
-            logger.warning("The lease for %s could not be renewed", self.label, exc_info=True)
-            return True
-
     def release(self) -> None:
         try:
             # Renew the lease first. Otherwise, it could expire between the check and the deletion.
             if self.renew():
-                _cache().delete(self.key)
+                cache.delete(self.key)
         except Exception:
             logger.warning("The lease for %s could not be released", self.label, exc_info=True)
 
@@ -235,8 +232,3 @@ class _Lease:
                 f"The cache {DEFAULT_CACHE_ALIAS!r}, which holds the lease for {self.label}, failed: "
                 f"{reason_of(error)}"
             ) from error
-
-
-def _cache() -> BaseCache:
-    """Return this thread's connection to the cache."""
-    return caches[DEFAULT_CACHE_ALIAS]

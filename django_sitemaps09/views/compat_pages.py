@@ -17,10 +17,10 @@ from django.utils import translation
 from django_sitemaps09 import sources, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
+    NAMESPACES,
     Alternate,
     Batch,
     Localization,
-    check_text,
     excerpt,
     reason_of,
     short_repr,
@@ -32,14 +32,14 @@ from django_sitemaps09.hooks.values import (
     SHARED_ERRORS,
     AllowedHosts,
     Items,
+    entry_value,
     lastmod_text,
     log_skipped,
     priority_text,
-    unescaped,
 )
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.traits import AT_A_TIME, chunks
-from django_sitemaps09.protocol import XHTML_NAMESPACE, Base
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import is_path
 from django_sitemaps09.sources.columns import (
@@ -115,7 +115,7 @@ def _preserve(sitemap: Any) -> Callable[[], Any]:
 def urlset_document(batches: Iterable[Batch]) -> str:
     """Return a urlset with the namespaces in use, and always with `xhtml`, as Django does."""
     chunks: list[bytes] = []
-    spaces = {"xhtml": XHTML_NAMESPACE}
+    spaces = {"xhtml": NAMESPACES["xhtml"]}
 
     def check_prefixes() -> Iterator[Batch]:
         for batch in batches:
@@ -148,13 +148,9 @@ def as_text(value: Any, missing: str | None = None) -> str | None:
 
     Skip a value that is neither text nor a number nor a date, and return `None`.
     """
-    value = unescaped(template_value(value))
-    return _plain_text(value) if value else missing
-
-
-def _plain_text(value: Any) -> str | None:
     try:
-        return str(check_text(value))
+        text = entry_value(value)
+        return missing if text is None else str(text)
     except ValueError as error:
         logger.warning("A value was skipped: %s", excerpt(error))
         return None
@@ -191,7 +187,7 @@ _CONVERTERS: dict[str, Callable[[Any], str | None]] = {
 
 # Django converts the priority of a hook to a string, so templates do not omit zero.
 _HOOK_CONVERTERS = {name: _CONVERTERS[name] for name in ("lastmod", "changefreq")} | {
-    "priority": lambda value: None if value is None else _priority(_plain_text(value))
+    "priority": lambda value: None if value is None else _priority(str(value))
 }
 
 

@@ -17,7 +17,6 @@ from xml.etree import ElementTree
 from django_sitemaps09.entries import (
     NOT_XML,
     Batch,
-    Column,
     IndexEntry,
     ItemError,
     SafeColumn,
@@ -154,7 +153,10 @@ class _Documents:
         self._items += stop - start
         if stop > start:
             self._last = batch.keys[stop - 1]
-            self._lastmods.append(_newest_lastmod(batch.lastmods, start, stop))
+            lastmods = batch.lastmods
+            part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
+            # It is unknown if an item has no lastmod.
+            self._lastmods.append(max(part) if all(part) else None)  # type: ignore[type-var]
 
     def _write(self, chunks: Sequence[bytes]) -> None:
         for place, (destination, chunk) in enumerate(zip(self._destinations, chunks, strict=True)):
@@ -188,12 +190,6 @@ def items(parts: Parts, count: int) -> list[str]:
 
 def _count_fitting(amounts: Iterable[int], room: int) -> int:
     return sum(1 for _ in takewhile(room.__ge__, accumulate(amounts)))
-
-
-def _newest_lastmod(lastmods: Column, start: int, stop: int) -> str | None:
-    """Return the newest lastmod of these items; `None` if an item has no lastmod."""
-    part = [lastmods] if lastmods is None or isinstance(lastmods, str) else lastmods[start:stop]
-    return max(part) if all(part) else None  # type: ignore[type-var]
 
 
 def _pieces(parts: Parts, count: int) -> list[str]:

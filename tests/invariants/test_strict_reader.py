@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from django_sitemaps09.entries import Alternate, Batch, Localization
-from django_sitemaps09.protocol import XHTML_NAMESPACE
 from tests.support.strict_readers import SitemapJs
-from tests.support.writing import write
+from tests.support.writing import LINKS, write
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +132,7 @@ def written() -> bytes:
         priorities=["1.0", "0.3"],
         alternates=[[Alternate("en", location), Alternate("x-default", "https://example.org/a")], []],
     )
-    return write([batch], namespaces={"xhtml": XHTML_NAMESPACE})[0]
+    return write([batch], namespaces=LINKS)[0]
 
 
 def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js: SitemapJs) -> None:

@@ -10,14 +10,22 @@ from typing import Any, NamedTuple
 from hypothesis import assume, strategies as st
 from lxml import etree
 
-from django_sitemaps09.entries import Alternate, Batch, Column, Localization, SafeColumn, TemplateColumn
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, XHTML_NAMESPACE, Limits, w3c
+from django_sitemaps09.entries import (
+    NAMESPACES,
+    Alternate,
+    Batch,
+    Column,
+    Localization,
+    SafeColumn,
+    TemplateColumn,
+)
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
 from django_sitemaps09.writer import URLSET, Destination, Format, WriteResult, write_documents
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
 FIELDS = ("lastmod", "changefreq", "priority")
 #: The namespaces that a document with links declares.
-LINKS = {"xhtml": XHTML_NAMESPACE}
+LINKS = {"xhtml": NAMESPACES["xhtml"]}
 
 #: The production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets, implemented independently.
 XML_CHARACTERS = [
@@ -59,7 +67,7 @@ def read(document: bytes) -> list[Entry]:
     found = []
     for url in root:
         assert url.tag == tag("url")
-        parts = [child for child in url if child.tag != f"{{{XHTML_NAMESPACE}}}link"]
+        parts = [child for child in url if child.tag != f"{{{NAMESPACES['xhtml']}}}link"]
         texts = {child.tag: child.text or "" for child in parts}
         assert len(texts) == len(parts)
         assert set(texts) <= {tag(name) for name in ("loc", *FIELDS)}

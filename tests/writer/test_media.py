@@ -13,7 +13,6 @@ from lxml import etree
 
 from django_sitemaps09.entries import NAMESPACES, Image, News, Platform, Restriction, Video
 from django_sitemaps09.exceptions import TextError
-from django_sitemaps09.protocol import XHTML_NAMESPACE
 from django_sitemaps09.writer.media import image_elements, news_element, video_elements
 from tests.support.configuration import BASE
 from tests.support.media import FULL_VIDEO, IMAGE, LEAST_VIDEO, NEWS, document, pairs, read, written
@@ -26,7 +25,7 @@ UTC = timezone.utc
 
 
 def test_our_prefixes_stand_for_the_namespaces_of_the_protocol() -> None:
-    assert NAMESPACES["xhtml"] == XHTML_NAMESPACE
+    assert NAMESPACES["xhtml"] == "http://www.w3.org/1999/xhtml"
     assert [*NAMESPACES] == ["xhtml", "image", "video", "news"]
     with pytest.raises(TypeError):
         NAMESPACES["image"] = "a"

@@ -14,7 +14,7 @@ from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, XHTML_NAMESPACE, priority_text, w3c
+from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, priority_text, w3c
 from django_sitemaps09.writer import URLSET, WriteResult, elements, urlset_head
 from tests.support.writing import (
     LINKS,
@@ -136,7 +136,7 @@ def test_the_namespace_of_links_is_declared_only_if_entries_can_have_some() -> N
         Batch([1], [Localization("", ["a"]), Localization("de", ["b"])]),
     ):
         found = parse(write([batch], namespaces=LINKS)[0]).nsmap
-        assert found == {None: SITEMAP_NAMESPACE, "xhtml": XHTML_NAMESPACE}
+        assert found == {None: SITEMAP_NAMESPACE, **LINKS}
     batch = Batch([1], [Localization("", ["a"]), Localization("", ["b"])])
     for namespaces in (None, {}):
         assert b"xhtml" not in write([batch], namespaces=namespaces)[0]

@@ -16,9 +16,10 @@ from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.protocol import MAX_LOCATION, XHTML_NAMESPACE, Base
+from django_sitemaps09.entries import NAMESPACES
+from django_sitemaps09.protocol import MAX_LOCATION, Base
 
-LINK = f"{{{XHTML_NAMESPACE}}}link"
+LINK = f"{{{NAMESPACES['xhtml']}}}link"
 #: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
 #: other. Beyond this number, the links of the oldest group go to the temporary database.
 _MAX_GROUPS = 2_000

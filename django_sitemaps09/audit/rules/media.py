@@ -35,17 +35,14 @@ class _Elements(NamedTuple):
 
 
 _IMAGE_NAMES = [field.name for field in fields(Image)]
-_VIDEO_ORDER = (
-    *("thumbnail_loc", "title", "description", "content_loc", "player_loc", "duration", "expiration_date"),
-    *("rating", "content_segment_loc", "view_count", "publication_date", "tag", "category"),
-    *("family_friendly", "restriction", "gallery_loc", "price", "requires_subscription", "uploader"),
-    *("tvshow", "platform", "live", "id"),
-)
+# The information on an uploader is an attribute.
+_VIDEO_NAMES = [field.name for field in fields(Video) if field.name != "uploader_info"]
+_VIDEO_ORDER = ["tag" if name == "tags" else name for name in _VIDEO_NAMES]
 _IMAGE = _Elements("image", _IMAGE_NAMES, dropped=_IMAGE_NAMES[1:])
 _VIDEO = _Elements(
     "video",
-    _VIDEO_ORDER,
-    dropped={*Video.dropped_tags}.intersection(_VIDEO_ORDER),
+    (*_VIDEO_ORDER, *Video.dropped_tags),
+    Video.dropped_tags,
     lists=("tag", "category", "content_segment_loc", "gallery_loc", "price", "id"),
 )
 _PUBLICATION = _Elements("news", ("name", "language"))

@@ -75,7 +75,6 @@ def available_cores() -> int:
 
 
 def is_connected() -> bool:
-    """Return whether this process has an open connection to a database."""
     return any(connection.connection for connection in connections.all(initialized_only=True))
 
 

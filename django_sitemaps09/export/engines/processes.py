@@ -90,7 +90,10 @@ class Processes:
 
     def _create_pool(self) -> ProcessPoolExecutor:
         # A process with threads cannot be forked: locks held by other threads would never be released.
-        context = multiprocessing.get_context(None if self._can_fork and _threads() == 1 else "spawn")
+        # /proc also lists threads that Python has not started.
+        tasks = Path("/proc/self/task")
+        threads = len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
+        context = multiprocessing.get_context(None if self._can_fork and threads == 1 else "spawn")
         if context.get_start_method() == "fork":
             # Processes that share a connection would receive each other's results.
             connections.close_all()
@@ -121,12 +124,6 @@ def _signals_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
-
-
-def _threads() -> int:
-    """Return the number of threads, including threads not started by Python if the system lists them."""
-    tasks = Path("/proc/self/task")
-    return len(list(tasks.iterdir())) if tasks.is_dir() else threading.active_count()
 
 
 _ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")

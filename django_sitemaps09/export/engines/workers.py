@@ -86,14 +86,11 @@ def _claimed(folder: Folder, attempt: str) -> Iterator[None]:
     def renew() -> bool:
         nonlocal claim
         claim = claim._replace(number=claim.number + 1)
-        try:
-            # A late worker must not create the folder of its run again.
-            if not folder.is_active():
-                return False
+        # A late worker must not create the folder of its run again.
+        is_active = folder.is_active()
+        if is_active:
             folder.write_claim(claim)
-        except Exception:
-            logger.warning("A claim in %s could not be renewed", folder.store.label, exc_info=True)
-        return True
+        return is_active
 
-    with renewed(renew, RENEWAL, "sitemap-claim"):
+    with renewed(renew, RENEWAL, "sitemap-claim", f"A claim in {folder.store.label}"):
         yield

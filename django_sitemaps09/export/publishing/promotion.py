@@ -114,20 +114,13 @@ def recover(
 
     Return the journal if its steps were not taken, and the names of the files if the run was finished.
     """
-    check_owner(publish_target.store, publish_target.state)
-    journal = read_journal(publish_target.state)
-    if journal is None or dry_run or not _roll_forward(publish_target, journal, host_options):
-        return journal, None
-    return None, tuple(step.name for step in journal.steps)
-
-
-def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options: HostOptions) -> bool:
-    """Take the remaining steps of a killed run; return `False` if that is not possible.
-
-    A step was taken if its staged file is gone. Steps are taken in order. If a staged file is gone but an
-    earlier one remains, someone removed it.
-    """
     store = publish_target.store
+    check_owner(store, publish_target.state)
+    journal = read_journal(publish_target.state)
+    if journal is None or dry_run:
+        return journal, None
+    # A step was taken if its staged file is gone. Steps are taken in order. If a staged file is gone but an
+    # earlier one remains, someone removed it.
     folder = f"{STATE}/{journal.run}"
     staged_names = store.names(folder)
     steps_left = [step for step in journal.steps if step.staged.removeprefix(f"{folder}/") in staged_names]
@@ -144,7 +137,7 @@ def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options:
             store.label,
             ", ".join(journal.sections),
         )
-        return False
+        return journal, None
     logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
     names = indexes.to_announce(manifests.parse_root(journal.root, JOURNAL).indexes)
 
@@ -154,7 +147,7 @@ def _roll_forward(publish_target: PublishTarget, journal: Journal, host_options:
         Robots.for_host(host_options, names, previous_names).publish(is_transition)
 
     _take(publish_target, journal, update_robots, len(steps_taken))
-    return True
+    return None, tuple(step.name for step in journal.steps)
 
 
 def stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> list[Step]:

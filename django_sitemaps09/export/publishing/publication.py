@@ -67,9 +67,7 @@ class Publication:
         ]
         sections = indexes.assign(ordered, old.sections, shrinking, old.url)
         # If a page moves to another index, both indexes list it during the transition.
-        shrinking += [
-            name for name in sections if name not in shrinking and _has_moved(old, name, sections[name])
-        ]
+        shrinking += [name for name in sections if _has_moved(old, name, sections[name])]
         transition, documents = indexes.documents(sections, old.sections, shrinking, old.url)
         has_stylesheet = conf.stylesheet and documents and not previous.has_foreign_stylesheet
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
@@ -121,10 +119,9 @@ class Publication:
         )
         names = {
             file
-            for sections in (old_manifest.sections, new_manifest.sections)
             for name in changed_sections
-            if name in sections
-            for file in sections[name].file_names(name)
+            for record in (old_manifest.sections.get(name, SectionRecord()), new_manifest.sections[name])
+            for file in record.file_names(name)
         }
         journal = Journal(
             run=new_manifest.run,
@@ -144,13 +141,11 @@ class Publication:
         another one, transition indexes with both old and new pages follow. Then come the pages that lose
         rows, and the final indexes.
         """
-        digests = {
-            file.name: file.digest for outcome in self.outcomes.values() for file in outcome.report.files
-        }
         staged = [
-            Step(path, name, digests[name])
+            Step(outcome.staged[file.name], file.name, file.digest)
             for outcome in self.outcomes.values()
-            for name, path in outcome.staged.items()
+            for file in outcome.report.files
+            if file.name in outcome.staged
         ]
         shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
         folder = f"{STATE}/{self.manifest.run}"

@@ -204,7 +204,7 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
         if file is None:
             return checked._replace(problem=_MISSING)
         with file:
-            content = read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+            digest, urls, size = read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
     except (zlib.error, EOFError) as error:
         reason = excerpt(error) or "it is truncated"
         return checked._replace(problem=f"it cannot be decompressed ({reason})")
@@ -216,31 +216,24 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
         raise
     except Exception as error:
         raise ExportError(f"Access to {name!r} in {store.label} failed: {reason_of(error)}") from error
-    checked = checked._replace(urls=content.urls, bytes=content.bytes)
+    checked = checked._replace(urls=urls, bytes=size)
     if not expected.digests:
         return checked._replace(problem="the manifest has no digest of it")
-    if content.digest not in expected.digests:
-        sizes = f": {content.bytes:,} bytes instead of {expected.bytes:,}" if expected.section else ""
+    if digest not in expected.digests:
+        sizes = f": {size:,} bytes instead of {expected.bytes:,}" if expected.section else ""
         return checked._replace(problem=f"its content is not what was published{sizes}")
-    if expected.urls not in (None, content.urls):
+    if expected.urls not in (None, urls):
         return checked._replace(
-            problem=f"it has {pluralize(content.urls, 'URL')}, but the manifest has {expected.urls:,}"
+            problem=f"it has {pluralize(urls, 'URL')}, but the manifest has {expected.urls:,}"
         )
     return checked
 
 
-class Content(NamedTuple):
-    """SHA-256 of a file's uncompressed content, its number of URLs, and its size."""
+def read_content(file: BinaryIO, name: str, max_bytes: int) -> tuple[str, int, int]:
+    """Return the SHA-256 of a file's uncompressed content, its number of URLs, and its size.
 
-    digest: str
-    urls: int
-    bytes: int
-
-
-def read_content(file: BinaryIO, name: str, max_bytes: int) -> Content:
-    """Read a file in chunks, up to one byte more than `max_bytes`.
-
-    Raise `zlib.error` or `EOFError` if it is damaged.
+    Read the file in chunks, up to one byte more than `max_bytes`. Raise `zlib.error` or `EOFError` if it is
+    damaged.
     """
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     if is_gzip != name.endswith(".gz"):
@@ -255,4 +248,4 @@ def read_content(file: BinaryIO, name: str, max_bytes: int) -> Content:
         urls += text.count(pattern)
         tail = text[max(0, len(text) - len(pattern) + 1) :]
         bytes_ += len(data)
-    return Content(hash_.hexdigest(), urls, bytes_)
+    return hash_.hexdigest(), urls, bytes_

@@ -13,7 +13,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
@@ -27,9 +26,6 @@ from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, ho
 from django_sitemaps09.notify.submission import Blocked, new_client, send
 from django_sitemaps09.state.manifest import Manifest, PageRecord
 from django_sitemaps09.state.previous import PreviousState
-
-if TYPE_CHECKING:
-    from django_sitemaps09.notify.client import Client
 
 logger = logging.getLogger(__name__)
 
@@ -188,17 +184,16 @@ def activate_prepared(publish_target: PublishTarget, previous: PreviousState) ->
 
 def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:
     """Submit what is pending for each target within one deadline. Return the reports with the results."""
-    blocked = Blocked()
+    blocked, submitted = Blocked(), []
     with closing(new_client()) as client:
-        pairs = zip(targets, reports, strict=True)
-        return [_submit(target, report, client, blocked) for target, report in pairs]
-
-
-def _submit(target: PublishTarget, report: Report, client: Client, blocked: Blocked) -> Report:
-    try:
-        submission = send(target.store, target.state, client, blocked)
-    except Exception as error:
-        logger.exception("Changes could not be submitted")
-        warning = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
-        return replace(report, warnings=[*report.warnings, warning])
-    return replace(report, submission=submission, warnings=[*report.warnings, *submission.failures])
+        for target, report in zip(targets, reports, strict=True):
+            try:
+                submission = send(target.store, target.state, client, blocked)
+            except Exception as error:
+                logger.exception("Changes could not be submitted")
+                text = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
+                submitted.append(replace(report, warnings=[*report.warnings, text]))
+            else:
+                warnings = [*report.warnings, *submission.failures]
+                submitted.append(replace(report, submission=submission, warnings=warnings))
+    return submitted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count
@@ -18,7 +18,7 @@ from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.retry import RetriedSource
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
-from django_sitemaps09.stores import Store
+from django_sitemaps09.state.previous import PreviousState
 
 # Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
 _MERGED_PART, _MERGED = 10, 4
@@ -36,38 +36,27 @@ class KeptPage:
 class Plan:
     """Pages of a section before they are rendered.
 
-    `pages` yields the pages in order. `previous_pages` has the published records of pages that keep their
-    number. `closed_numbers` lists published pages with an upper bound. `kept_numbers` lists pages that are
-    not rendered. `merged_count` pages are merged into others. `split_numbers` is filled while pages are
-    rendered.
+    `pages` yields the pages in order. `closed_numbers` lists published pages with an upper bound.
+    `kept_numbers` lists pages that are not rendered. `merged_count` pages are merged into others.
+    `split_numbers` is filled while pages are rendered.
     """
 
     pages: Iterator[Page]
-    previous_pages: Mapping[int, PageRecord] = field(default_factory=dict)
     closed_numbers: frozenset[int] = frozenset()
     kept_numbers: frozenset[int] = frozenset()
     merged_count: int = 0
     split_numbers: set[int] = field(default_factory=set)
 
 
-class HostFiles(NamedTuple):
-    """Files of one host: its store, its published sections, and the existing files with their sizes.
-
-    `foreign_names` are the names of files that the manifest does not list.
-    """
-
-    store: Store
-    sections: Mapping[str, SectionRecord]
-    names: Mapping[str, int | None]
-    foreign_names: Collection[str]
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
-    """State that all sections of a run share. `started` has a time zone."""
+    """State that all sections of a run share, with the previous state of each host.
+
+    `started` has a time zone.
+    """
 
     renderer: Renderer
-    hosts: Sequence[HostFiles]
+    hosts: Sequence[PreviousState]
     options: ExportOptions
     started: datetime
     engine: Engine | None
@@ -75,7 +64,7 @@ class Run:
 
     def records(self, section: str) -> list[SectionRecord]:
         """Return each host's published record of a section, or an empty one."""
-        return [host.sections.get(section, SectionRecord()) for host in self.hosts]
+        return [host.manifest.sections.get(section, SectionRecord()) for host in self.hosts]
 
     def for_host(self, index: int) -> Run:
         """Return this run with only one of its hosts."""
@@ -89,17 +78,16 @@ class Run:
 class SectionPages(NamedTuple):
     """Pages of one section in one run, the same for all hosts.
 
-    `previous_records` has each host's published record, and `previous` is the record common to all hosts.
-    `previous_pages` has, for each host, the records of the common pages by number. `declaration_digest` is
-    that of the source, which compiles the section's query for it.
+    `previous` is the record common to all hosts. `previous_by_host` has each host's published record, and
+    its records of the common pages by number. `declaration_digest` is that of the source, which compiles
+    the section's query for it.
     """
 
     run: Run
     name: str
     source: Source
-    previous_records: Sequence[SectionRecord]
     previous: SectionRecord
-    previous_pages: Sequence[Mapping[int, PageRecord]]
+    previous_by_host: Sequence[tuple[SectionRecord, Mapping[int, PageRecord]]]
     declaration_digest: str
 
     @property
@@ -113,7 +101,6 @@ class SectionPages(NamedTuple):
 
     @property
     def suffix(self) -> Suffix:
-        """Suffix of the section's files in this run."""
         return self.run.renderer.suffix(self.source)
 
     @property
@@ -125,11 +112,11 @@ class SectionPages(NamedTuple):
         """Return the plan: the published pages and new pages after them, or all pages rebuilt."""
         rows, previous = self.rows, self.previous
         new_numbers = count(previous.highest + 1)
-        records = {page.number: page for page in previous.pages}
+        numbers = [page.number for page in previous.pages]
         if self.source.is_transient:
             # Reuse file names: the entries of a transient section expire soon in any case.
             free_numbers = (number for number in count(1) if not self._is_taken(number))
-            return Plan(pages.each_page(rows, rows_on_page, free_numbers), records)
+            return Plan(pages.each_page(rows, rows_on_page, free_numbers))
         bounds = [page.until for page in previous.pages if page.until is not None]
         if not has_key_ranges(self.source) and (
             not rows.in_order(bounds)
@@ -139,11 +126,11 @@ class SectionPages(NamedTuple):
         ):
             # Without key ranges, rows move between pages anyway. New page numbers would gain nothing, so
             # the published numbers are reused.
-            return Plan(pages.each_page(rows, rows_on_page, chain(records, new_numbers)), records)
+            return Plan(pages.each_page(rows, rows_on_page, chain(numbers, new_numbers)))
         if (
             self.run.options.rebalance
             or not previous.pages
-            or any(self._is_taken(number) for number in records)
+            or any(map(self._is_taken, numbers))
             or previous.key_identity != rows.key_identity
             or not rows.in_order(bounds)
         ):
@@ -164,7 +151,8 @@ class SectionPages(NamedTuple):
         if rendered.errors:
             return None
         fingerprint = rendered.file.fingerprint
-        record = plan.previous_pages.get(page.number)
+        _, records = self.previous_by_host[0]
+        record = records.get(page.number)
         if fingerprint is None and record is not None and self.is_same_declaration:
             return record.fingerprint if record.digest == rendered.file.digest else None
         return fingerprint
@@ -194,7 +182,6 @@ class SectionPages(NamedTuple):
             last_pages = pages.each_page(self.rows, rows_on_page, last_numbers, last_page.after)
         return Plan(
             chain(closed_pages, last_pages),
-            {group[0].number: group[0] for group in groups},
             frozenset(page.number for page in closed_pages),
             kept_numbers,
             merged_count=len(records) - len(groups),
@@ -226,7 +213,7 @@ class SectionPages(NamedTuple):
             fingerprint is None
             or self._is_hot(fingerprint)
             or None in self.digests(record.number)
-            or any(records[record.number].fingerprint != fingerprint for records in self.previous_pages)
+            or any(known[record.number].fingerprint != fingerprint for _, known in self.previous_by_host)
         ):
             return None
         return fingerprint
@@ -242,16 +229,15 @@ class SectionPages(NamedTuple):
         return fingerprint.newest >= w3c(hot_since, timezone.utc)[: len(fingerprint.newest)]
 
     def digests(self, number: int) -> tuple[str | None, ...]:
-        """Return the digest of a page's file on each host, without reading the file.
+        """Return the digest of a published page's file on each host, without reading the file.
 
         A digest is `None` if the file is missing, has another size, or has another suffix in this run.
         """
         file = page_name(self.name, number, self.suffix)
         digests = []
-        for previous, records, host in zip(
-            self.previous_records, self.previous_pages, self.run.hosts, strict=True
-        ):
-            record = records[number]
-            is_there = file in host.names and host.names[file] in (None, record.size)
-            digests.append(record.digest or None if is_there and previous.suffix == self.suffix else None)
+        for (previous, records), host in zip(self.previous_by_host, self.run.hosts, strict=True):
+            if record := records.get(number):
+                is_there = file in host.names and host.names[file] in (None, record.size)
+                is_same = is_there and previous.suffix == self.suffix
+                digests.append(record.digest or None if is_same else None)
         return tuple(digests)

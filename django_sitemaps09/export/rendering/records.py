@@ -56,7 +56,7 @@ class SectionOutcome(NamedTuple):
 class Records:
     """Records of one section for one host.
 
-    `previous` is the published record. `previous_pages` has the published pages that keep their number.
+    `previous` is the published record. `previous_pages` has its pages by number.
     """
 
     section_pages: SectionPages
@@ -150,22 +150,24 @@ class Records:
         return (*counts, (started, previous.urls))
 
 
-def common_record(records: Sequence[SectionRecord]) -> tuple[SectionRecord, list[dict[int, PageRecord]]]:
-    """Return the common record of several hosts for a section, and each host's pages by number.
+def common_record(
+    records: Sequence[SectionRecord],
+) -> tuple[SectionRecord, list[tuple[SectionRecord, dict[int, PageRecord]]]]:
+    """Return the common record of several hosts, and each host's record with the common pages by number.
 
     If the hosts' pages or declarations differ, the record has no pages, so all pages get new numbers.
     """
     first = records[0]
     highest = max(record.highest for record in records)
     if len(records) > 1 and any(_shape(record) != _shape(first) for record in records):
-        return SectionRecord(first.suffix, highest=highest), [{} for _ in records]
+        return SectionRecord(first.suffix, highest=highest), [(record, {}) for record in records]
     # Limits apply to the largest of the hosts' files.
     page_groups = zip(*(record.pages for record in records), strict=True)
     pages = [
         same_pages[0]._replace(bytes=max(page.bytes for page in same_pages)) for same_pages in page_groups
     ]
-    pages_by_number = [{page.number: page for page in record.pages} for record in records]
-    return replace(first, highest=highest, pages=tuple(pages)), pages_by_number
+    by_host = [(record, {page.number: page for page in record.pages}) for record in records]
+    return replace(first, highest=highest, pages=tuple(pages)), by_host
 
 
 def _shape(record: SectionRecord) -> tuple[object, ...]:

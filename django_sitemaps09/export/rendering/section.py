@@ -78,7 +78,7 @@ def export_section(run: Run, name: str, section: Section) -> list[SectionOutcome
             source, rows, initial = retry(lambda: _open(run, name, section), f"Section {name!r}")
             costs.add(initial)
             digest = RetriedSource(source, f"Section {name!r}").declaration_digest
-            section_pages = SectionPages(run, name, source, records, *common_record(records), digest)
+            section_pages = SectionPages(run, name, source, *common_record(records), digest)
             outcomes = _outcomes(section_pages, rows, errors, costs)
         log_skipped(logger, (), errors.count, f"Section {name!r}: skipped")
         report = outcomes[0].report
@@ -127,17 +127,11 @@ def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
 def _outcomes(
     section_pages: SectionPages, rows_on_page: int, errors: SkippedItems, costs: Costs
 ) -> list[SectionOutcome]:
-    """Plan and render the pages, and return the outcome for each host."""
     listeners, source = section_pages.run.listeners, section_pages.source
     plan = section_pages.plan(rows_on_page)
     if isinstance(source, PositionSource):
         listeners.plan({section_pages.name: -(-source.count // rows_on_page)})
-    hosts = [
-        Records(section_pages, record, {number: pages_by_number[number] for number in plan.previous_pages})
-        for record, pages_by_number in zip(
-            section_pages.previous_records, section_pages.previous_pages, strict=True
-        )
-    ]
+    hosts = [Records(section_pages, *previous) for previous in section_pages.previous_by_host]
     with closing(_render(section_pages, plan)) as results:
         for page, result in results:
             if isinstance(result, KeptPage):
@@ -166,7 +160,7 @@ def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, Re
         task = Task(
             section_pages.name,
             page,
-            known=section_pages.digests(page.number) if page.number in plan.previous_pages else (),
+            known=section_pages.digests(page.number),
             fingerprint=run.options.changed_only and source.can_fingerprint,
             declaration_digest=section_pages.declaration_digest,
             using=source.members.rows.db if has_key_ranges(source) else None,

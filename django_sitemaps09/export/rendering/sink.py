@@ -47,7 +47,8 @@ class Sink:
         self.unchanged = False
         self._digest = sha256()
         self._stream = stream
-        self._opener = opener or _discard
+        # A dry run keeps nothing.
+        self._opener: Open = opener or (lambda: Path(os.devnull).open("wb"))  # noqa: SIM115
         self._known_digest = known_digest
         self._stack = ExitStack()
         first_opener: Open = self._opener if known_digest is None else TemporaryFile
@@ -56,8 +57,7 @@ class Sink:
         # Hashing takes half as long as compressing where entries have many links.
         self._hashing = ThreadPoolExecutor(1, "sitemap-digest")
         self._buffer: list[bytes] = []
-        self._write_futures: deque[Future[None]] = deque()
-        self._hash_futures: deque[Future[None]] = deque()
+        self._futures: deque[Future[None]] = deque()
 
     def write(self, data: bytes) -> None:
         self._buffer.append(data)
@@ -67,12 +67,11 @@ class Sink:
 
     def _hand_over(self) -> None:
         data, self._buffer = b"".join(self._buffer), []
-        self._hash_futures.append(self._hashing.submit(self._digest.update, data))
+        self._futures.append(self._hashing.submit(self._digest.update, data))
         receive = self._compress if self._known_digest is None else self._save
-        self._write_futures.append(self._thread.submit(receive, data))
-        if len(self._write_futures) > _WAITING:
-            self._hash_futures.popleft().result()
-            self._write_futures.popleft().result()
+        self._futures.append(self._thread.submit(receive, data))
+        while len(self._futures) > 2 * _WAITING:
+            self._futures.popleft().result()
 
     def _compress(self, data: bytes) -> None:
         self._out(data if self._stream is None else self._stream.compress(data))
@@ -95,12 +94,12 @@ class Sink:
         """
         if self._buffer:
             self._hand_over()
-        self._write_futures.append(self._thread.submit(self._finish))
+        self._futures.append(self._thread.submit(self._finish))
 
         def wait() -> str:
             self._thread.shutdown()
             self._hashing.shutdown()
-            for future in self._write_futures:
+            for future in self._futures:
                 future.result()
             return self._digest.hexdigest()
 
@@ -132,8 +131,3 @@ class Sink:
             self._hashing.shutdown(cancel_futures=True)
             with suppress(DiscardFile), self._stack:
                 raise DiscardFile
-
-
-def _discard() -> BinaryIO:
-    """Open a file that keeps nothing, for a dry run."""
-    return Path(os.devnull).open("wb")

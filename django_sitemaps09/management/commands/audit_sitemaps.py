@@ -29,8 +29,6 @@ _INTERRUPTED = 130
 
 
 class Command(BaseCommand):
-    """Audits sitemaps and prints what is wrong."""
-
     help = "Checks the live sitemaps, a folder with exported files, or a published sitemap."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -49,8 +49,6 @@ ResultT = TypeVar("ResultT", Report, Verification)
 
 
 class Command(BaseCommand):
-    """Exports the sitemaps and prints the report."""
-
     help = "Exports the sitemaps and their index to files, and updates robots.txt."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -81,7 +79,6 @@ class Command(BaseCommand):
         add("--submit", action=flag, default=None, help="submit the changed URLs (default: SUBMIT)")
         add("--verify", action=flag, help="read the published files back instead of exporting")
         add("--repair", action=flag, help="with --verify, render damaged or missing files again")
-        add("--format", choices=["table", "json"], default="table")
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         out: Any = LenientStream(sys.stdout if stdout is None else stdout, "standard output")
@@ -181,7 +178,6 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
-        """Export, and show the progress in a terminal."""
         shows_table = options["format"] == "table" and options["verbosity"] > 0
         arguments = {name: options[name] for name in _PASSED_ON}
         with bar(self.stderr, wanted=shows_table) as progress:

@@ -15,8 +15,6 @@ from django_sitemaps09.status import status
 
 
 class Command(BaseCommand):
-    """Prints the state of live serving and of the export."""
-
     help = "Prints the state of the sitemaps: their page maps in the cache, and their exported files."
     # A check that fails must not hide the state of the other sections.
     requires_system_checks = []
@@ -30,7 +28,6 @@ class Command(BaseCommand):
             metavar="AGE",
             help="exit with 1 if the last export of a section is older, such as 90m, 26h or 2d",
         )
-        parser.add_argument("--format", choices=["table", "json"], default="table")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -14,8 +14,6 @@ from django_sitemaps09.notify import generate_key, submit, submit_hosts
 
 
 class Command(BaseCommand):
-    """Submits the changes of exports to search engines, and prints what was accepted."""
-
     help = "Submits the changed URLs of exports to search engines: by IndexNow, and by pings."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,7 +22,6 @@ class Command(BaseCommand):
         add_host_options(parser, "host of an export for several hosts (default: the target itself)")
         add("--dry-run", action=flag, help="show what is pending, but send nothing")
         add("--generate-key", action=flag, help="print a new key for INDEXNOW_KEY, and do nothing else")
-        add("--format", choices=["table", "json"], default="table")
 
     def execute(self, *args: Any, **options: Any) -> Any:
         # A check reports that SUBMIT needs a key. It must not prevent the generation of one.

@@ -12,8 +12,6 @@ from django_sitemaps09.suggestions import SAMPLE, suggest
 
 
 class Command(BaseCommand):
-    """Prints the suggestions. Nothing is changed."""
-
     help = (
         "Suggests columns for sections whose hooks are methods, and compares their output with that of the "
         "methods, for a sample of items or for all items."
