@@ -218,10 +218,13 @@ def entry_value(value: Any) -> Any:
     Return `None` for all values that the template writes as nothing, such as a method that needs the item.
     Raise `ValueError` for a value that `check_text()` refuses.
     """
-    value = template_value(value)
-    if not value:
-        return None
-    return check_text(unescape(value) if isinstance(value, SafeString) else value)
+    value = unescaped(template_value(value))
+    return check_text(value) if value else None
+
+
+def unescaped(value: Any) -> Any:
+    """Return the text of a string that is marked as safe, and any other value unchanged."""
+    return unescape(value) if isinstance(value, SafeString) else value
 
 
 def lastmod_text(value: object) -> str | None:

@@ -21,6 +21,7 @@ from django_sitemaps09.entries import (
     Alternate,
     Batch,
     Localization,
+    check_text,
     excerpt,
     reason_of,
     short_repr,
@@ -32,10 +33,10 @@ from django_sitemaps09.hooks.values import (
     SHARED_ERRORS,
     AllowedHosts,
     Items,
-    entry_value,
     lastmod_text,
     log_skipped,
     priority_text,
+    unescaped,
 )
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.traits import AT_A_TIME, chunks
@@ -148,9 +149,13 @@ def as_text(value: Any, missing: str | None = None) -> str | None:
 
     Skip a value that is neither text nor a number nor a date, and return `None`.
     """
+    value = unescaped(template_value(value))
+    return _plain_text(value) if value else missing
+
+
+def _plain_text(value: Any) -> str | None:
     try:
-        text = entry_value(value)
-        return missing if text is None else str(text)
+        return str(check_text(value))
     except ValueError as error:
         logger.warning("A value was skipped: %s", excerpt(error))
         return None
@@ -187,7 +192,7 @@ _CONVERTERS: dict[str, Callable[[Any], str | None]] = {
 
 # Django converts the priority of a hook to a string, so templates do not omit zero.
 _HOOK_CONVERTERS = {name: _CONVERTERS[name] for name in ("lastmod", "changefreq")} | {
-    "priority": lambda value: None if value is None else _priority(str(value))
+    "priority": lambda value: None if value is None else _priority(_plain_text(value))
 }
 
 

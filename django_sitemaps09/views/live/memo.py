@@ -142,14 +142,16 @@ class PageMemo(NamedTuple):
 
         # Only the requests of this process wait for each other.
         lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, cache=caching.default.fallback)
-        return caching.once(
-            lock,
-            lambda: _find(self.name, started - conf.live_seconds),
-            read,
-            known,
-            otherwise=read,
-            log=lambda result, _: stopwatch.log(f"fingerprint {result}"),
-        )
+        try:
+            return caching.once(
+                lock,
+                lambda: _find(self.name, started - conf.live_seconds),
+                read,
+                known,
+                log=lambda result, _: stopwatch.log(f"fingerprint {result}"),
+            )
+        except caching.BusyError:
+            return read()
 
 
 def of_page(source: Source, page: Page) -> PageMemo | None:
