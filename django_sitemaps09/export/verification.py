@@ -15,7 +15,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
 from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners, SharedOptions
-from django_sitemaps09.export.publishing.published_files import CheckedFiles, FilesCheck
+from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.sections import Section

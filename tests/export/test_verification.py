@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import Verification, export, export_hosts, verify, verify_hosts
-from django_sitemaps09.export.publishing import indexes, published_files
+from django_sitemaps09.export.publishing import file_checks, indexes
 from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
@@ -336,7 +336,7 @@ class TestAnExportMeanwhile:
     def test_does_not_make_its_files_look_damaged(
         self, public: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        check, calls = published_files.check_file, []
+        check, calls = file_checks.check_file, []
 
         def after_an_export(*arguments: Any) -> Any:
             calls.append(arguments)
@@ -345,7 +345,7 @@ class TestAnExportMeanwhile:
                 export(["numbers"], output=public, sitemaps=changed)
             return check(*arguments)
 
-        monkeypatch.setattr(published_files, "check_file", after_an_export)
+        monkeypatch.setattr(file_checks, "check_file", after_an_export)
         delete(public / PAGES[2])
         result = run(public, workers=1)
         assert damaged(result) == {PAGES[2]: False}

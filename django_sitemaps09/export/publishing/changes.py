@@ -16,7 +16,7 @@ from typing import IO, Literal, NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.publishing.published_files import ExpectedFile, check_file
+from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import page_name

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.published_files import ExpectedFile, check_file
+from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import INDEX, index_number
 from django_sitemaps09.state import manifest as manifests

@@ -12,8 +12,8 @@ import pytest
 
 from django_sitemaps09 import compression
 from django_sitemaps09.compression import compress
-from django_sitemaps09.export.publishing import published_files
-from django_sitemaps09.export.publishing.published_files import CheckedFile, ExpectedFile, check_file
+from django_sitemaps09.export.publishing import file_checks
+from django_sitemaps09.export.publishing.file_checks import CheckedFile, ExpectedFile, check_file
 from django_sitemaps09.stores import LocalStore
 from tests.support.memory import traced
 
@@ -103,11 +103,11 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(
         def hexdigest(self) -> str:
             return ""
 
-    monkeypatch.setattr(published_files, "sha256", Digest)
+    monkeypatch.setattr(file_checks, "sha256", Digest)
     file = ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
     with traced() as memory:
         assert check(whole, file).problem is None
     assert (read, memory.peak < 8_000_000) == (40_000_000, True)
-    monkeypatch.setattr(published_files.protocol, "MAX_BYTES", 5_000_000)
+    monkeypatch.setattr(file_checks.protocol, "MAX_BYTES", 5_000_000)
     assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
     assert 40_000_000 < read < 50_000_000
