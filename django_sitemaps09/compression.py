@@ -126,7 +126,9 @@ def decompress(file: BinaryIO, most: int) -> Iterator[bytes]:
 def decompress_whole(content: bytes, most: int) -> bytes | None:
     """Return a gzip file decompressed; `None` if it is damaged, or expands to more than `most` bytes."""
     try:
-        data = b"".join(gunzip([content], most))
+        # zlib copies the rest of a chunk after each piece, so a chunk must be short.
+        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        data = b"".join(gunzip(chunks, most))
     except (zlib.error, EOFError):
         return None
     return data if len(data) <= most else None

@@ -232,11 +232,12 @@ class CacheStatus:
     error: str | None = None
 
     @classmethod
-    def from_alias(cls, alias: str) -> CacheStatus:
+    def from_alias(cls, alias: str, *, probes: bool) -> CacheStatus:
         status = cls(alias)
         try:
             status = cls(alias, type(caches[alias]).__name__, caching.is_shared(alias))
-            caches[alias].get("django_sitemaps09:status")
+            if probes:
+                caches[alias].get("django_sitemaps09:status")
         except Exception as error:  # noqa: BLE001 each backend raises its own errors
             return replace(status, error=reason_of(error))
         return status
@@ -271,26 +272,28 @@ class Status:
         }
 
 
-def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_rows: bool = True) -> Status:
+def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thorough: bool = True) -> Status:
     """Return the status of the named sections, or of all declared and published sections, for one host.
 
-    Rows that are paginated by position are only counted if `counts_rows` is true. Errors of caches, of the
-    storage and of single sections are part of the status. Raise `UnknownSectionError` or
-    `ImproperlyConfigured` for invalid arguments or settings.
+    Unless `is_thorough`, no query depends on the number of rows, so rows that are paginated by position are
+    not counted, and no cache is accessed except for page maps. Errors of caches, of the storage and of
+    single sections are part of the status. Raise `UnknownSectionError` or `ImproperlyConfigured` for
+    invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
     sections.check_known(names, declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, page maps do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)
-    map_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS)
+    map_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
+    live_alias = conf.live_cache
     has_maps = map_cache.error is None
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
     published_names = export.root.files if export.root else ()
     with site_locale():
         section_statuses = [
-            _section_status(name, declarations, base, export, counts_rows=counts_rows, has_maps=has_maps)
+            _section_status(name, declarations, base, export, counts_rows=is_thorough, has_maps=has_maps)
             for name in names or dict.fromkeys((*declarations, *published_names))
         ]
     return Status(
@@ -298,7 +301,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, counts_row
         live_seconds=conf.live_seconds,
         serves_exported=conf.serve_exported,
         map_cache=map_cache,
-        live_cache=None if conf.live_cache is None else CacheStatus.from_alias(conf.live_cache),
+        live_cache=None if live_alias is None else CacheStatus.from_alias(live_alias, probes=is_thorough),
         export=export,
         sections=section_statuses,
     )

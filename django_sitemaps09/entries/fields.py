@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, partial
@@ -110,8 +110,13 @@ def rule(check: Callable[..., Any], **arguments: Any) -> Mapping[str, Any]:
     return {"check": partial(check, **arguments) if arguments else check, "is_location": is_location}
 
 
-#: The fields of a value object. `fields()` itself would collect them for each object.
-fields_of = cache(fields)
+@cache
+def fields_of(kind: type) -> tuple[Field[Any], ...]:
+    """Return the fields of a value object. `fields()` itself would collect them for each object.
+
+    A subclass in a project can redeclare a field without its check. So the fields are those of our class.
+    """
+    return fields(next(base for base in kind.__mro__ if base.__module__.startswith(f"{__package__}.")))
 
 
 def check_fields(value: object) -> None:

@@ -58,7 +58,7 @@ class Overview:
 
 def overview(base: Base) -> Overview:
     """Return the state of the sitemaps. Errors of the storage and of sections are part of the state."""
-    state, today = status(base_url=str(base), counts_rows=False), datetime.now(timezone.utc).date()
+    state, today = status(base_url=str(base), is_thorough=False), datetime.now(timezone.utc).date()
     runs: Sequence[RecordedRun] = []
     # The export already has the error of the storage.
     with suppress(Exception):

@@ -162,7 +162,8 @@ class CompiledPath(NamedTuple):
 
     def url(self, values: Iterable[object]) -> str | None:
         row = tuple(values)
-        if None in row:
+        # Not `None in row`, which calls `__eq__()` of the values.
+        if any(value is None for value in row):
             return None
         return self.text_format % tuple([row[position] for position in self.positions])
 

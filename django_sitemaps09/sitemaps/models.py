@@ -118,10 +118,11 @@ def find_site(*domains: str) -> Any:
 def _spellings(domain: str) -> Iterator[str]:
     """Yield a domain unchanged, in IDNA as in URLs, and in Unicode as in some `Site` objects."""
     yield domain
+    name, colon, port = domain.partition(":")
     with suppress(UnicodeError):
-        yield domain.encode("idna").decode()
+        yield f"{name.encode('idna').decode()}{colon}{port}"
     with suppress(UnicodeError):
-        yield domain.encode().decode("idna")
+        yield f"{name.encode().decode('idna')}{colon}{port}"
 
 
 def can_filter(rows: Any) -> bool:

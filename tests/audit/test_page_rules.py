@@ -49,6 +49,10 @@ PAGES: dict[str, tuple[Answer, set[str]]] = {
         Answer("", 200, {"Last-Modified": "Tue, 03 Feb 2026 10:00:00 GMT"}),
         {"page-newer"},
     ),
+    "a newer Last-Modified with an offset": (
+        Answer("", 200, {"Last-Modified": "Tue, 3 Feb 2026 10:00:00 +0100"}),
+        {"page-newer"},
+    ),
     "the same day": (Answer("", 200, {"Last-Modified": "Sat, 31 Jan 2026 20:00:00 GMT"}), set()),
     "an invalid Last-Modified": (Answer("", 200, {"Last-Modified": "yesterday"}), set()),
     "a newer time in a meta element": (

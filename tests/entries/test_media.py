@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import pickle
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import repeat
@@ -248,6 +248,16 @@ def test_texts_are_stored_as_plain_strings_regardless_of_their_type() -> None:
     assert Restriction(Word.DENY, [Word.AT]) == Restriction("deny", ["AT"])
     assert Platform("deny", [Word.TV]).platforms == ("tv",)
     assert type(Platform(Word.DENY, [Word.TV]).relationship) is str
+
+
+def test_a_subclass_that_redeclares_a_field_keeps_its_check() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Clip(Video):
+        duration: timedelta = timedelta(minutes=10)  # type: ignore[assignment]
+
+    assert Clip(**LEAST_VIDEO).duration == 600
+    with pytest.raises(ValueError, match=r"Clip\.duration"):
+        Clip(**LEAST_VIDEO, duration=timedelta(days=2))
 
 
 def test_a_safe_string_is_text_like_any_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
 from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.exports import (
     Bad,
     Failing,
@@ -34,7 +36,7 @@ from tests.support.exports import (
     write_articles,
     write_index,
 )
-from tests.support.killing import forked, was_killed
+from tests.support.killing import dies_at, forked, was_killed
 from tests.support.processes import ended, environment, started
 from tests.support.sections import Numbers
 
@@ -334,3 +336,21 @@ def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path: Path) -> 
     few, many = map(int, out.split())
     # The locations of 110,000 rows alone would take 9 MB.
     assert many - few < 5_000_000
+
+
+def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sections = {"numbers": Numbers(3)}
+    assert dies_at(2, lambda: export(output=folder, sitemaps=sections))
+
+    def unreadable(store: LocalStore, name: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "open", unreadable)
+        with pytest.raises(OSError, match=r"sitemap.*-1\.xml\.gz"):
+            export(output=folder, sitemaps=sections)
+    assert (folder / STATE / JOURNAL).exists()
+    assert export(output=folder, sitemaps=sections).recovered
+    assert paths(folder) == numbers(3)

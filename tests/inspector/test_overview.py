@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import caches
+from django.core.cache.backends.locmem import LocMemCache
 from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.test import Client
@@ -22,6 +24,7 @@ from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import Journal, write_journal
 from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE, LocalStore
+from django_sitemaps09.views import caching
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -96,6 +99,29 @@ class TestASection:
         assert live is not None
         assert len(live.pages) == index.count(b"<sitemap>")
         assert sections_table(seen()).rows[0][8].text == str(len(live.pages))
+
+    def test_has_its_map_while_the_cache_fails(
+        self, register: Callable[..., None], client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls = []
+
+        def failing(key: str, *_: object) -> None:
+            calls.append(key)
+            raise OSError("the cache is away")
+
+        register(articles=Articles)
+        client.get("/sitemap.xml")
+        monkeypatch.setattr(caching.default, "paused_until", 0.0)
+        monkeypatch.setattr(caching.default, "fallback", LocMemCache("of one test", {}))
+        caching.default.fallback.clear()
+        monkeypatch.setattr(caches["default"], "get", failing)
+        monkeypatch.setattr(caches["default"], "get_many", failing)
+        client.get("/sitemap.xml")
+        seen()
+        calls.clear()
+        # This process has built the map again, and asks the cache no more for now.
+        assert section("articles").live is not None
+        assert calls == []
 
     def test_that_is_not_declared_is_shown(self, register: Callable[..., None]) -> None:
         register(articles=Articles, gone=Numbers(3))

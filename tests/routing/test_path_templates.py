@@ -422,6 +422,16 @@ def test_a_template_needs_no_instances_and_has_fingerprints() -> None:
     assert source.can_fingerprint
 
 
+def test_a_value_that_is_equal_to_none_is_written() -> None:
+    class Everything(str):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = str.__hash__
+
+    assert PathTemplate("/{s}/", s=F("slug")).url([Everything("odd")]) == "/odd/"
+
+
 @pytest.mark.django_db
 @pytest.mark.sitemaps09
 def test_a_changed_template_changes_the_declaration() -> None:

@@ -157,14 +157,24 @@ class TestTheHost:
             assert response.status_code == 400
             assert b"evil.example/" not in response.content
 
-    @pytest.mark.parametrize("host", ["xn--bcher-kva.example", "xn--bcher-kva.example:8443"])
-    def test_is_that_of_the_site_that_is_stored_in_unicode(self, settings: Any, host: str) -> None:
+    @pytest.mark.parametrize(
+        ("host", "domain"),
+        [
+            ("xn--bcher-kva.example", "bücher.example"),
+            ("xn--bcher-kva.example:8443", "bücher.example"),
+            ("xn--e1afmkfd.xn--p1ai:8443", "пример.рф:8443"),
+        ],
+    )
+    def test_is_that_of_the_site_that_is_stored_in_unicode(
+        self, settings: Any, host: str, domain: str
+    ) -> None:
         settings.SITEMAPS09 = {}
         del settings.SITE_ID
         settings.ALLOWED_HOSTS = ["*"]
-        Site.objects.create(domain="bücher.example", name="x")
+        Site.objects.create(domain=domain, name="x")
         try:
-            assert self.hosts(headers={"host": host}) == {"http://xn--bcher-kva.example"}
+            expected = host if domain.endswith("8443") else "xn--bcher-kva.example"
+            assert self.hosts(headers={"host": host}) == {f"http://{expected}"}
         finally:
             Site.objects.clear_cache()
 

@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
-
-from django.utils.http import parse_http_date_safe
 
 from django_sitemaps09.audit.documents import etree
 from django_sitemaps09.audit.readers import Reader, Response, read_start
@@ -62,8 +61,11 @@ def _problems(page: SampledPage, response: Response) -> Iterator[tuple[str, str]
     tag = response.headers.get("x-robots-tag", "")
     if _NOINDEX.search(tag):
         yield "page-noindex", f"X-Robots-Tag: {tag}"
-    seconds = parse_http_date_safe(response.headers.get("last-modified", ""))
-    modified = None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+    modified = None
+    with suppress(ValueError, TypeError, OverflowError):
+        # Not Django's parser: many servers send another form of the time zone or of the day.
+        modified = parsedate_to_datetime(response.headers.get("last-modified", ""))
+        modified = modified if modified.tzinfo is not None else modified.replace(tzinfo=timezone.utc)
     match = _CANONICAL.search(response.headers.get("link", ""))
     canonical = match and _comparable(page.url, match[1])
     if "html" in response.headers.get("content-type", ""):

@@ -47,13 +47,17 @@ class ExpectedFile(NamedTuple):
 
 
 class CheckedFile(NamedTuple):
-    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size."""
+    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size.
+
+    If the file could not be read, it may be intact. Then `error` is the error of the operating system.
+    """
 
     name: str
     section: str = ""
     urls: int = 0
     bytes: int = 0
     problem: str | None = None
+    error: OSError | None = None
 
 
 class CheckedFiles(NamedTuple):
@@ -211,7 +215,7 @@ def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
     except OSError as error:
         if not isinstance(store, LocalStore):
             raise
-        return checked._replace(problem=f"it cannot be read ({reason_of(error)})")
+        return checked._replace(problem=f"it cannot be read ({reason_of(error)})", error=error)
     except ExportError:
         raise
     except Exception as error:

@@ -30,6 +30,7 @@ from django_sitemaps09.state.journal import (
 )
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.stores.plain import name_errors
 
 logger = logging.getLogger(__name__)
 
@@ -128,8 +129,7 @@ def recover(
     digests = {step.name: step.digest for step in steps_taken}
     digests |= {step.staged: step.digest for step in steps_left}
     if (*steps_taken, *steps_left) != journal.steps or any(
-        check_file(store, ExpectedFile(name, frozenset({expected}))).problem
-        for name, expected in digests.items()
+        _is_damaged(store, name, expected) for name, expected in digests.items()
     ):
         logger.warning(
             "%s: an export was killed while it was publishing, and its staged files are gone. These "
@@ -148,6 +148,15 @@ def recover(
 
     _take(publish_target, journal, update_robots, len(steps_taken))
     return None, tuple(step.name for step in journal.steps)
+
+
+def _is_damaged(store: Store, name: str, digest: str) -> bool:
+    checked = check_file(store, ExpectedFile(name, frozenset({digest})))
+    if checked.error is not None:
+        # The file may be intact. So keep the journal for a run that can read it.
+        with name_errors(f"{store.label}/{name}"):
+            raise checked.error
+    return checked.problem is not None
 
 
 def stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> list[Step]:

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         try:
             urls: list[str | None] = [*base_urls(options)] or [None]
             is_shown = options["verbosity"] > 0 or options["format"] == "json"
-            statuses = {url: status(options["sections"], url, counts_rows=is_shown) for url in urls}
+            statuses = {url: status(options["sections"], url, is_thorough=is_shown) for url in urls}
         except EXPORT_ERRORS as error:
             raise CommandError(str(error)) from error
         write_results(self.stdout, options, statuses, status_lines, by_host=has_several(options))
