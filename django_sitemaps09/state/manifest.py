@@ -225,7 +225,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             run=str(document["run"]),
             url=str(document["url"]),
             base=str(document["base"]),
-            removed={name: parse_time(time) for name, time in document["removed"].items()},
+            removed={name: _finite(time) for name, time in document["removed"].items()},
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
