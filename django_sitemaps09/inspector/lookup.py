@@ -22,6 +22,7 @@ from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
 from django_sitemaps09.sections import Section
+from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.views.responses import savepoints
 
@@ -251,7 +252,8 @@ class _Lookup:
         verdict: Verdict = "listed" if section in unfiltered else "leaving"
         if name in self.files.removed:
             verdict = "removed"
-            since = datetime.fromtimestamp(self.files.removed[name], timezone.utc)
+            seconds = max(0.0, min(self.files.removed[name], MAX_TIME))
+            since = datetime.fromtimestamp(seconds, timezone.utc)
             reasons.append(
                 f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
                 f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."

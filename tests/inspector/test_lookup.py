@@ -222,6 +222,16 @@ class TestASectionWithARoute:
         assert (answer.verdict, answer.file) == ("removed", "sitemap-articles-3.xml.gz")
         assert "24 hours later (KEEP_REMOVED)" in answer.reasons[0]
 
+    @pytest.mark.parametrize("time", [-1e300, 1e300])
+    def test_shows_a_removed_file_whose_time_cannot_be_a_date(self, folder: Path, time: float) -> None:
+        Article.objects.filter(pk__gt=10).delete()
+        export(force=["articles"])
+        state = LocalStore(folder / STATE, 0o600, own="")
+        root = manifest.read_root(state)
+        assert root is not None
+        state.write(manifest.ROOT, replace(root, removed=dict.fromkeys(root.removed, time)).root())
+        assert asked("/articles/s25/").verdict == "removed"
+
     def test_finds_the_url_of_a_row_on_the_page_of_another_row(self) -> None:
         Article.objects.filter(pk=1).update(slug="moved")
         Article.objects.filter(pk=25).update(slug="s1")
