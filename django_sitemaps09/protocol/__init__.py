@@ -6,6 +6,7 @@ In docstrings, "the protocol" is https://www.sitemaps.org/protocol.html, and "th
 from __future__ import annotations
 
 from django_sitemaps09.protocol.limits import (
+    INDEX_LIMITS as INDEX_LIMITS,
     MAX_BYTES as MAX_BYTES,
     MAX_IMAGES as MAX_IMAGES,
     MAX_LOCATION as MAX_LOCATION,

@@ -28,3 +28,7 @@ class Limits(NamedTuple):
 
     urls: int
     bytes: int
+
+
+#: Limits of one index.
+INDEX_LIMITS = Limits(MAX_URLS, MAX_BYTES)

@@ -9,6 +9,7 @@ from django_sitemaps09.writer.document import (
     WriteResult as WriteResult,
     elements as elements,
     index_document as index_document,
+    index_entry_size as index_entry_size,
     stylesheet as stylesheet,
     write_documents as write_documents,
 )

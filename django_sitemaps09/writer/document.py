@@ -246,6 +246,12 @@ def index_document(entries: Iterable[IndexEntry], *, styled: bool = False) -> by
     return add_instruction(document) if styled else document
 
 
+def index_entry_size(location: str) -> int:
+    """Return the bytes of an index entry with the longest lastmod: no division depends on the values."""
+    longest = IndexEntry(location, "9999-12-31T23:59:59.999999+00:00")
+    return len(index_document([longest])) - len(index_document([]))
+
+
 def read_index(content: bytes) -> list[IndexEntry]:
     """Return the entries of an index document. Raise `ValueError` for any other content."""
     text = content.decode()

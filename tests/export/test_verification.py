@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import Verification, export, export_hosts, verify, verify_hosts
-from django_sitemaps09.export.publishing import file_checks, indexes
+from django_sitemaps09.export.publishing import file_checks
 from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
@@ -261,7 +262,7 @@ class TestOtherFiles:
     def test_indexes_of_a_cascade_are_checked(
         self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(indexes, "LIMITS", indexes.LIMITS._replace(urls=2))
+        monkeypatch.setattr(protocol, "INDEX_LIMITS", protocol.INDEX_LIMITS._replace(urls=2))
         configure(CASCADE=True)
         write_articles(*range(1, 7))
         export(output=folder, sitemaps=sections())

@@ -12,11 +12,10 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, resolve, reverse
 
-from django_sitemaps09 import views
+from django_sitemaps09 import protocol, views
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.views import caching, exported
-from django_sitemaps09.views.live import indexes
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.native_views import found, get, locations, write_articles
@@ -54,9 +53,7 @@ class Failing(Numbers):
 
 @pytest.fixture(autouse=True)
 def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]) -> None:
-    limits = Limits(3, 50_000)
-    monkeypatch.setattr(indexes, "LIMITS", limits)
-    monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", limits)
+    monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(3, 50_000))
     register(a=Numbers(4), b=Numbers(3))
 
 
@@ -115,7 +112,7 @@ class TestTheIndexes:
     def test_stay_within_the_bytes_of_the_protocol(self, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = len(get("/sitemap.xml").content)
         for limit in (whole // 2, whole, 2 * whole, 3 * whole):
-            monkeypatch.setattr(indexes, "LIMITS", Limits(50_000, limit))
+            monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, limit))
             pages: list[str] = []
             number = 1
             while (

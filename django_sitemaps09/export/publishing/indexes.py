@@ -11,13 +11,7 @@ from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.filenames import INDEX, index_name, page_name
-from django_sitemaps09.protocol import Limits
-from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
-
-#: Limits of one index.
-LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
-# The longest lastmod: the calculated size of an index must not depend on the values in it.
-_LASTMOD = "9999-12-31T23:59:59Z"
+from django_sitemaps09.state.manifest import Manifest, SectionRecord
 
 Sections = Mapping[str, SectionRecord]
 # The index entries of each section, by index number.
@@ -37,11 +31,11 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
     """
     counts: Counter[int] = Counter()
     bytes_: Counter[int] = Counter()
-    empty = len(_document([]))
+    empty, limits = len(_document([])), protocol.INDEX_LIMITS
     sizes = {}
     for name, record in sections.items():
         last = page_name(name, record.highest, record.suffix)
-        sizes[name] = len(_document([IndexEntry(f"{url}{last}", _LASTMOD)])) - empty
+        sizes[name] = writer.index_entry_size(f"{url}{last}")
         pages = {page.number: page.index_number for page in record.pages if page.index_number}
         if name in shrinking and name in previous:
             pages |= {page.number: page.index_number for page in previous[name].pages}
@@ -54,8 +48,8 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
         numbered_pages = []
         for page in record.pages:
             if not page.index_number:
-                while counts[index] >= LIMITS.urls or (
-                    counts[index] and empty + bytes_[index] + sizes[name] > LIMITS.bytes
+                while counts[index] >= limits.urls or (
+                    counts[index] and empty + bytes_[index] + sizes[name] > limits.bytes
                 ):
                     index += 1
                 counts[index] += 1
@@ -65,14 +59,12 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
     first = min(
         (page.index_number for record in numbered_sections.values() for page in record.pages), default=1
     )
-
-    def renumber(page: PageRecord) -> PageRecord:
-        return page._replace(index_number=1) if page.index_number == first else page
-
-    return {
-        name: replace(record, pages=tuple(map(renumber, record.pages)))
-        for name, record in numbered_sections.items()
-    }
+    for name, record in numbered_sections.items():
+        renumbered = [
+            each._replace(index_number=1) if each.index_number == first else each for each in record.pages
+        ]
+        numbered_sections[name] = replace(record, pages=tuple(renumbered))
+    return numbered_sections
 
 
 def documents(

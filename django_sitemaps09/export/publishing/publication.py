@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from django_sitemaps09 import writer
+from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
@@ -58,7 +58,7 @@ class Publication:
         records |= {name: replace(records[name], pages=()) for name in remove if name in records}
         ordered = {name: records[name] for name in dict.fromkeys((*order, *records)) if name in records}
         # With several indexes, a URL can also move between indexes that are replaced at different times.
-        several = sum(len(record.pages) for record in ordered.values()) > indexes.LIMITS.urls
+        several = sum(len(record.pages) for record in ordered.values()) > protocol.INDEX_LIMITS.urls
         several = several or len(old.indexes) > 1
         shrinking = [
             name

@@ -18,7 +18,7 @@ from django_sitemaps09 import protocol, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
 from django_sitemaps09.filenames import INDEX, index_name
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import has_key_ranges
 from django_sitemaps09.views import caching, responses
@@ -35,10 +35,6 @@ from django_sitemaps09.views.responses import (
 
 logger = logging.getLogger(__name__)
 
-#: Limits of one index.
-LIMITS = Limits(protocol.MAX_URLS, protocol.MAX_BYTES)
-# The longest lastmod: the division must not depend on the values.
-_LASTMOD = "9999-12-31T23:59:59.999999+00:00"
 # Seconds until the number of indexes is forgotten.
 _SECONDS = 30 * 86_400
 # A higher cached number is not from this package: robots.txt has room for no more lines.
@@ -151,12 +147,12 @@ def _entries(
 def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
     """Return the entries of each index. There is always a first index."""
     indexes: list[list[IndexEntry]] = [[]]
+    limits = protocol.INDEX_LIMITS
     empty = total = len(_written([]))
     for entries in filter(None, sections):
-        longest = max(entries, key=lambda entry: len(entry.location))
-        size = len(_written([longest._replace(lastmod=_LASTMOD)])) - empty
+        size = writer.index_entry_size(max((entry.location for entry in entries), key=len))
         for entry in entries:
-            if indexes[-1] and (len(indexes[-1]) >= LIMITS.urls or total + size > LIMITS.bytes):
+            if indexes[-1] and (len(indexes[-1]) >= limits.urls or total + size > limits.bytes):
                 indexes.append([])
                 total = empty
             indexes[-1].append(entry)

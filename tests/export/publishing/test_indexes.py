@@ -98,7 +98,7 @@ class Site:
 
 @pytest.fixture(autouse=True)
 def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", Limits(3, 50_000))
+    monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(3, 50_000))
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ class TestSeveralIndexes:
     def test_have_no_more_bytes_than_their_limit(
         self, site: Site, monkeypatch: pytest.MonkeyPatch, most: int, lastmod: Any
     ) -> None:
-        monkeypatch.setattr("django_sitemaps09.export.publishing.indexes.LIMITS", Limits(50_000, most))
+        monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(50_000, most))
         sitemaps = {name: type("Dated", (Numbers,), {"lastmod": lastmod})(21) for name in ("a", "longer")}
         site(sitemaps=sitemaps)
         sizes = [(site.folder / name).stat().st_size for name in site.indexed]

@@ -82,14 +82,14 @@ def export(run: Run, folder: Path, **more: Any) -> Any:
 
 @contextlib.contextmanager
 def _few_pages_an_index(pages: int) -> Any:
-    from django_sitemaps09.export.publishing import indexes
+    from django_sitemaps09 import protocol
 
-    before = indexes.LIMITS
-    indexes.LIMITS = before._replace(urls=pages)
+    before = protocol.INDEX_LIMITS
+    protocol.INDEX_LIMITS = before._replace(urls=pages)
     try:
         yield
     finally:
-        indexes.LIMITS = before
+        protocol.INDEX_LIMITS = before
 
 
 def cleanly(run: Run, folder: Path) -> Any:
