@@ -53,7 +53,9 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     # An empty block is kept, because the owner of the file may have chosen its place.
     if not lines and not block:
         return content
-    eol = _line_end(outside, content)
+    # The most frequent line ending outside the block, or else in the whole file.
+    count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
+    eol = max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
     new_block = eol.join([BEGIN, NOTE, *lines.values(), END])
     gap = _gap(head, eol, has_block=bool(block))
     result = head + f"{gap}{new_block}".encode() + (tail if block else eol.encode())
@@ -145,12 +147,6 @@ def _check_encoding(content: bytes) -> None:
 
 def _line_number(content: bytes, position: int) -> int:
     return len((content[:position] + b".").splitlines())
-
-
-def _line_end(outside: bytes, content: bytes) -> str:
-    """Return the most frequent line ending outside the block, or else in the whole file."""
-    count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
-    return max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
 
 
 def _gap(head: bytes, eol: str, *, has_block: bool) -> str:

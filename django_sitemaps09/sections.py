@@ -70,7 +70,9 @@ def register(name: str, sitemap: Any = None) -> Any:
         raise ImproperlyConfigured(f"register({name!r}): {problem}")
     if sitemap is None:
         return lambda decorated: register(name, decorated)
-    module = _calling_module()
+    # The module that called this function. Another one may define the sitemap.
+    modules = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(sys._getframe()))
+    module = next(module for module in modules if module != __name__)
     with _lock:
         for registered_name in _registered:
             if registered_name.lower() == name.lower():
@@ -81,12 +83,6 @@ def register(name: str, sitemap: Any = None) -> Any:
         _registered[name] = sitemap
         _modules[name] = module
     return sitemap
-
-
-def _calling_module() -> str:
-    """Return the name of the module that called `register`. Another module may define the sitemap."""
-    names = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(sys._getframe()))
-    return next(name for name in names if name != __name__)
 
 
 def registered(*, discover: bool = True) -> Mapping[str, Section]:

@@ -74,7 +74,8 @@ class RecordedRun(NamedTuple):
 
 def read_history(state: Store) -> list[RecordedRun]:
     """Return the recorded runs, the newest one first. A damaged file counts as an empty history."""
-    return _read(state, HISTORY, _runs) or []
+    # Others may be able to write the file, so it has the bounds of a recorded history when it is read, too.
+    return _read(state, HISTORY, lambda document: list(map(_run, document["runs"][:MAX_RUNS]))) or []
 
 
 def read_exported(state: Store) -> dict[str, float]:
@@ -82,25 +83,24 @@ def read_exported(state: Store) -> dict[str, float]:
 
     Times are in seconds since 1970. A damaged file counts as empty.
     """
-    return _read(state, EXPORTED, _times) or {}
+
+    def times(document: Mapping[str, Any]) -> dict[str, float]:
+        return {section: manifests.parse_time(time) for section, time in document["sections"].items()}
+
+    return _read(state, EXPORTED, times) or {}
 
 
 def _read(state: Store, name: str, parse: Callable[[Mapping[str, Any]], ParsedT]) -> ParsedT | None:
+    """Return a parsed file, or `None` if it is missing, damaged, or has another format."""
+
+    def parse_format(document: Mapping[str, Any]) -> ParsedT | None:
+        return parse(document) if document["format"] == _FORMAT else None
+
     try:
-        return manifests.read_sealed(state, name, parse, _MAX_BYTES)
+        return manifests.read_sealed(state, name, parse_format, _MAX_BYTES)
     except ExportError as error:
         logger.warning("%s", excerpt(error, MAX_MESSAGE))
         return None
-
-
-def _times(document: Mapping[str, Any]) -> dict[str, float]:
-    sections = document["sections"] if document["format"] == _FORMAT else {}
-    return {section: manifests.parse_time(time) for section, time in sections.items()}
-
-
-def _runs(document: Mapping[str, Any]) -> list[RecordedRun]:
-    # Others may be able to write the file, so it has the bounds of a recorded history when it is read, too.
-    return [_run(run) for run in document["runs"][:MAX_RUNS]] if document["format"] == _FORMAT else []
 
 
 def _run(values: Sequence[Any]) -> RecordedRun:

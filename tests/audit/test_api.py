@@ -17,7 +17,7 @@ from django.utils import translation
 
 from django_sitemaps09 import Sitemap, StaticViewSitemap, views
 from django_sitemaps09.audit import AuditReport, Finding, audit, last_report
-from django_sitemaps09.audit.report import FILE, from_dict
+from django_sitemaps09.audit.api import FILE, from_dict
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.stores import STATE
