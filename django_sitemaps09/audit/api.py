@@ -87,9 +87,8 @@ class AuditReport:
         return {finding.rule: finding.count for finding in self.findings}
 
     def as_dict(self) -> dict[str, Any]:
-        values = asdict(self)
         totals = {"errors": self.errors, "warnings": self.warnings}
-        return {"format": _FORMAT, **values, "started": self.started.isoformat(), **totals}
+        return {"format": _FORMAT, **asdict(self), "started": self.started.isoformat(), **totals}
 
 
 def audit(

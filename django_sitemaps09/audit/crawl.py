@@ -196,7 +196,7 @@ class Crawl:
                 continue
             elif not is_inside(url, scope):
                 report("index-scope", f"{url} is not in {scope}", entry.line)
-            lastmod = parse_lastmod((entry.lastmod or "").strip()).moment
+            lastmod = parse_lastmod(entry.lastmod).moment
             yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
 
 

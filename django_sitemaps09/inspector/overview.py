@@ -78,7 +78,7 @@ def overview(base: Base) -> Overview:
 
 def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:
     """Count pages by the age of their newest lastmod, which is known only if all URLs have a lastmod."""
-    moments = [parse_lastmod(page.newest or "").moment for page in pages]
+    moments = [parse_lastmod(page.newest).moment for page in pages]
     ages = [(today - moment.at.date()).days for moment in moments if moment is not None]
     known = Counter(next((label for label, days in AGES.items() if age <= days), OLDER) for age in ages)
     return known + Counter({UNKNOWN: len(moments) - len(ages)})

@@ -78,7 +78,7 @@ def _time(seconds: float) -> Cell:
 
 def _lastmod(text: str | None) -> Cell:
     """Return the cell for a lastmod in the W3C format, which can be a date without a time."""
-    moment = parse_lastmod(text or "").moment
+    moment = parse_lastmod(text).moment
     # The first and the last year cannot be shown in every time zone.
     if moment is not None and not moment.is_date and MINYEAR < moment.at.year < MAXYEAR:
         return Cell(time=moment.at)

@@ -113,7 +113,13 @@ def _response(
     if url is None:
         return None
     if _is_elsewhere(request, base, url):
-        return _redirect(store, name, url)
+        file = store.open(name)
+        if file is None:
+            return None
+        file.close()
+        response = HttpResponseRedirect(url)
+        responses.set_cache_control(response)
+        return response
     # A run writes a new manifest file for each section that it changes, so its name is a version.
     version = export.root.files.get(page.section, "") if page is not None else ""
     return _file_response(request, store, name, version or export.root.run)
@@ -137,16 +143,6 @@ def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
     """Return whether a file is on another host. The scheme is ignored: a proxy can change it."""
     own_hosts = {published.plain_host(host) for host in (base.domain, request.get_host())}
     return published.plain_host(protocol.origin(url).domain) not in own_hosts
-
-
-def _redirect(store: Store, name: str, url: str) -> HttpResponseBase | None:
-    file = store.open(name)
-    if file is None:
-        return None
-    file.close()
-    response = HttpResponseRedirect(url)
-    responses.set_cache_control(response)
-    return response
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:

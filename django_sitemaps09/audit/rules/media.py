@@ -67,7 +67,7 @@ def _word(pattern: str) -> Callable[[str], bool]:
 
 
 def _is_date(text: str) -> bool:
-    return parse_lastmod(text.strip()).rule in _NEWS_DATES
+    return parse_lastmod(text).rule in _NEWS_DATES
 
 
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps

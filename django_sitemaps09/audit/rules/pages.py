@@ -76,7 +76,7 @@ def _problems(page: SampledPage, response: Response) -> Iterator[tuple[str, str]
         modified = html_modified or modified
     if canonical is not None and canonical != _comparable(page.url, ""):
         yield "page-canonical", canonical
-    moment = parse_lastmod((page.lastmod or "").strip()).moment
+    moment = parse_lastmod(page.lastmod).moment
     # A date includes its whole day.
     slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
     if moment is not None and modified is not None and modified > moment.at + slack:
@@ -93,7 +93,7 @@ def _read_head(document: Any, url: str) -> tuple[str | None, str | None, datetim
         value = meta.get("content") or ""
         if name in _ROBOTS_NAMES and _NOINDEX.search(value):
             noindex = f'<meta name="{name}" content="{value}">'
-        elif name in _MODIFIED and (moment := parse_lastmod(value.strip()).moment):
+        elif name in _MODIFIED and (moment := parse_lastmod(value).moment):
             modified = moment.at
     for link in document.iter("link"):
         if "canonical" in (link.get("rel") or "").lower().split() and link.get("href"):

@@ -44,8 +44,9 @@ class ParsedValue(NamedTuple):
     rule: str | None
 
 
-def parse_lastmod(text: str) -> ParsedValue:
-    """Parse a W3C date or time."""
+def parse_lastmod(text: str | None) -> ParsedValue:
+    """Parse a W3C date or time, with or without whitespace around it."""
+    text = (text or "").strip()
     return ParsedValue(None, "lastmod-format") if len(text) > _LONGEST else _parse(text)
 
 
@@ -111,7 +112,7 @@ def check_values(
     moments: list[Moment] = []
     for entry in entries:
         if entry.lastmod is not None:
-            moment, rule = parse_lastmod(entry.lastmod.strip())
+            moment, rule = parse_lastmod(entry.lastmod)
             if moment is not None:
                 moments.append(moment)
                 # It is in the future everywhere on earth.
