@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ValidationError
 from django.db import DataError
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.filenames import page_name
+from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
-from django_sitemaps09.pages import Page
+from django_sitemaps09.orm.internals import add_condition, remove_order
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
-from django_sitemaps09.sources import FoundRow, QuerySource
+from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.sources.members import KeyInRows, Members
+from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.status import unread_source
 from django_sitemaps09.views.live import maps
 from django_sitemaps09.writer import FORMATS, elements
 
+#: Maximum number of rows that a search returns. The values of most locations belong to one row.
+MAX_FOUND = 10
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
+
+
+class FoundRow(NamedTuple):
+    """Row of a section's model.
+
+    `is_listed` is false if `items()` filters the row out. It is `None` if only a query of all rows can
+    tell, because a window function filters them.
+    """
+
+    key: Hashable
+    is_listed: bool | None
 
 
 class LiveRow(NamedTuple):
@@ -64,7 +84,7 @@ class LiveRow(NamedTuple):
     def _name_at_key(self, pages: Sequence[Page | PageRecord], names: Sequence[str]) -> str | None:
         if self.source is None or not pages:
             return None
-        return names[sources.page_index(self.source, self.row.key, [page.until for page in pages])]
+        return names[page_index(self.source, self.row.key, [page.until for page in pages])]
 
 
 class SectionLookup(NamedTuple):
@@ -145,7 +165,7 @@ def _live_rows(
 ) -> Iterator[LiveRow]:
     """Yield the rows that have the URL, or its values. `is_exact` is false if the values are a guess."""
     try:
-        found_rows = sources.find_rows(source, conditions)
+        found_rows = find_rows(source, conditions)
     except (FieldError, OverflowError, TypeError, ValidationError, ValueError):
         # A value of the path is invalid for its column.
         return
@@ -155,7 +175,7 @@ def _live_rows(
             raise
         return
     for row in found_rows:
-        batch = sources.row_batch(source, row)
+        batch = row_batch(source, row)
         if batch is None:
             continue
         skipped = tuple(map(str, batch.errors))
@@ -181,3 +201,62 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | No
 def _comparable(location: str) -> str:
     """Return a URL without its scheme, and with escapes in upper case."""
     return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
+
+
+def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundRow]:
+    """Return the rows for which the conditions hold, including rows that the section does not list.
+
+    The names of conditions are fields, or aliases of declared expressions.
+    """
+    members, original = source.members, source.members.original
+    keys = _keys(source, source.annotated_rows, conditions)
+    if members.looks_beyond:
+        return [FoundRow(key, None) for key in keys]
+    if original is not None:
+        return [FoundRow(key, _is_in(original, key, members)) for key in keys]
+    if keys:
+        return [FoundRow(key, is_listed=True) for key in keys]
+    return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
+
+
+def _all_rows(source: QuerySource) -> QuerySet[Any]:
+    return add_columns(source.members.model_rows(), source.declaration.expressions)
+
+
+def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
+    # With an order, a database may read the rows in this order instead of using an index for the condition.
+    rows = source.members.key_rows(remove_order(rows.filter(**conditions)))
+    return list(map(source.members.key.row_key, rows[:MAX_FOUND]))
+
+
+def _is_in(original: QuerySet[Any], key: Hashable, members: Members) -> bool:
+    listed_rows = KeyInRows(members.filter_keys(original, [key]))
+    return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
+
+
+def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
+    """Return the entries of one row as they are now; `None` if the row no longer exists."""
+    has_rows = row.is_listed is not False or source.members.original is not None
+    rows = source.annotated_rows if has_rows else _all_rows(source)
+    rows = rows.order_by(*source.members.key.names)
+    slices = Slices(rows, source.members, source.declaration)
+    with closing(slices.with_keys([row.key])) as parts:
+        return next(map(source.declaration.batch, parts), None)
+
+
+def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None]) -> int:
+    """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
+
+    Integer keys need no query. Other keys need one query for each step of a binary search, since only the
+    database knows their order.
+    """
+    return bisect_left(bounds[:-1], True, key=partial(_is_within, source, key))
+
+
+def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
+    key_columns = source.members.key
+    until: Any = key_columns.parse(bound)
+    if key_columns.is_integer:
+        return bool(key <= until)
+    rows = source.members.filter_keys(source.members.model_rows(), [key])
+    return key_columns.filter_range(rows, None, until).exists()

@@ -23,14 +23,7 @@ from django_sitemaps09.sources.get_urls import (
     site_for as site_for,
 )
 from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS as LIVE_NUMBERS, divide as divide
-from django_sitemaps09.sources.queryset import (
-    FoundRow as FoundRow,
-    QuerySource as QuerySource,
-    find_rows as find_rows,
-    has_key_ranges as has_key_ranges,
-    page_index as page_index,
-    row_batch as row_batch,
-)
+from django_sitemaps09.sources.queryset import QuerySource as QuerySource, has_key_ranges as has_key_ranges
 from django_sitemaps09.sources.retry import (
     cannot_snapshot as cannot_snapshot,
     read_page as read_page,

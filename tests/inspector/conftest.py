@@ -7,6 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.inspector import site
+from tests.support.sources import kind
+
+__all__ = ["admin_site", "kind", "plain_site"]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.sources import FoundRow, find_rows, page_index, row_batch
+from django_sitemaps09.inspector.rows import FoundRow, find_rows, page_index, row_batch
 from tests.models import Article, Tag
 from tests.support.sources import Kind, compiled, declaration, keys_of, page_map, source_of
 
