@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, resolve, reverse
 
-from django_sitemaps09 import protocol, views
+from django_sitemaps09 import protocol, views, writer
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.views import caching, exported
@@ -88,6 +88,21 @@ class TestTheIndexes:
         export()
         names = sorted(file.name for file in folder.glob("sitemap*.xml"))
         assert len(names) == 3 + cascade
+        for name in names:
+            assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
+
+    def test_are_those_of_an_export_if_bytes_limit_them(
+        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Three entries have room only if their lastmods are shorter than the longest one.
+        size = writer.index_entry_size(f"{BASE}/sitemap-a-1.xml.gz")
+        monkeypatch.setattr(
+            protocol, "INDEX_LIMITS", Limits(50_000, len(writer.index_document([])) + 3 * size - 1)
+        )
+        configure(ROOT=folder)
+        export()
+        names = sorted(file.name for file in folder.glob("sitemap*.xml"))
+        assert len(names) == 4
         for name in names:
             assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
 
