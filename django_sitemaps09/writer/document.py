@@ -247,8 +247,8 @@ def index_document(entries: Iterable[IndexEntry], *, styled: bool = False) -> by
 
 
 def index_entry_size(location: str) -> int:
-    """Return the bytes of an index entry with the longest lastmod: no division depends on the values."""
-    longest = IndexEntry(location, "9999-12-31T23:59:59.999999+00:00")
+    """Return the bytes of an index entry with the longest W3C text: no division depends on the values."""
+    longest = IndexEntry(location, "9999-12-31T23:59:59Z")
     return len(index_document([longest])) - len(index_document([]))
 
 

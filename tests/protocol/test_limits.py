@@ -24,6 +24,7 @@ def test_limits_are_those_of_the_protocol() -> None:
     assert protocol.MAX_URLS == 50_000
     assert protocol.MAX_BYTES == 50 * 2**20
     assert protocol.STRICTEST_MAX_BYTES == 10 * 2**20
+    assert protocol.INDEX_LIMITS == (50_000, 50 * 2**20)
     assert protocol.SITEMAP_NAMESPACE == "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 

@@ -10,10 +10,12 @@ from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.state import history, manifest
 from django_sitemaps09.state.history import (
+    EXPORTED,
     HISTORY,
     MAX_RUNS,
     RecordedRun,
     SectionChange,
+    read_exported,
     read_history,
     record_run,
 )
@@ -145,6 +147,15 @@ class TestTheHistory:
         ):
             state.write(HISTORY, manifest.seal({"format": 1, "runs": [values]}))
             assert read_history(state) == []
+
+    def test_in_another_format_is_not_read(self, folder: Path) -> None:
+        export(output=folder, sitemaps={"a": Numbers(3)})
+        state = state_of(folder)
+        run, time = [1e9, True, 1.0, []], {"a": 1e9}
+        for number, runs in ((1, 1), (2, 0)):
+            state.write(HISTORY, manifest.seal({"format": number, "runs": [run]}))
+            state.write(EXPORTED, manifest.seal({"format": number, "sections": time}))
+            assert len(read_history(state)) == len(read_exported(state)) == runs
 
     @pytest.mark.parametrize(
         "content",
