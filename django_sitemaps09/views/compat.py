@@ -21,13 +21,13 @@ from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest
 from django.template import Context, Node, NodeList, TemplateDoesNotExist, TemplateSyntaxError
 from django.template.response import TemplateResponse
-from django.urls import get_script_prefix, get_urlconf, reverse
+from django.urls import get_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone, translation
 from django.utils.http import http_date
 from django.utils.safestring import SafeString, mark_safe
 
 from django_sitemaps09 import sections, sources, writer
-from django_sitemaps09.conf import conf, surroundings
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import compat_pages
@@ -229,7 +229,9 @@ def _with_current_state(make: Callable[[], list[Any]]) -> Callable[[], list[Any]
 
     def make_with_state() -> list[Any]:
         # In another thread, Django does not read this state from the context.
-        with surroundings(prefix, urlconf), translation.override(language), timezone.override(zone):
+        set_urlconf(urlconf)
+        set_script_prefix(prefix)
+        with translation.override(language), timezone.override(zone):
             return make()
 
     return lambda: context.copy().run(make_with_state)

@@ -100,8 +100,7 @@ class PageMemo(NamedTuple):
     def etag(self, *, may_read: bool) -> PageETag | None:
         """Return the ETag of the page; `None` if only the content shows whether the page has changed.
 
-        The fingerprint is at most `LIVE_SECONDS` old, while another request reads it, twice as old. An
-        unknown one is read only if `may_read` is true.
+        The fingerprint is at most twice `LIVE_SECONDS` old. It is read only if `may_read` is true.
         """
         reading = self._reading() if may_read else _find(self.name)
         return reading and self._etag(reading)
