@@ -10,13 +10,14 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError, call_command, get_commands
 
 from django_sitemaps09.export import Report, export
 from django_sitemaps09.management.commands import export_sitemaps
@@ -53,6 +54,10 @@ def another_user() -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
+    # That user may be unable to read the checkout, so find now what is otherwise found when it is needed.
+    get_commands()
+    for name in ("management.commands.submit_sitemaps", "notify.client"):
+        import_module(f"django_sitemaps09.{name}")
     os.seteuid(OTHER)
     try:
         yield
