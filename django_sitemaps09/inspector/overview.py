@@ -78,10 +78,15 @@ def overview(base: Base) -> Overview:
 
 def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:
     """Count pages by the age of their newest lastmod, which is known only if all URLs have a lastmod."""
-    moments = [parse_lastmod(page.newest).moment for page in pages]
-    ages = [(today - moment.at.date()).days for moment in moments if moment is not None]
-    known = Counter(next((label for label, days in AGES.items() if age <= days), OLDER) for age in ages)
-    return known + Counter({UNKNOWN: len(moments) - len(ages)})
+    return Counter(_age(page.newest, today) for page in pages)
+
+
+def _age(lastmod: str | None, today: date) -> str:
+    moment = parse_lastmod(lastmod).moment
+    if moment is None:
+        return UNKNOWN
+    age = (today - moment.at.date()).days
+    return next((label for label, days in AGES.items() if age <= days), OLDER)
 
 
 def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:

@@ -127,7 +127,7 @@ class TestTheIndexes:
         self, monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]
     ) -> None:
         time = datetime(2026, 11, 27, 10, 30, tzinfo=timezone.utc)
-        register(a=type("Dated", (Numbers,), {"lastmod": time})(12))
+        register(a=type("Dated", (Numbers,), {"lastmod": time})(12), b=Numbers(3))
         for limit in range(300, 1_000, 13):
             monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, limit))
             pages: list[str] = []
@@ -139,7 +139,7 @@ class TestTheIndexes:
                 assert len(response.content) <= limit or len(part) == 1
                 pages += part
                 number += 1
-            assert len(pages) == len({*pages}) == 12
+            assert len(pages) == len({*pages}) == 15
 
     def test_have_etags_of_their_own(self) -> None:
         etags = [get(name)["ETag"] for name in INDEXES]

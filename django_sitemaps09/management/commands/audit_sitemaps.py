@@ -67,7 +67,6 @@ class Command(BaseCommand):
         except (SitemapError, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         shows_documents = options["verbosity"] > 1 and options["format"] == "table"
-        write = self.stdout.write if shows_documents else lambda text: None
         try:
             report = audit(
                 options["url"],
@@ -76,7 +75,7 @@ class Command(BaseCommand):
                 agents=options["agent"],
                 fetch=options["fetch"],
                 rate=options["rate"],
-                on_document=lambda place: write(excerpt(place, MAX_LOCATION)),
+                on_document=self._show if shows_documents else lambda place: None,
             ).accepting(accepted)
             if options["write_baseline"]:
                 content = json.dumps(report.baseline(), indent=2)
@@ -93,6 +92,9 @@ class Command(BaseCommand):
         if is_failed and not options["write_baseline"]:
             counts = f"{pluralize(report.errors, 'error')} and {pluralize(report.warnings, 'warning')}"
             raise CommandError(f"The audit of {report.target} found {counts}.")
+
+    def _show(self, place: str) -> None:
+        self.stdout.write(excerpt(place, MAX_LOCATION))
 
 
 def _fetch(text: str) -> Fetch:
