@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tracemalloc
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -11,6 +10,7 @@ from django.utils.encoding import iri_to_uri
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.protocol import MAX_LOCATION, are_plain, origin, quote_all, uri
+from tests.support.memory import traced
 from tests.support.protocol import hosts, urls
 
 
@@ -208,14 +208,10 @@ def test_a_column_is_quoted_as_each_value(start: str, texts: list[str]) -> None:
 
 def test_quoted_texts_are_not_kept_in_memory() -> None:
     quote_all(["/ü/"])
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         for number in range(200):
             assert quote_all([f"/{chr(0x4E00 + number) * 2_000}/"])
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert kept < 100_000
+    assert memory.held < 100_000
 
 
 def test_long_texts_are_not_quoted() -> None:

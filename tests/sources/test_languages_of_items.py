@@ -297,7 +297,7 @@ class TestTheCosts:
             )
             read(section)
             gc.collect()
-            with traced() as found:
+            with traced() as memory:
                 rows = 0
                 for counts in counted(section):
                     rows += counts
@@ -305,7 +305,7 @@ class TestTheCosts:
                     # their frames until the next garbage collection.
                     gc.collect(1)
             assert rows == count * 10
-            peaks.append(found.peak)
+            peaks.append(memory.peak)
         assert peaks[1] < peaks[0] * 1.2
 
     @pytest.mark.django_db

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import tracemalloc
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -20,6 +19,7 @@ from django_sitemaps09.entries import Image
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
+from tests.support.memory import traced
 from tests.support.native_views import FIRST, Articles, Foreign, found, get, locations, write_articles
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
@@ -276,11 +276,7 @@ class TestAHugePage:
                 return [Image(f"/{item}.jpg", caption=f"{item}{'&' * 100_000}")]
 
         register(captioned=Captioned(3_000))
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             response = get("/sitemap-captioned-1.xml")
-            peak = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
         assert len(locations(response.content)) > 2_800
-        assert peak < 30_000_000
+        assert memory.peak < 30_000_000

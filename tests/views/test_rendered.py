@@ -6,7 +6,6 @@ import gzip
 import logging
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +23,7 @@ from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.factories import ArticleFactory
+from tests.support.memory import traced
 from tests.support.native_views import nothing
 from tests.support.sections import Numbers
 
@@ -245,12 +245,9 @@ class TestAPage:
         for part, start in kept_pages._part_starts(name, digest, len(content)).items():
             caches["pages"].set(part, content[start : start + kept_pages._PART])
         caches["pages"].set(name, (etag, rendered_at, digest, len(content)))
-        tracemalloc.start()
-        try:
+        with traced() as memory:
             assert get(PAGE).content == document
-            assert tracemalloc.get_traced_memory()[1] < 120_000_000
-        finally:
-            tracemalloc.stop()
+        assert memory.peak < 120_000_000
         assert renderings == [1, 1]
 
     def test_has_no_more_parts_than_a_sitemap_can_fill(self) -> None:

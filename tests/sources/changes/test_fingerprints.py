@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import tracemalloc
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date, datetime, timedelta
@@ -53,6 +52,7 @@ from tests.support.factories import (
     SeatFactory,
 )
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
+from tests.support.memory import traced
 
 SERVERS = [parameter("postgresql"), parameter("mariadb")]
 
@@ -572,12 +572,8 @@ def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using: str) ->
     text = Concat(Value("x" * 4_000), F("slug"), output_field=CharField())
     now = Cast(Value(NOON), DateTimeField())
     rows = Category.objects.using(using).annotate(now=now, text=text)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         found = fingerprint(rows, ["pk"], ["now", "text"], "now")
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
     assert found.rows == 5_000
     # The rows would take 20 MB.
-    assert peak < 6_000_000
+    assert memory.peak < 6_000_000
