@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
+from operator import or_
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
-from django.db import DataError, connections, models
+from django.db import DataError, IntegrityError, connections, models
 
+from django_sitemaps09.entries import ItemError
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.pages import Key
 
@@ -22,9 +26,14 @@ from django_sitemaps09.pages import Key
 _SQLITE_DIGITS = 15
 # Number of pairs of bounds compared in one query. SQLite limits the depth of an expression to 1,000.
 _PAIRS = 300
-# Types that all databases order as Python does. Times are not among them: they can be stored in a local
-# zone, where an hour repeats in autumn. UUIDs are not, since MariaDB compares them from their end.
-_ORDERED_ALIKE = {int, Decimal, date}
+# Django's own fields whose columns all databases order as Python does, besides `DateField`. Times are not
+# among them: they can be stored in a local zone, where an hour repeats in autumn. UUIDs are not, since
+# MariaDB compares them from their end.
+_ORDERED_ALIKE = (models.IntegerField, models.DecimalField)
+# SQLite stores integers with 64 bits.
+_INTEGERS = 1 << 63
+# A column of numbers in SQLite stores such a text as a number.
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,35 @@ class KeyColumns:
         first, *others = self.fields
         return not others and isinstance(first, models.IntegerField) and self.is_ordered_plainly
 
+    def filter_readable(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """Return the rows with a key: not NULL, and not what Python cannot represent, such as infinity."""
+        conditions: dict[str, Any] = {}
+        for name, _, readable, _ in self._conditions():
+            conditions |= {f"{name}__{lookup}": value for lookup, value in readable.items()}
+        return filter_first(rows, **conditions) if conditions else rows
+
+    def unreadable(self, rows: models.QuerySet[Any]) -> Iterator[tuple[int, ItemError]]:
+        """Yield the number of rows that `filter_readable()` drops for a column, with the reason."""
+        for name, problem, _, unreadable in self._conditions():
+            conditions = [models.Q(**{f"{name}__{lookup}": value}) for lookup, value in unreadable.items()]
+            dropped_rows = rows.filter(reduce(or_, conditions)).order_by()
+            # An index shows that there are none. Only then are they counted.
+            if dropped_rows.exists():
+                count = dropped_rows.count()
+                reason = (
+                    f"{count:,} rows have no place on any page, because their key {name!r} is {problem}"
+                )
+                yield count, ItemError(problem, "row", reason)
+
+    def _conditions(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+        """Yield columns with a problem that keys can have, and lookups for rows without and with it."""
+        for name, column, field in zip(self.names, self.columns, self.fields, strict=True):
+            if _can_be_null(column):
+                yield name, "NULL", {"isnull": False}, {"isnull": True}
+            if limits := _limits(field, connections[self.using]):
+                least, greatest = limits
+                yield name, "out of range", {"gte": least, "lte": greatest}, {"lt": least, "gt": greatest}
+
     def filter_range(self, rows: models.QuerySet[Any], after: Any, until: Any) -> models.QuerySet[Any]:
         """Return the rows with a key greater than `after`, up to `until`, in the order of the database."""
         for lookup, key in (("gt", after), ("lte", until)):
@@ -119,14 +157,15 @@ class KeyColumns:
         """Return the database vendor, then the table, name, type and collation of each column."""
         connection = connections[self.using]
         parts = [connection.vendor]
-        for field, collation in zip(self.columns, self._collations(), strict=True):
-            table, kind = field.model._meta.db_table, field.db_type(connection) or ""
-            parts += [table, field.column, kind, collation.name if collation else ""]
+        for field, column in zip(self.columns, self._stored_columns, strict=True):
+            kind = field.db_type(connection) or ""
+            parts += [field.model._meta.db_table, field.column, kind, column.collation]
         return tuple(parts)
 
-    def _collations(self) -> list[Collation | None]:
+    @property
+    def _stored_columns(self) -> list[StoredColumn]:
         connection = connections[self.using]
-        lookup: Any = _COLLATIONS.get(connection.vendor, lambda connection, field: None)
+        lookup = _STORED.get(connection.vendor, _unknown)
         return [lookup(connection, field) for field in self.columns]
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
@@ -136,41 +175,60 @@ class KeyColumns:
         except (ValidationError, ValueError):
             return False
         rows = keys if len(self.names) > 1 else [(key,) for key in keys]
-        is_python_order = {type(part) for row in rows for part in row} <= _ORDERED_ALIKE
-        if is_python_order and self.is_ordered_plainly:
+        if self.is_ordered_plainly and all(
+            isinstance(field, _ORDERED_ALIKE) or type(field) is models.DateField for field in self.fields
+        ):
             return all(lower < upper for lower, upper in pairwise(rows))
-        starts = range(0, len(rows) - 1, _PAIRS)
-        return all(self._is_ascending(rows[start : start + _PAIRS + 1]) for start in starts)
+        starts, columns = range(0, len(rows) - 1, _PAIRS), self._stored_columns
+        return all(self._is_ascending(columns, rows[start : start + _PAIRS + 1]) for start in starts)
 
-    def _is_ascending(self, rows: Sequence[Sequence[Any]]) -> bool:
+    def _is_ascending(self, columns: Sequence[StoredColumn], rows: Sequence[Sequence[Any]]) -> bool:
+        """Return whether the database orders keys as given. Literals have the types of the columns."""
         connection = connections[self.using]
         values = [
-            [f.get_db_prep_value(part, connection) for f, part in zip(self.fields, row, strict=True)]
+            [
+                column.convert(field.get_db_prep_value(part, connection))
+                for column, field, part in zip(columns, self.fields, row, strict=True)
+            ]
             for row in rows
         ]
+        literal = f"({', '.join(column.literal for column in columns)})"
+        comparison = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
         parameters = [part for pair in pairwise(values) for row in pair for part in row]
-        comparison = " AND ".join([f"{self._literal} < {self._literal}"] * (len(rows) - 1))
         try:
             with connection.cursor() as cursor:
                 cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
-        except DataError:
-            # The database rejects one of the values.
+        except (DataError, IntegrityError):
+            # The database, or a domain in it, rejects one of the values.
             return False
 
-    @cached_property
-    def _literal(self) -> str:
-        """Placeholders with the type and collation of each column, since a plain `%s` can differ."""
-        connection, literals = connections[self.using], []
-        for field, collation in zip(self.fields, self._collations(), strict=True):
-            if collation is not None:
-                literals.append(collation.literal)
-            elif connection.vendor == "sqlite":
-                # SQLite columns have no strict types, and CAST(... AS datetime) would keep only the year.
-                literals.append("%s")
-            else:
-                literals.append(f"CAST(%s AS {field.cast_db_type(connection)})")
-        return f"({', '.join(literals)})"
+
+def _can_be_null(column: Any) -> bool:
+    """Return whether a column can be NULL although its field cannot: if computed, or not made by Django."""
+    is_computed = isinstance(column, models.GeneratedField) and not column.primary_key
+    return is_computed or not column.model._meta.managed
+
+
+def _limits(field: Any, connection: Any) -> tuple[Any, Any] | None:
+    """Return the least and the greatest value that Python can represent, if a column can have others.
+
+    PostgreSQL has infinite dates and times, dates after 9999, 24:00, and decimals that are not a number.
+    """
+    if not type(field).__module__.startswith("django."):
+        return None
+    if isinstance(field, models.DateTimeField):
+        zone = connection.timezone if settings.USE_TZ else None
+        return datetime.min.replace(tzinfo=zone), datetime.max.replace(tzinfo=zone)
+    if isinstance(field, models.DateField):
+        return date.min, date.max
+    if isinstance(field, models.TimeField):
+        return time.min, time.max
+    if isinstance(field, models.DecimalField) and field.max_digits is not None:
+        # PostgreSQL orders what is not a number after all numbers.
+        greatest = Decimal(10) ** (field.max_digits - (field.decimal_places or 0))
+        return -greatest, greatest
+    return None
 
 
 def _concrete_field(field: Any) -> Any:
@@ -188,6 +246,9 @@ def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> 
     for field in key.fields:
         if isinstance(field, (models.FloatField, models.BinaryField, models.JSONField)):
             return f"a {type(field).__name__} has no exact text form"
+        # These classes cannot be imported without psycopg.
+        if {cls.__name__ for cls in type(field).__mro__} & {"ArrayField", "HStoreField"}:
+            return f"the values of a {type(field).__name__} cannot be hashed"
         if (
             isinstance(field, models.DecimalField)
             and connections[key.using].vendor == "sqlite"
@@ -202,55 +263,98 @@ def _key_problem(model: type[models.Model], key_field: Any, key: KeyColumns) -> 
     return None if key_field.unique or (key_field.name,) in unique_fields else "it is not unique"
 
 
-class Collation(NamedTuple):
-    """Name of a text column's collation, and a placeholder that compares with this collation."""
+class StoredColumn(NamedTuple):
+    """How a database stores a column, by its catalogue, which can differ from the field.
 
-    name: str
+    `collation` is the name of the collation, or empty. `literal` is a placeholder that compares as the
+    column does, and `convert` is applied to its parameter.
+    """
+
+    collation: str
     literal: str
+    convert: Callable[[Any], Any] = lambda value: value
 
 
-def _postgresql(connection: Any, field: Any) -> Collation | None:
-    """Return a column's collation. A default one also has the name of the database's."""
+def _unknown(connection: Any, field: Any) -> StoredColumn:
+    return StoredColumn("", f"CAST(%s AS {field.cast_db_type(connection)})")
+
+
+def _postgresql(connection: Any, field: Any) -> StoredColumn:
+    """Return a column's type and collation. A default collation also has the name of the database's."""
+    # With -1, the name of a type is the one without a length: `bpchar`, and not `character`, which has 1.
     sql = (
-        "SELECT co.collname, QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
-        "FROM pg_attribute a JOIN pg_collation co ON co.oid = a.attcollation "
-        "JOIN pg_namespace n ON n.oid = co.collnamespace "
-        "JOIN pg_database d ON d.datname = CURRENT_DATABASE() "
+        "SELECT FORMAT_TYPE(a.atttypid, -1), co.collname, "
+        "QUOTE_IDENT(n.nspname) || '.' || QUOTE_IDENT(co.collname), d.datcollate "
+        "FROM pg_attribute a JOIN pg_database d ON d.datname = CURRENT_DATABASE() "
+        "LEFT JOIN pg_collation co ON co.oid = a.attcollation "
+        "LEFT JOIN pg_namespace n ON n.oid = co.collnamespace "
         "WHERE a.attrelid = TO_REGCLASS(%s) AND a.attname = %s"
     )
     row = _row(connection, sql, [connection.ops.quote_name(field.model._meta.db_table), field.column])
     if row is None:
-        return None
-    name, quoted_name, default = row
-    literal = "CAST(%s AS text)"
-    if name == "default":
-        return Collation(f"default {default}", literal)
-    return Collation(quoted_name, f"{literal} COLLATE {quoted_name.replace('%', '%%')}")
+        return _unknown(connection, field)
+    kind, name, quoted_name, default = row
+    literal = f"CAST(%s AS {kind.replace('%', '%%')})"
+    if name in (None, "default"):
+        return StoredColumn(f"default {default}" if name else "", literal)
+    return StoredColumn(quoted_name, f"{literal} COLLATE {quoted_name.replace('%', '%%')}")
 
 
-def _mysql(connection: Any, field: Any) -> Collation | None:
-    # A plain `%s` has the character set of the connection, which may not support the collation.
+def _mysql(connection: Any, field: Any) -> StoredColumn:
     sql = (
-        "SELECT collation_name, character_set_name FROM information_schema.columns "
+        "SELECT data_type, column_type, collation_name, character_set_name FROM information_schema.columns "
         "WHERE table_schema = DATABASE() AND table_name = %s AND column_name = %s"
     )
     row = _row(connection, sql, [field.model._meta.db_table, field.column])
-    if row is None or row[0] is None:
-        return None
-    name, characters = row
-    return Collation(name, f"CONVERT(%s USING {characters}) COLLATE {name}")
+    if row is None:
+        return _unknown(connection, field)
+    kind, full_kind, name, characters = row
+    if name is not None:
+        # A plain `%s` has the character set of the connection, which may not support the collation.
+        return StoredColumn(name, f"CONVERT(%s USING {characters}) COLLATE {name}")
+    # CAST has other names for most types. Some types have options after their names, such as ZEROFILL.
+    if kind.endswith("int"):
+        full_kind = "UNSIGNED" if "unsigned" in full_kind else "SIGNED"
+    elif kind.endswith(("binary", "blob")):
+        full_kind = "BINARY"
+    elif kind not in ("decimal", "date", "datetime", "time", "uuid", "inet4", "inet6"):
+        return StoredColumn("", "%s")
+    return StoredColumn("", f"CAST(%s AS {full_kind.partition(' ')[0]})")
 
 
-def _sqlite(connection: Any, field: Any) -> Collation | None:
+def _sqlite(connection: Any, field: Any) -> StoredColumn:
+    """Return a column's collation, and a literal with its affinity: https://sqlite.org/datatype3.html."""
     with connection.cursor() as cursor:
         columns = connection.introspection.get_table_description(cursor, field.model._meta.db_table)
-    name = next((column.collation for column in columns if column.name == field.column), None)
-    if name is None:
-        return None
-    return Collation(name, f"%s COLLATE {connection.ops.quote_name(name).replace('%', '%%')}")
+    column = next((column for column in columns if column.name == field.column), None)
+    if column is None:
+        return _unknown(connection, field)
+    kind, name = (column.type_code or "").upper(), column.collation
+    collate = f" COLLATE {connection.ops.quote_name(name).replace('%', '%%')}" if name else ""
+    is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
+    if is_text or "BLOB" in kind or not kind:
+        return StoredColumn(name or "", f"{'CAST(%s AS TEXT)' if is_text else '%s'}{collate}")
+    # CAST(... AS datetime) would keep only the year.
+    return StoredColumn(name or "", f"%s{collate}", _stored_number)
 
 
-_COLLATIONS = {"postgresql": _postgresql, "mysql": _mysql, "sqlite": _sqlite}
+def _stored_number(value: Any) -> Any:
+    """Return what SQLite stores in a column of numbers: texts of numbers become numbers."""
+    text = str(value)
+    if not isinstance(value, (str, Decimal)) or _NUMBER.fullmatch(text) is None:
+        return value
+    number = Decimal(text)
+    # Longer integers are stored as floats.
+    return (
+        int(number) if number == number.to_integral_value() and abs(number) < _INTEGERS else float(number)
+    )
+
+
+_STORED: dict[str, Callable[[Any, Any], StoredColumn]] = {
+    "postgresql": _postgresql,
+    "mysql": _mysql,
+    "sqlite": _sqlite,
+}
 
 
 def _row(connection: Any, sql: str, parameters: Sequence[str]) -> Any:

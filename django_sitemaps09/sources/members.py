@@ -169,8 +169,8 @@ class Members(NamedTuple):
         return rows.values_list(name, flat=True).first()
 
     def model_rows(self) -> QuerySet[Any]:
-        """Return all rows of the model, including those that the section does not list."""
-        return QuerySet(self.rows.model, using=self.rows.db)
+        """Return all rows of the model that have a key, including those that the section does not list."""
+        return self.key.filter_readable(QuerySet(self.rows.model, using=self.rows.db))
 
 
 def _columns_sql(condition: Func, compiler: Any) -> str:

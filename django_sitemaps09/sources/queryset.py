@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.entries import Batch
+from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
@@ -45,6 +45,8 @@ class QuerySource(CompiledSource):
     section: str
     annotated_rows: QuerySet[Any]
     members: Members
+    #: The rows of `members`, and those whose key is NULL or unreadable.
+    all_rows: QuerySet[Any]
 
     @classmethod
     def from_rows(
@@ -62,6 +64,7 @@ class QuerySource(CompiledSource):
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
         key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
+        all_rows, rows = rows if original is None else original, key.filter_readable(rows)
         annotated_rows = add_columns(rows, declaration.expressions)
         if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(
@@ -71,7 +74,7 @@ class QuerySource(CompiledSource):
             )
         are_grouped = annotated_rows.query.group_by is not None
         members = Members(key, rows, original, are_grouped=are_grouped)
-        return cls(declaration, limit, section, annotated_rows, members)
+        return cls(declaration, limit, section, annotated_rows, members, all_rows)
 
     @property
     def map_cache_key(self) -> str:
@@ -132,6 +135,10 @@ class QuerySource(CompiledSource):
             until = keys[-1]
         return next(self._batches(self._slices.read(Span(None, until, until), SAMPLE), None), None)
 
+    def unreadable_keys(self) -> list[tuple[int, ItemError]]:
+        """Return how many rows no page can list, for each reason. Needs a query for each reason."""
+        return list(self.members.key.unreadable(self.all_rows))
+
     def key_after(self, after: Key | None, count: int) -> Key | None:
         keys = self.members.keys(self.members.key.parse(after), None, count - 1, 2)
         return self.key_text(keys[0]) if len(keys) == 2 else None
@@ -159,14 +166,22 @@ class QuerySource(CompiledSource):
             for rows in slices:
                 keys = set(rows.keys)
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
-                    raise KeyOrderError(
-                        f"Section {self.section!r}: the queryset returns rows of "
-                        f"{self.annotated_rows.model._meta.label} more than once after key {after!r}. "
-                        "Return each row once, for example with distinct() or an aggregate."
-                    )
+                    raise KeyOrderError(self._repetition(after))
                 yield self.declaration.batch(rows)
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
+
+    def _repetition(self, after: Hashable | None) -> str:
+        """Return the message for keys that occur twice after a key, and what to do."""
+        options, key = self.annotated_rows.model._meta, self.members.key.name
+        place = "" if after is None else f" after key {after!r}"
+        if options.managed:
+            problem = f"the queryset returns rows of {options.label} more than once{place}"
+            advice = "Return each row once, for example with distinct() or an aggregate."
+        else:
+            problem = f"the key {key!r} of {options.label} is not unique in {options.db_table}{place}"
+            advice = "Set primary_key=True on a column that is unique and not null, or name one as `key`."
+        return f"Section {self.section!r}: {problem}. {advice}"
 
     def look(self, page: Page) -> Look:
         """Return how many rows a page has now, and its newest lastmod, in one query."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from django import db
 from django.db import DatabaseError, Error, OperationalError, connections
 
-from django_sitemaps09.entries import Batch, reason_of
+from django_sitemaps09.entries import Batch, ItemError, reason_of
 from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.sources.base import Source
@@ -110,6 +110,11 @@ class RetriedSource:
             raise TypeError(f"{self.label} has no key ranges")
         source = self.source
         return retry(lambda: source.count(after, until, most), self.label)
+
+    def unreadable_keys(self) -> list[tuple[int, ItemError]]:
+        """Return how many rows have no key, for each reason; none if the source has no key ranges."""
+        source = self.source
+        return retry(source.unreadable_keys, self.label) if has_key_ranges(source) else []
 
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return retry(lambda: self.source.in_order(bounds), self.label)

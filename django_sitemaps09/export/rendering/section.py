@@ -50,14 +50,15 @@ class SkippedItems:
     listed_errors: list[ItemError] = field(default_factory=list)
     previous_errors: frozenset[ItemError] = frozenset()
 
-    def add(self, errors: tuple[ItemError, ...]) -> None:
+    def add(self, errors: tuple[ItemError, ...], rows: int = 1) -> None:
+        """Add errors, each of which is about a number of `rows`."""
         # Splitting a page reads rows twice, for two consecutive pages.
         repeated_errors, self.previous_errors = self.previous_errors, frozenset(errors)
         for error in dict.fromkeys(errors):
             if error in repeated_errors:
                 continue
-            self.count += 1
-            self.item_count += error.skips_item
+            self.count += rows
+            self.item_count += rows * error.skips_item
             if len(self.listed_errors) < _NAMED_ERRORS:
                 self.listed_errors.append(error)
             # A mistake in a hook can fail for every item.
@@ -128,6 +129,9 @@ def _outcomes(
     section_pages: SectionPages, rows_on_page: int, errors: SkippedItems, costs: Costs
 ) -> list[SectionOutcome]:
     listeners, source = section_pages.run.listeners, section_pages.source
+    if not section_pages.run.options.is_repair:
+        for count, error in section_pages.rows.unreadable_keys():
+            errors.add((error,), count)
     plan = section_pages.plan(rows_on_page)
     if isinstance(source, PositionSource):
         listeners.plan({section_pages.name: -(-source.count // rows_on_page)})
