@@ -24,3 +24,4 @@ class Sitemaps09Config(AppConfig):
         register(checks.check_urls)
         register(checks.check_deployment, deploy=True)
         register(checks.check_site, Tags.database, deploy=True)
+        register(checks.check_keys, Tags.database)

@@ -182,3 +182,16 @@ class Invoice(models.Model):
         db_persist=True,
         unique=True,
     )
+
+
+class Coupon(models.Model):
+    """A generated key, which can be NULL although its field cannot."""
+
+    number = models.IntegerField()
+    code = models.IntegerField(null=True)
+    serial = models.GeneratedField(
+        expression=models.F("code") * 3,
+        output_field=models.IntegerField(),
+        db_persist=True,
+        unique=True,
+    )

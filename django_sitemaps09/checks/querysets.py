@@ -1,11 +1,12 @@
 """Check the rows of a `ModelSitemap`: queryset, key, expressions, `site_field`, and news attributes.
 
-Expressions are resolved against the queryset, without compiling SQL.
+Expressions are resolved against the queryset, without compiling SQL. Only `check_stored_keys()` queries a
+database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, MethodType
@@ -14,9 +15,10 @@ from typing import Any
 from django.apps import apps
 from django.core.checks import CheckMessage
 from django.core.exceptions import FieldError, ImproperlyConfigured
-from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections, models
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
+from django.db.transaction import atomic
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
@@ -33,6 +35,10 @@ _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()
 _NUMBERS = "Use a column with numbers from 0.0 to 1.0, convert the expression with Cast()"
 _WORDS = "Use a column with changefreq values, build them with Case()"
 _NUMBER_FIELDS = (models.IntegerField, models.FloatField, models.DecimalField)
+_HAS_KEY = "Set `key` to a field that is never NULL or infinite, or exclude these rows."
+_ORDERS_ALIKE = "Pages cannot be ranges of this key. Set `key` to a unique column of a common type."
+# Number of keys at each end of a table whose order a check compares.
+_KEYS = 500
 #: The types of columns that are valid for each optional element: check code, fields, description and hint.
 _KINDS: dict[str, tuple[str, tuple[type, ...], str, str]] = {
     "lastmod": ("W036", (DateField,), "a date or a datetime", _DATES),
@@ -162,6 +168,38 @@ def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     if key is not None and problem:
         hint = "Set `key` to a field that is unique, not null, and never changes."
         yield message("E032", f"{subject}: {problem}", hint)
+
+
+def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[CheckMessage]:
+    """Query the declared rows: whether all of them have a key, and whether its order is the database's."""
+    is_declared = issubclass(subject.cls, ModelSitemap) and subject.inherits(
+        ModelSitemap, "items", "get_queryset"
+    )
+    rows: Any = _rows(subject) if is_declared else None
+    name = subject.data("key")
+    if not (traits.can_reorder(rows) and rows.db in databases and isinstance(name, str)):
+        return
+    messages: list[CheckMessage] = []
+    # Problems of declarations are reported without a database. There may be no table, or no database, yet.
+    with suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError), atomic(rows.db):
+        key = KeyColumns.from_field(rows.model, name, rows.db)
+        for _, error in key.unreadable(rows):
+            messages.append(message("W039", f"{subject}: {error.reason}.", _HAS_KEY))
+        if problem := error_text(ImproperlyConfigured, _check_order, key, rows):
+            messages.append(message("W069", f"{subject}: {problem}", _ORDERS_ALIKE))
+    yield from messages
+
+
+def _check_order(key: KeyColumns, rows: QuerySet[Any]) -> None:
+    """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
+    model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
+    first = model_rows.order_by(*key.names)[:_KEYS]
+    last = reversed(model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS])
+    if not all(key.in_order([key.text(key.row_key(row)) for row in part]) for part in (first, last)):
+        raise ImproperlyConfigured(
+            f"The database sorts the key {key.name!r} of {rows.model._meta.label} otherwise than it "
+            "compares its values, or a value repeats."
+        )
 
 
 def _check_default_location(subject: Subject, model: type[Model]) -> Iterator[CheckMessage]:

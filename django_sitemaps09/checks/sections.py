@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain
 from types import ModuleType
 from typing import Any, cast
@@ -55,6 +56,21 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
     if default_sections is not None and _uses_registry(passed_sitemaps):
         messages += _check_unregistered([default_sections, *urlconf.sitemaps_arguments()])
     return messages
+
+
+def check_keys(
+    app_configs: object = None, databases: Collection[str] | None = None, **kwargs: object
+) -> list[CheckMessage]:
+    """Check the keys of rows in these databases. Runs only with `check --database default`."""
+    passed_sitemaps = urlconf.passed_sitemaps()
+    default_sections: object = None
+    with suppress(Exception):  # `check_sections()` reports this error.
+        default_sections = _default_sections(passed_sitemaps)
+    mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
+    declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
+    subjects = {id(section): Subject(section) for section in declarations}
+    found = (querysets.check_stored_keys(subject, databases or ()) for subject in subjects.values())
+    return [*chain.from_iterable(found)]
 
 
 def _default_sections(passed_sitemaps: Iterable[PassedSitemaps]) -> object:

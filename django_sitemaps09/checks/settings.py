@@ -152,7 +152,7 @@ def _check_submissions(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 def check_site(
     app_configs: object = None, databases: Collection[str] | None = None, **kwargs: object
 ) -> list[CheckMessage]:
-    """Check the domain of the current `Site`. No other check queries a database.
+    """Check the domain of the current `Site`.
 
     As a check of databases, it runs only with `check --deploy --database default`.
     """

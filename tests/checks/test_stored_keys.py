@@ -1,0 +1,103 @@
+"""Keys that are NULL, repeat, or are sorted otherwise than compared: `check --database`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connections, models
+from django.test.utils import CaptureQueriesContext, isolate_apps
+
+from django_sitemaps09 import checks
+from tests.models import Coupon
+from tests.support.checking import ids_of
+from tests.support.databases import require
+from tests.support.unusual_keys import drop_view, make_coupons, section, view
+
+#: What the setting `SITEMAPS` names.
+DECLARED: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def _settings(settings: Any) -> None:
+    settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.DECLARED", "BASE_URL": "https://www.example.com"}
+
+
+@pytest.fixture
+def _no_view(snapshot_using: str) -> Iterator[None]:
+    yield
+    drop_view(snapshot_using)
+
+
+def test_null_keys_are_named_by_a_check_of_databases(using: str) -> None:
+    DECLARED["s"] = section(make_coupons(using), "serial")
+    [message] = checks.check_keys(databases=[using])
+    assert ids_of([message]) == ["W039"]
+    assert "4 rows" in message.msg
+    assert checks.check_keys(databases=None) == checks.check_keys(databases=["other"]) == []
+    with CaptureQueriesContext(connections[using]) as captured:
+        checks.check_sections(databases=[using])
+    assert not captured.captured_queries
+
+
+def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using: str) -> None:
+    Coupon.objects.using(using).bulk_create(Coupon(number=number) for number in range(12))
+    DECLARED["s"] = section(Coupon.objects.using(using).all(), "pk")
+    assert checks.check_keys(databases=[using]) == []
+    # A number in the model, and text in its table.
+    with isolate_apps("tests"):
+        meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "tests_word"})
+        fields = {"word": models.IntegerField(primary_key=True)}
+        model = type("Mistyped", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    with connections[using].cursor() as cursor:
+        cursor.executemany("INSERT INTO tests_word (word) VALUES (%s)", [("9",), ("10",), ("100",)])
+    DECLARED["s"] = section(model._default_manager.using(using), "pk")
+    [message] = checks.check_keys(databases=[using])
+    assert ids_of([message]) == ["W069"]
+    assert "changes when pk converts it to text" in message.msg
+
+
+@pytest.mark.usefixtures("_no_view")
+def test_a_key_that_repeats_is_named_by_a_check(snapshot_using: str) -> None:
+    model = view(
+        snapshot_using,
+        "SELECT CAST(1 AS char(1)) AS id UNION ALL SELECT '1'",
+        id=models.CharField(max_length=9, primary_key=True),
+    )
+    DECLARED["s"] = section(model._default_manager.using(snapshot_using), "pk")
+    [message] = checks.check_keys(databases=[snapshot_using])
+    assert ids_of([message]) == ["W069"]
+    assert "or a value repeats" in message.msg
+
+
+@pytest.mark.services
+@pytest.mark.django_db(databases=["mariadb"], transaction=True)
+def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(settings: Any) -> None:
+    require("mariadb")
+    with isolate_apps("tests"):
+        meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "sitemaps09_level"})
+        fields = {"level": models.CharField(max_length=9, primary_key=True)}
+        model = type("Level", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    with connections["mariadb"].cursor() as cursor:
+        cursor.execute("CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)")
+        try:
+            cursor.execute("INSERT INTO sitemaps09_level VALUES ('low'), ('high')")
+            DECLARED["s"] = section(model._default_manager.using("mariadb"), "pk")
+            [message] = checks.check_keys(databases=["mariadb"])
+        finally:
+            cursor.execute("DROP TABLE sitemaps09_level")
+    assert ids_of([message]) == ["W069"]
+    assert "otherwise than it compares" in message.msg
+
+
+def test_the_command_check_names_null_keys_only_for_its_databases(using: str) -> None:
+    DECLARED["s"] = section(make_coupons(using), "serial")
+    printed = StringIO()
+    call_command("check", databases=[using], stderr=printed, stdout=printed)
+    assert "sitemaps09.W039" in printed.getvalue()
+    printed = StringIO()
+    call_command("check", stderr=printed, stdout=printed)
+    assert "sitemaps09.W039" not in printed.getvalue()

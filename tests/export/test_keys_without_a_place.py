@@ -1,0 +1,137 @@
+"""Rows whose key is NULL, infinite or not unique: skipped by number, or refused with advice that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections, models
+from django.test.utils import CaptureQueriesContext, isolate_apps
+
+from django_sitemaps09.export import export
+from tests.models import Coupon
+from tests.support.databases import require
+from tests.support.published import pages, urls
+from tests.support.unusual_keys import drop_view, make_coupons, section, view
+from tests.support.ways import native, native_pages
+
+pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(ENGINE="serial")]
+
+
+def exported_paths(folder: Path) -> list[str]:
+    return [
+        url.removeprefix("https://www.example.com") for name in pages(folder) for url in urls(folder, name)
+    ]
+
+
+@pytest.fixture
+def coupons(using: str) -> Any:
+    return make_coupons(using)
+
+
+@pytest.fixture
+def _no_view(snapshot_using: str) -> Iterator[None]:
+    yield
+    drop_view(snapshot_using)
+
+
+def test_a_generated_key_that_is_null_is_skipped_and_counted(
+    using: str, coupons: Any, folder: Path
+) -> None:
+    declared = {"s": section(coupons, "serial")}
+    report = export(sitemaps=declared, output=folder)
+    [found] = report.sections
+    assert (found.urls, found.skipped_items, found.failure) == (16, 4, None)
+    assert [str(error) for error in found.errors] == [
+        "item NULL, row: 4 rows have no place on any page, because their key 'serial' is NULL"
+    ]
+    assert sorted(exported_paths(folder)) == sorted(f"/{number}/" for number in range(20) if number % 5)
+    assert not export(sitemaps=declared, output=folder).written
+    assert sorted(path for path, _ in native(declared["s"])) == sorted(exported_paths(folder))
+
+
+def test_only_exports_ask_for_null_keys(using: str, coupons: Any, folder: Path) -> None:
+    declared = section(coupons, "serial")
+    with CaptureQueriesContext(connections[using]) as captured:
+        native_pages(declared)
+    assert not any("IS NULL" in query["sql"] for query in captured)
+    Coupon.objects.using(using).filter(code=None).delete()
+    with CaptureQueriesContext(connections[using]) as captured:
+        report = export(sitemaps={"s": declared}, output=folder)
+    assert report.sections[0].skipped_items == 0
+    # One query finds none. Only if it finds one, they are counted.
+    assert sum("IS NULL" in query["sql"] for query in captured) == 1
+
+
+def test_a_section_whose_keys_are_all_null_fails(using: str, folder: Path) -> None:
+    Coupon.objects.using(using).bulk_create(Coupon(number=number, code=None) for number in range(3))
+    report = export(sitemaps={"s": section(Coupon.objects.using(using), "serial")}, output=folder)
+    assert "every item was skipped" in report.failures[0]
+    assert "3 rows" in report.failures[0]
+
+
+@pytest.mark.usefixtures("_no_view")
+def test_null_in_a_view_is_skipped_and_counted(snapshot_using: str, folder: Path) -> None:
+    make_coupons(snapshot_using)
+    model = view(
+        snapshot_using,
+        "SELECT c.number AS number, o.code AS id FROM tests_coupon c "
+        "LEFT JOIN tests_coupon o ON o.id = c.id AND o.number < 7",
+        id=models.IntegerField(primary_key=True),
+        number=models.IntegerField(),
+    )
+    rows = model._default_manager.using(snapshot_using)
+    report = export(sitemaps={"s": section(rows.all(), "pk")}, output=folder)
+    [found] = report.sections
+    assert found.failure is None
+    # 0 and 5 have no code, and 7 to 19 no other row.
+    assert (found.urls, found.skipped_items) == (5, 15)
+
+
+@pytest.mark.usefixtures("_no_view")
+def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: str, folder: Path) -> None:
+    make_coupons(snapshot_using)
+    model = view(
+        snapshot_using,
+        "SELECT number AS number, number / number AS id FROM tests_coupon WHERE number > 0",
+        id=models.IntegerField(primary_key=True),
+        number=models.IntegerField(),
+    )
+    rows = model._default_manager.using(snapshot_using)
+    report = export(sitemaps={"s": section(rows.all(), "pk")}, output=folder)
+    assert "the key 'pk' of tests.Joined is not unique in sitemaps09_view" in report.failures[0]
+    assert "primary_key=True" in report.failures[0]
+    assert "distinct()" not in report.failures[0]
+
+
+@pytest.mark.services
+@pytest.mark.django_db(databases=["postgresql"])
+@pytest.mark.parametrize(
+    ("kind", "field", "values"),
+    [
+        ("date", models.DateField, ["infinity", "-infinity", "2020-01-01", "0044-03-15 BC", "10000-01-01"]),
+        ("timestamptz", models.DateTimeField, ["infinity", "-infinity", "2020-01-01", "10000-01-01"]),
+        ("time", models.TimeField, ["24:00", "23:59"]),
+        ("numeric", models.DecimalField, ["NaN", "1.5"]),
+    ],
+)
+def test_keys_that_python_cannot_represent_are_skipped_and_counted(
+    kind: str, field: Any, values: list[str], folder: Path
+) -> None:
+    require("postgresql")
+    arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
+    meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_moment"})
+    with isolate_apps("tests"):
+        fields = {"at": field(primary_key=True, **arguments), "number": models.IntegerField()}
+        model = type("Moment", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    with connections["postgresql"].cursor() as cursor:
+        cursor.execute(f"CREATE TABLE sitemaps09_moment (at {kind} PRIMARY KEY, number int)")
+        rows = [(value, number) for number, value in enumerate(values)]
+        cursor.executemany("INSERT INTO sitemaps09_moment VALUES (%s, %s)", rows)
+    declared = section(model._default_manager.using("postgresql"), "pk")
+    [found] = export(sitemaps={"s": declared}, output=folder).sections
+    assert (found.failure, found.urls, found.skipped_items) == (None, 1, len(values) - 1)
+    assert "is out of range" in str(found.errors[0])
+    assert len(native(declared)) == 1
