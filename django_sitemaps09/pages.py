@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
+from functools import partial, reduce
 from itertools import count, groupby, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -132,21 +132,12 @@ class Rendered(Protocol):
     def cut(self) -> Key | None:
         """Return the last key that fits if the page exceeds its limits, else `None`."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the page has no entries, so that it is not published."""
+
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
-
-
-class Filled(Protocol):
-    """Protocol for objects with a page's number of URLs and bytes."""
-
-    @property
-    def urls(self) -> int: ...
-
-    @property
-    def bytes(self) -> int: ...
-
-
-FilledT = TypeVar("FilledT", bound=Filled)
 
 
 def each_page(
@@ -201,25 +192,15 @@ def fullest(rows: int) -> int:
     return rows * 20 // 19
 
 
-def merge(pages: Sequence[FilledT], limits: Limits, max_merged: int) -> list[tuple[FilledT, ...]]:
-    """Group adjacent pages that fit together on one page. Each remaining page forms its own group.
+def fit_together(sizes: Sequence[tuple[int, int]], limits: Limits, *, is_last: bool) -> bool:
+    """Return whether adjacent pages, of which each has a number of URLs and bytes, fit on one page.
 
-    At most `max_merged` pages are merged into previous pages. If fewer are merged, no two adjacent groups
-    fit on one page. There are then at most twice as many groups as a new division would have pages. The
-    last page grows, so it is merged only if the resulting page is at most half full.
+    The last page grows, so it must be at most half full. There are at most twice as many pages as a new
+    division would have if no two adjacent pages fit together.
     """
-    groups: list[tuple[FilledT, ...]] = []
-    for position, page in enumerate(pages, 1):
-        divisor = 2 if position == len(pages) else 1
-        group = (*groups[-1], page) if groups else ()
-        has_few_urls = sum(page.urls for page in group) <= fill(limits.urls) // divisor
-        has_few_bytes = sum(page.bytes for page in group) <= fill(limits.bytes) // divisor
-        if max_merged > 0 and group and has_few_urls and has_few_bytes:
-            groups[-1] = group
-            max_merged -= 1
-        else:
-            groups.append((page,))
-    return groups
+    divisor = 2 if is_last else 1
+    urls, size = map(sum, zip(*sizes, strict=True))
+    return bool(urls <= fill(limits.urls) // divisor and size <= fill(limits.bytes) // divisor)
 
 
 def render_all(
@@ -228,20 +209,27 @@ def render_all(
     ahead: int = 1,
     *,
     divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: (),
+    fits: Callable[[Sequence[tuple[Page, RenderedT]]], bool] = lambda adjacent: False,
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
-    """Yield each page with its rendered result. Split pages that exceed their limits until they fit.
+    """Yield each page with its rendered result. Split pages that are too full, and merge small ones.
 
     `submit` starts to render a page, and returns a function that waits for the result. Up to `ahead` pages
     are submitted before the first result is awaited. Pages and their numbers do not depend on `ahead`.
 
     A page is split where the renderer cut it, and the first part keeps its number. If `divide` returns
-    keys, it is split there, all parts are rendered with new numbers, and the old number is not used again.
-    New numbers are the first unused ones above `highest`: all `pages` are read before the first split.
+    keys, it is split there, and all parts are rendered. They get new numbers, and the old one is not used
+    again, except for the last page: its first part keeps its number. New numbers are the first unused ones
+    above `highest`: all `pages` are read before the first split.
+
+    Adjacent pages for which `fits` returns true are rendered again as one page, with the first number. So
+    the result is at rest: if it is rendered once more from the same rows, no page is split or merged.
     """
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
     queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
+    # Adjacent rendered pages that fit together on one page.
+    group: list[tuple[Page, RenderedT]] = []
     with _await_on_error(queue):
         while True:
             for page in islice(remaining_pages, max(0, ahead - len(queue))):
@@ -249,27 +237,53 @@ def render_all(
                 highest = max(highest, page.number)
             for place, (page, result) in enumerate(islice(queue, ahead)):
                 queue[place] = page, result or submit(page)
-            if not queue:
+            is_end = not queue
+            if queue:
+                page, result = queue.popleft()
+                rendered = (result or submit(page))()
+                # A part that was split off ends at its cut.
+                if rendered.cut not in (None, page.until):
+                    rest_pages = list(remaining_pages)
+                    highest = max([highest, *(page.number for page in rest_pages)])
+                    queue.extend((page, None) for page in rest_pages)
+                    parts, is_rendered = _divide(page, rendered, divide(page, rendered), highest + 1)
+                    highest = max(highest, parts[-1].number)
+                    page = parts[0]
+                    queue.extendleft((part, None) for part in reversed(parts[is_rendered:]))
+                    if not is_rendered:
+                        continue
+                if rendered.is_empty:
+                    yield page, rendered
+                    continue
+                if not group or fits([*group, (page, rendered)]):
+                    group.append((page, rendered))
+                    continue
+                queue.appendleft((page, partial(_same, rendered)))
+            if len(group) > 1:
+                queue.appendleft((group[0][0]._replace(until=group[-1][0].until), None))
+            else:
+                yield from group
+            group.clear()
+            if is_end and not queue:
                 return
-            page, result = queue.popleft()
-            rendered = (result or submit(page))()
-            if rendered.cut is None:
-                yield page, rendered
-                continue
-            rest_pages = list(remaining_pages)
-            highest = max([highest, *(page.number for page in rest_pages)])
-            queue.extend((page, None) for page in rest_pages)
-            if rendered.cut == page.after:
-                raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
-            bounds = divide(page, rendered)
-            numbers = count(highest + 1)
-            parts = [page._replace(number=next(numbers)) if bounds else page]
-            for bound in bounds or [rendered.cut]:
-                parts[-1:] = split(parts[-1], bound, next(numbers))
-            highest = parts[-1].number
-            queue.extendleft((part, None) for part in reversed(parts if bounds else parts[1:]))
-            if not bounds:
-                yield parts[0], rendered
+
+
+def _divide(page: Page, rendered: RenderedT, bounds: Sequence[Key], number: int) -> tuple[list[Page], bool]:
+    """Return the parts of a page that is too full, and whether the first one is rendered already.
+
+    `number` is the number of the first part that gets a new one.
+    """
+    if rendered.cut is None or rendered.cut == page.after:
+        raise ValueError(f"{page} was cut at its own lower bound, so splitting would never end")
+    numbers = count(number)
+    parts = [page._replace(number=next(numbers)) if bounds and page.until is not None else page]
+    for bound in bounds or [rendered.cut]:
+        parts[-1:] = split(parts[-1], bound, next(numbers))
+    return parts, not bounds
+
+
+def _same(rendered: RenderedT) -> RenderedT:
+    return rendered
 
 
 @contextmanager

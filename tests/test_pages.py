@@ -24,7 +24,7 @@ from django_sitemaps09.pages import (
     even_bounds,
     fill,
     find_changed,
-    merge,
+    fit_together,
     render_all,
     split,
 )
@@ -91,6 +91,7 @@ class RestlessRows(Rows):
 class Written(NamedTuple):
     keys: list[int]
     cut: Key | None
+    is_empty: bool = False
 
 
 def rendered(rows: Rows, page_map: PageMap, limit: int, ahead: int = 1) -> Iterator[tuple[Page, Written]]:
@@ -267,7 +268,8 @@ def test_the_requested_number_of_pages_is_submitted_before_waiting(ahead: int) -
     assert begun == []
     for number in (1, 2):
         assert next(pages)[0].number == number
-        assert begun == [*range(1, number + ahead)]
+        # A page could be merged with the next one, which is awaited, too.
+        assert begun == [*range(1, number + 1 + ahead)]
     assert [page.number for page, _ in pages] == [3, 4, 5]
 
 
@@ -283,7 +285,8 @@ def test_a_page_is_submitted_before_the_next_one_is_queried(overflowing: int | N
 
     def begin(page: Page) -> Callable[[], Written]:
         done.append(f"begin {page.number}")
-        return lambda: Written([], page.until if page.number == overflowing else None)
+        first_key = (str(2 * page.number - 2),)
+        return lambda: Written([], first_key if page.number == overflowing else None)
 
     found = [page.number for page, _ in render_all(each_page(Watched(range(8)), 2), begin)]
     first = ["key_after", "begin 1", "key_after", "begin 2", "key_after", "begin 3", "key_after", "begin 4"]
@@ -332,7 +335,7 @@ def test_the_number_of_submitted_pages_changes_no_page(
 def test_a_cut_that_makes_no_progress_is_an_error() -> None:
     stuck = PageMap((Page(1, ("7",), None),))
     with pytest.raises(ValueError, match="never end"):
-        list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",))))
+        list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",), is_empty=False)))
 
 
 # Find changed pages with as few reads as possible.
@@ -499,6 +502,8 @@ def test_a_page_that_is_unchanged_when_read_on_its_own_is_not_reported() -> None
 class Sized(NamedTuple):
     urls: int
     bytes: int
+    cut: None = None
+    is_empty: bool = False
 
 
 PAGE_LIMITS = Limits(100, 1_000)
@@ -507,23 +512,43 @@ FULL, HALF = fill(100), fill(100) // 2
 
 
 @pytest.mark.parametrize(
-    ("sizes", "most", "groups"),
+    ("sizes", "groups"),
     [
-        ([(FULL - 1, 0), (1, 0), (FULL, 0)], 1, [2, 1]),
-        ([(FULL, 0), (1, 0), (FULL, 0)], 1, [1, 1, 1]),
-        ([(0, fill(1_000) - 1), (0, 1), (0, fill(1_000))], 1, [2, 1]),
-        ([(0, fill(1_000)), (0, 1), (0, fill(1_000))], 1, [1, 1, 1]),
-        ([(HALF - 1, 0), (1, 0)], 1, [2]),
-        ([(HALF, 0), (1, 0)], 1, [1, 1]),
-        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 0, [1, 1, 1, 1]),
-        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 1, [2, 1, 1]),
-        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], 2, [3, 1]),
+        ([(FULL - 1, 0), (1, 0), (FULL, 0)], [2, 1]),
+        ([(FULL, 0), (1, 0), (FULL, 0)], [1, 1, 1]),
+        ([(0, fill(1_000) - 1), (0, 1), (0, fill(1_000))], [2, 1]),
+        ([(0, fill(1_000)), (0, 1), (0, fill(1_000))], [1, 1, 1]),
+        ([(HALF - 1, 0), (1, 0)], [2]),
+        ([(HALF, 0), (1, 0)], [1, 1]),
+        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], [3, 1]),
+        ([(HALF, 0), (HALF, 0), (1, 0), (HALF, 0), (2, 0)], [3, 1, 1]),
     ],
 )
-def test_pages_are_merged_up_to_the_limits_and_never_more_than_allowed(
-    sizes: list[tuple[int, int]], most: int, groups: list[int]
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_small_pages_are_rendered_as_one_until_no_two_fit_together(
+    sizes: list[tuple[int, int]], groups: list[int], ahead: int
 ) -> None:
-    assert [len(group) for group in merge([Sized(*size) for size in sizes], PAGE_LIMITS, most)] == groups
+    numbers: list[int] = []
+
+    def fits(adjacent: Sequence[tuple[Page, Sized]]) -> bool:
+        is_last = adjacent[-1][0].until is None
+        return fit_together([(size.urls, size.bytes) for _, size in adjacent], PAGE_LIMITS, is_last=is_last)
+
+    def submit(page: Page) -> Callable[[], Sized]:
+        numbers.append(page.number)
+        first = 0 if page.after is None else int(page.after[0])
+        last = len(sizes) if page.until is None else int(page.until[0])
+        urls, size = (sum(amounts) for amounts in zip(*sizes[first:last], strict=True))
+        return lambda: Sized(urls, size)
+
+    bounds = [None, *((str(place),) for place in range(1, len(sizes))), None]
+    cut_pages = [Page(number, *pair) for number, pair in enumerate(pairwise(bounds), 1)]
+    done = [page for page, _ in render_all(cut_pages, submit, ahead, fits=fits)]
+    assert [sum(groups[:place]) + 1 for place in range(len(groups))] == [page.number for page in done]
+    assert len(numbers) == len(sizes) + sum(group > 1 for group in groups)
+    again = [page for page, _ in render_all(done, submit, ahead, fits=fits)]
+    assert again == done
+    assert len(numbers) == len(sizes) + sum(group > 1 for group in groups) + len(done)
 
 
 def test_sums_of_hashes_have_64_bits() -> None:

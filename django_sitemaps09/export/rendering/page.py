@@ -86,6 +86,10 @@ class RenderedPage(NamedTuple):
     def cut(self) -> Key | None:
         return self.file.cut
 
+    @property
+    def is_empty(self) -> bool:
+        return self.file.urls == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Renderer:

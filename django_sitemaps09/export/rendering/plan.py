@@ -12,6 +12,7 @@ from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Listeners
 from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
+from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.protocol import w3c
@@ -20,8 +21,6 @@ from django_sitemaps09.sources.retry import RetriedSource
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
 from django_sitemaps09.state.previous import PreviousState
 
-# Limit on the pages merged away in one run: one page in `_MERGED_PART`, or `_MERGED` pages if that is more.
-_MERGED_PART, _MERGED = 10, 4
 # Pages with newer rows are always rendered, because an open transaction may still add older rows to them.
 _HOT = timedelta(minutes=10)
 
@@ -30,6 +29,7 @@ class KeptPage:
     """Result for a page that was not rendered: it is unchanged or, in a repair, undamaged."""
 
     cut: None = None
+    is_empty = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,17 @@ class Plan:
     """Pages of a section before they are rendered.
 
     `pages` yields the pages in order. `closed_numbers` lists published pages with an upper bound.
-    `kept_numbers` lists pages that are not rendered. `merged_count` pages are merged into others.
-    `split_numbers` is filled while pages are rendered.
+    `kept_pages` lists pages that are not rendered. `rows_on_page` is the number of rows on a new page after
+    the published ones. `split_numbers` and `merged_numbers`, of pages that
+    are split, and merged into others, are filled while pages are rendered.
     """
 
     pages: Iterator[Page]
     closed_numbers: frozenset[int] = frozenset()
-    kept_numbers: frozenset[int] = frozenset()
-    merged_count: int = 0
+    kept_pages: frozenset[Page] = frozenset()
+    rows_on_page: int = 0
     split_numbers: set[int] = field(default_factory=set)
+    merged_numbers: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +137,46 @@ class SectionPages(NamedTuple):
             or not rows.in_order(bounds)
         ):
             return Plan(pages.each_page(rows, rows_on_page, new_numbers))
-        return self._incremental_plan(rows_on_page, new_numbers)
+        ranges = previous.page_map().pages
+        closed_numbers = frozenset(page.number for page in ranges if page.until is not None)
+        return Plan(iter(ranges), closed_numbers, self._kept_pages(ranges), rows_on_page)
 
     def divide(self, plan: Plan, page: Page, rendered: RenderedPage | KeptPage) -> Sequence[Key]:
         """Record that a page is split, and return the keys at which it is split."""
         plan.split_numbers.add(page.number)
+        if rendered.cut is None or not has_key_ranges(self.source):
+            return []
         # Crawlers may still use an index with the old file of a page that has an upper bound, so all parts
         # of such a page get new numbers.
-        if rendered.cut is not None and has_key_ranges(self.source) and page.number in plan.closed_numbers:
+        if page.number in plan.closed_numbers:
             return pages.even_bounds(self.rows, page, rendered.cut)
+        # Rows that were appended to the last page are divided as in a first export.
+        if page.until is None and plan.rows_on_page:
+            parts = pages.each_page(self.rows, plan.rows_on_page, after=page.after)
+            return [part.until for part in parts if part.until is not None]
         return []
+
+    def merge(self, plan: Plan, adjacent: Sequence[tuple[Page, RenderedPage | KeptPage]]) -> bool:
+        """Return whether rendered pages fit on one page, and record that the last one is merged."""
+        # Pages of a paginator are not merged, since the next run would divide them again.
+        if not has_key_ranges(self.source) or self.run.options.is_repair:
+            return False
+        limits = sources.page_limits(self.source, conf.limits)
+        sizes = [self._size(page, rendered) for page, rendered in adjacent]
+        last_page = adjacent[-1][0]
+        if not pages.fit_together(sizes, limits, is_last=last_page.until is None):
+            return False
+        plan.merged_numbers.add(last_page.number)
+        return True
+
+    def _size(self, page: Page, rendered: RenderedPage | KeptPage) -> tuple[int, int]:
+        """Return the number of URLs of a page, and the bytes of the largest host's file."""
+        files: Iterable[PageFile | PageRecord] = (
+            rendered.files
+            if isinstance(rendered, RenderedPage)
+            else [records[page.number] for _, records in self.previous_by_host]
+        )
+        return max(file.urls for file in files), max(file.bytes for file in files)
 
     def fingerprint(self, plan: Plan, page: Page, rendered: RenderedPage) -> Fingerprint | None:
         """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
@@ -162,34 +194,7 @@ class SectionPages(NamedTuple):
         file = page_name(self.name, number, self.suffix)
         return any(file in host.foreign_names for host in self.run.hosts)
 
-    def _incremental_plan(self, rows_on_page: int, new_numbers: Iterator[int]) -> Plan:
-        """Return the plan for new pages and for the published pages, merged if they fit on one page."""
-        records = self.previous.pages
-        # Pages of a paginator are not merged, since the next run would divide them again.
-        can_merge = has_key_ranges(self.source) and not self.run.options.is_repair
-        max_merged = max(_MERGED, len(records) // _MERGED_PART) if can_merge else 0
-        groups = pages.merge(records, sources.page_limits(self.source, conf.limits), max_merged)
-        bounds = [None, *(group[-1].until for group in groups)]
-        ranges = [
-            Page(group[0].number, after, group[-1].until)
-            for group, after in zip(groups, bounds, strict=False)
-        ]
-        *closed_pages, last_page = ranges
-        kept_numbers = self._kept_numbers(ranges, groups)
-        last_pages: Iterable[Page] = [last_page]
-        if last_page.number not in kept_numbers:
-            last_numbers = chain([last_page.number], new_numbers)
-            last_pages = pages.each_page(self.rows, rows_on_page, last_numbers, last_page.after)
-        return Plan(
-            chain(closed_pages, last_pages),
-            frozenset(page.number for page in closed_pages),
-            kept_numbers,
-            merged_count=len(records) - len(groups),
-        )
-
-    def _kept_numbers(
-        self, ranges: Sequence[Page], groups: Sequence[Sequence[PageRecord]]
-    ) -> frozenset[int]:
+    def _kept_pages(self, ranges: Sequence[Page]) -> frozenset[Page]:
         """Return the pages that are not rendered: undamaged pages in a repair, else unchanged pages."""
         options, source = self.run.options, self.source
         can_keep = (
@@ -197,14 +202,14 @@ class SectionPages(NamedTuple):
         )
         if not can_keep or not self.is_same_declaration:
             return frozenset()
-        numbers = frozenset(page.number for page in ranges)
         if options.is_repair:
-            return frozenset(number for number in numbers if None not in self.digests(number))
+            return frozenset(page for page in ranges if None not in self.digests(page.number))
         fingerprints = [
-            (page, self._known_fingerprint(group[0]) if len(group) == 1 else None)
-            for page, group in zip(ranges, groups, strict=True)
+            (page, self._known_fingerprint(record))
+            for page, record in zip(ranges, self.previous.pages, strict=True)
         ]
-        return numbers - pages.find_changed(fingerprints, self.rows.fingerprint)
+        changed_numbers = pages.find_changed(fingerprints, self.rows.fingerprint)
+        return frozenset(page for page in ranges if page.number not in changed_numbers)
 
     def _known_fingerprint(self, record: PageRecord) -> Fingerprint | None:
         """Return the published fingerprint of a page, or `None` if the page must be rendered."""

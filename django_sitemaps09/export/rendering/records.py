@@ -65,10 +65,12 @@ class Records:
     pages: list[PageRecord] = field(default_factory=list)
     files: list[PageFile] = field(default_factory=list)
     staged: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
 
     def keep(self, page: Page) -> None:
         """Add a page that was not rendered."""
         record = self.previous_pages[page.number]._replace(until=page.until)
+        self.kept += 1
         self.pages.append(record)
         self.files.append(
             _published_file(self.section_pages.name, self.previous.suffix, record, page.after)
@@ -122,10 +124,10 @@ class Records:
             0.0,
             written=len(self.staged),
             unchanged=len(self.files) - len(self.staged),
-            skipped=len(plan.kept_numbers),
+            skipped=self.kept,
             removed=len(previous_names.difference(section_record.file_names(name))),
             split=len(plan.split_numbers),
-            merged=plan.merged_count,
+            merged=len(plan.merged_numbers),
         )
         # The last page, which had no upper bound, may have been merged with another page and then cut. So
         # if it has a bound now, it may lose rows.

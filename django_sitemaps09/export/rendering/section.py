@@ -159,7 +159,7 @@ def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, Re
     local_results: deque[Callable[[], RenderedPage]] = deque(maxlen=2)
 
     def submit(page: Page) -> Callable[[], RenderedPage | KeptPage]:
-        if page.number in plan.kept_numbers:
+        if page in plan.kept_pages:
             return KeptPage
         task = Task(
             section_pages.name,
@@ -182,6 +182,7 @@ def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, Re
             submit,
             2 if engine is None else 2 * engine.workers,
             divide=partial(section_pages.divide, plan),
+            fits=partial(section_pages.merge, plan),
             highest=0 if source.is_transient else section_pages.previous.highest,
         )
     except BaseException:

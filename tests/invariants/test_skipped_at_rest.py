@@ -1,0 +1,97 @@
+"""Sections that skip many items: their pages are as full as others, and a second export writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils.translation import get_language
+
+from django_sitemaps09 import ModelSitemap
+from django_sitemaps09.export import export
+from tests.models import Article
+from tests.support.published import pages, urls
+
+pytestmark = [
+    pytest.mark.usefixtures("cached_site"),
+    pytest.mark.sitemaps09(ENGINE="serial", GZIP=False),
+    pytest.mark.filterwarnings("ignore"),
+]
+#: Which of 400 items have a URL.
+LISTED: dict[str, Callable[[int], bool]] = {
+    "one of ten": lambda number: number % 10 == 3,
+    "one of a hundred": lambda number: number % 100 == 42,
+    "none in the middle": lambda number: not 50 <= number < 350,
+    "few at the beginning": lambda number: number >= 200 or number % 40 == 0,
+    "few at the end": lambda number: number < 205 or number % 40 == 0,
+    "only the last": lambda number: number == 399,
+    "ever fewer": lambda number: number % (number // 25 + 1) == 0,
+    "at random": lambda number: number * 7_919 % 101 < 30,
+    "all but a few": lambda number: number % 50 != 7,
+}
+LIMIT = 12
+
+
+class Columns(ModelSitemap[Article]):
+    limit = LIMIT
+    location = F("slug")
+    lastmod = F("updated")
+
+
+class Methods(ModelSitemap[Article]):
+    limit = LIMIT
+
+    def location(self, item: Article) -> str:
+        if not item.slug.startswith("/"):
+            raise ValueError("no URL")
+        return item.slug
+
+
+class Languages(Methods):
+    """Items without a URL in most languages have one entry, and the others three."""
+
+    i18n = True
+    languages = ("en", "de", "pt-br")
+
+    def get_languages_for_item(self, item: Article) -> list[str]:
+        return ["en", "de", "pt-br"] if item.slug.startswith("/") else ["en"]
+
+    def location(self, item: Article) -> str:
+        return f"/{get_language()}/{item.pk}/"
+
+
+@pytest.mark.parametrize("changed_only", [False, True], ids=["full", "changed-only"])
+@pytest.mark.parametrize("declared", [Columns, Methods, Languages])
+@pytest.mark.parametrize("name", LISTED)
+def test_a_second_export_writes_nothing(
+    name: str, declared: Any, changed_only: bool, using: str, folder: Path
+) -> None:
+    is_listed = LISTED[name]
+    rows = Article.objects.using(using)
+    rows.bulk_create(
+        Article(pk=number + 1, slug=f"/{number}/" if is_listed(number) else f"no#{number}")
+        for number in range(400)
+    )
+    section = type("Section", (declared,), {"queryset": rows.all()})
+
+    def run() -> Any:
+        return export(sitemaps={"s": section}, output=folder, changed_only=changed_only)
+
+    assert not run().failures
+    assert run().written == ()
+    found = [url for page in pages(folder) for url in urls(folder, page)]
+    has_languages = declared is Languages
+    counts = [(3 if has_languages else 1) if is_listed(number) else has_languages for number in range(400)]
+    expected = sum(counts)
+    assert len(found) == len({*found}) == expected
+    assert len(pages(folder)) <= 2 * -(-expected // LIMIT) + 2
+    # Items that get their URL now, and items that lose it, are listed and removed by one run.
+    rows.filter(pk__in=range(100, 140)).update(slug="no#")
+    for number in range(300, 320):
+        rows.filter(pk=number).update(slug=f"/new-{number}/")
+    assert not run().failures
+    assert run().written == ()
+    assert all(0 < len(urls(folder, page)) <= LIMIT for page in pages(folder))
