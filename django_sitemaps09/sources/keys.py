@@ -324,12 +324,16 @@ def _mysql(connection: Any, field: Any) -> StoredColumn:
 
 def _sqlite(connection: Any, field: Any) -> StoredColumn:
     """Return a column's collation, and a literal with its affinity: https://sqlite.org/datatype3.html."""
-    with connection.cursor() as cursor:
-        columns = connection.introspection.get_table_description(cursor, field.model._meta.db_table)
-    column = next((column for column in columns if column.name == field.column), None)
-    if column is None:
+    # Each key has an index. Django's introspection of collations overlooks those of composite keys.
+    sql = (
+        "SELECT t.type, (SELECT x.coll FROM pragma_index_list(%s) l JOIN pragma_index_xinfo(l.name) x "
+        "WHERE x.name = t.name ORDER BY l.origin = 'c' LIMIT 1) FROM pragma_table_xinfo(%s) t "
+        "WHERE t.name = %s"
+    )
+    row = _row(connection, sql, [field.model._meta.db_table, field.model._meta.db_table, field.column])
+    if row is None:
         return _unknown(connection, field)
-    kind, name = (column.type_code or "").upper(), column.collation
+    kind, name = row[0].upper(), row[1] if row[1] != "BINARY" else None
     collate = f" COLLATE {connection.ops.quote_name(name).replace('%', '%%')}" if name else ""
     is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
     if is_text or "BLOB" in kind or not kind:

@@ -83,6 +83,13 @@ def text(values: list[str] = WORDS, **types: str) -> Column:
     return Column(models.CharField(max_length=20), values, types)
 
 
+BLIND = text(
+    ["a", "B", "c", "D", "é", "F1", "f2"],
+    postgresql="citext",
+    mysql="varchar(20) COLLATE utf8mb4_general_ci",
+    sqlite="varchar(20) COLLATE NOCASE",
+)
+
 #: The columns of each key, which the test also combines to composite keys.
 KINDS: dict[str, list[Column]] = {
     "integer": [INTEGER],
@@ -101,14 +108,7 @@ KINDS: dict[str, list[Column]] = {
     "text by its bytes": [
         text(postgresql='varchar(20) COLLATE "C"', mysql="varchar(20) COLLATE utf8mb4_bin")
     ],
-    "text without case": [
-        text(
-            ["a", "B", "c", "D", "é", "F1", "f2"],
-            postgresql="citext",
-            mysql="varchar(20) COLLATE utf8mb4_general_ci",
-            sqlite="varchar(20) COLLATE NOCASE",
-        )
-    ],
+    "text without case": [BLIND],
     "text of a fixed length": [
         text(["a", "B", "b1", "10", "9"], postgresql="char(20)", mysql="char(20)", sqlite="char(20)")
     ],
@@ -128,15 +128,8 @@ KINDS: dict[str, list[Column]] = {
     "decimal of a project and date": [PRICE, DAY],
     "date and UUID": [DAY, UUID],
     "number, time and decimal": [INTEGER, TIME, DECIMAL],
-    "text without case and decimal": [
-        text(
-            ["a", "B", "c"],
-            postgresql="citext",
-            mysql="varchar(20) COLLATE utf8mb4_general_ci",
-            sqlite="varchar(20) COLLATE NOCASE",
-        ),
-        DECIMAL,
-    ],
+    "text without case and decimal": [BLIND, DECIMAL],
+    "decimal and text without case": [DECIMAL, BLIND],
 }
 
 SET_UP = (
@@ -173,7 +166,7 @@ def table(using: str, columns: list[Column]) -> Iterator[type[models.Model]]:
         for statement in SET_UP if vendor == "postgresql" else ():
             cursor.execute(statement)
         cursor.execute("DROP TABLE IF EXISTS sitemaps09_keyed")
-        key = ", ".join(names)
+        key = ", ".join(map(connection.ops.quote_name, names))
         cursor.execute(f"CREATE TABLE sitemaps09_keyed ({', '.join(definitions)}, PRIMARY KEY ({key}))")
         try:
             yield model

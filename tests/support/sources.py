@@ -52,6 +52,7 @@ class RenderedPage(NamedTuple):
     text: str
     written: WriteResult
     cut: Key | None
+    is_empty = False
 
     @property
     def locations(self) -> list[str]:
