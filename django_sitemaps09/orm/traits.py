@@ -127,14 +127,19 @@ def count_rows(items: QuerySet[Any]) -> int:
     of an ordered union, so the whole union is counted.
     """
     query = items.query
-    if query.combinator and query.is_sliced and not is_fetched(items):
+    if is_fetched(items):
+        return items.count()
+    if query.combinator and query.is_sliced:
         union = items.all()
         union.query.clear_limits()
         last = query.high_mark if query.high_mark is not None else maxsize
         return max(0, min(union.count(), last) - query.low_mark)
-    drops_order = not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields)
-    if drops_order and order_repeats_rows(items):
-        return items[:maxsize].count()
+    if not (query.combinator or query.distinct_fields) and order_repeats_rows(items):
+        return (items if query.is_sliced else items[:maxsize]).count()
+    if query.is_sliced and gives_instances(items) and not (query.distinct or query.group_by):
+        # The database need not sort all rows to count the first ones.
+        items = items.all()
+        items.query.clear_ordering(force=True)
     return items.count()
 
 
