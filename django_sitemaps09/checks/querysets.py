@@ -145,6 +145,14 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
         yield message("E064", f"{subject}: {traits.LACKS_GROUP[0]}", traits.LACKS_GROUP[1])
     if isinstance(rows, QuerySet) and traits.hides_columns(rows):
         yield message("E065", f"{subject}: {traits.HIDES_COLUMNS[0]}", traits.HIDES_COLUMNS[1])
+    is_by_position = issubclass(subject.cls, NewsSitemap) or not traits.can_reorder(rows)
+    if is_by_position and isinstance(rows, QuerySet) and traits.has_random_order(rows.query):
+        yield message(
+            "W039",
+            f"{subject} is read by position, but its queryset has a random order: each query returns other "
+            "rows, so pages repeat or miss rows, and each export writes them again.",
+            "Order by a column, such as order_by('-pk'). For a random choice, store it in a column.",
+        )
     if traits.can_reorder(rows):
         return
     is_filtered = issubclass(subject.cls, NewsSitemap) or subject.data("site_field") is not None

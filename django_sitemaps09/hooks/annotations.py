@@ -22,6 +22,7 @@ from django_sitemaps09.hooks.expressions import (
     location_in,
 )
 from django_sitemaps09.orm import internals, traits
+from django_sitemaps09.orm.internals import Query
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
@@ -192,8 +193,8 @@ def annotate(sitemap: object, items: Any) -> Any:
 def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any]:
     """Return the rows to annotate: the items, or all rows of their model for `load_columns`.
 
-    Django cannot annotate a union or `distinct(fields)`, an expression can change the rows of a slice, and
-    rows that are fetched need only the values of their page. But an aggregate covers the rows that a
+    Django cannot annotate a union, an expression can change the rows of a slice or of `distinct(fields)`,
+    and rows that are fetched need only the values of their page. But an aggregate covers the rows that a
     queryset joins, and only the queryset itself knows its annotations and windows.
     """
     # No database is named: checks must not ask the project's router for one.
@@ -206,10 +207,35 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     if not (can_load_pages and internals.gives_instances(items)):
         return items
     try:
-        annotations = add_columns(all_rows, expressions).query.annotations
+        query = add_columns(all_rows, expressions).query
     except FieldError:
         return items
-    return items if any(annotations[name].contains_over_clause for name in expressions) else all_rows
+    if any(traits.is_window_function(query.annotations[name]) for name in expressions):
+        return items
+    can_annotate = not internals.is_fetched(items) and can_select(items.query, expressions)
+    return items if can_annotate else all_rows
+
+
+def can_select(query: Query, expressions: Mapping[str, Any]) -> bool:
+    """Return whether the expressions depend only on each row, so that selecting them changes no rows.
+
+    The query is that of a slice, of `distinct(fields)`, or a part of a union.
+    """
+    if query.group_by is not None or query.where.contains_over_clause or query.extra_tables:
+        return False
+    try:
+        plain_query = QuerySet(query.model).annotate(**expressions).query
+    except FieldError:
+        return False
+    annotations = [plain_query.annotations[name] for name in expressions]
+    adds_joins = len(plain_query.alias_map) > 1
+    return not (
+        plain_query.group_by is not None
+        or traits.repeats_rows(plain_query)
+        or any(map(traits.is_window_function, annotations))
+        or any(map(traits.is_volatile, annotations))
+        or (adds_joins and traits.has_raw_sql(query))
+    )
 
 
 def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[str, Any]) -> None:

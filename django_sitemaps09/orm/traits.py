@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import chain, islice
 from sys import maxsize
 from traceback import clear_frames
 from typing import Any
@@ -21,6 +22,8 @@ from django.db.models import (
     Model,
     QuerySet,
 )
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Random
 
 from django_sitemaps09.orm.internals import (
     Col,
@@ -55,6 +58,8 @@ UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, Attribute
 #: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
 #: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000
+# A window function in SQL that a project wrote. Text or a column with this name is only read more slowly.
+_OVER = re.compile(r"\bOVER\b", re.IGNORECASE)
 
 
 @contextmanager
@@ -119,14 +124,22 @@ def count_rows(items: QuerySet[Any]) -> int:
     """Count the rows of a queryset, including repeated rows from the joins of its order.
 
     `count()` drops the order with its joins and its grouping, except for a slice. It cannot count a slice
-    of an ordered union.
+    of an ordered union, so the whole union is counted.
     """
     query = items.query
+    if is_fetched(items):
+        return items.count()
     if query.combinator and query.is_sliced:
-        return len(items)
-    drops_order = not (is_fetched(items) or query.combinator or query.is_sliced or query.distinct_fields)
-    if drops_order and order_repeats_rows(items):
-        return items[:maxsize].count()
+        union = items.all()
+        union.query.clear_limits()
+        last = query.high_mark if query.high_mark is not None else maxsize
+        return max(0, min(union.count(), last) - query.low_mark)
+    if not (query.combinator or query.distinct_fields) and order_repeats_rows(items):
+        return (items if query.is_sliced else items[:maxsize]).count()
+    if query.is_sliced and gives_instances(items) and not (query.distinct or query.group_by):
+        # The database need not sort all rows to count the first ones.
+        items = items.all()
+        items.query.clear_ordering(force=True)
     return items.count()
 
 
@@ -217,11 +230,8 @@ def in_total_order(items: QuerySet[Any]) -> QuerySet[Any]:
     if not last or query.combinator or repeats_rows(query):
         # Only these columns distinguish rows of `values()`, or the same row with other annotations.
         last += identifying_columns(query)
-    ordering: Any = query.extra_order_by or query.order_by
-    if query.default_ordering and query.group_by is None:
-        ordering = ordering or tuple(query.get_meta().ordering or ())
     # The name of a relation would order by the `ordering` of the related model.
-    ordering = ordering or tuple(map(F, query.distinct_fields))
+    ordering = order_terms(query) or tuple(map(F, query.distinct_fields))
     # The order of the rows does not change. Additional columns only separate equal rows. In the direction
     # of the last column, a database can read its index, which also has the primary key.
     end = ordering[-1] if ordering else ""
@@ -254,8 +264,63 @@ def can_reorder(items: Any) -> bool:
 
 def has_window_function(query: Query) -> bool:
     """Return whether conditions or annotations have a window function over all rows."""
-    return query.where.contains_over_clause or any(
-        annotation.contains_over_clause for annotation in query.annotations.values()
+    selected_sql = (sql for sql, _ in query.extra.values())
+    return (
+        query.where.contains_over_clause
+        or any(map(is_window_function, query.annotations.values()))
+        or any(map(_OVER.search, selected_sql))
+    )
+
+
+def is_window_function(expression: Any) -> bool:
+    """Return whether a resolved expression contains a window function, also in the text of RawSQL."""
+    return expression.contains_over_clause or any(map(_OVER.search, _raw_sql(expression)))
+
+
+def has_raw_sql(query: Query) -> bool:
+    """Return whether a project wrote SQL into a query, whose names a further join can make ambiguous."""
+    parts = chain([query.where], query.annotations.values(), order_terms(query))
+    return bool(query.extra) or any(any(True for _ in _raw_sql(part)) for part in parts)
+
+
+def _nodes(part: Any) -> Iterator[Any]:
+    """Yield an expression or condition, and all its parts, except those of subqueries."""
+    yield part
+    for child in getattr(part, "children", None) or getattr(part, "get_source_expressions", list)():
+        if not isinstance(child, Query):
+            yield from _nodes(child)
+
+
+def _raw_sql(part: Any) -> Iterator[str]:
+    for node in _nodes(part):
+        if isinstance(node, RawSQL):
+            yield node.sql
+        # ExtraWhere, a condition of extra().
+        yield from getattr(node, "sqls", ())
+
+
+def order_terms(query: Query) -> tuple[Any, ...]:
+    """Return what a query is ordered by: names, or expressions that are not resolved."""
+    ordering: Any = query.extra_order_by or query.order_by
+    if query.default_ordering and query.group_by is None:
+        ordering = ordering or query.get_meta().ordering
+    return tuple(ordering or ())
+
+
+def is_volatile(part: Any) -> bool:
+    """Return whether an expression can have another value for the same row."""
+    return any(isinstance(node, (Random, RawSQL)) for node in _nodes(part))
+
+
+def has_random_order(query: Query) -> bool:
+    """Return whether rows have another order in each query, or a slice in a union has."""
+    terms = [F(term.lstrip("-+")) if isinstance(term, str) else term for term in order_terms(query)]
+    # The name of an annotation stands for its expression.
+    named = (query.annotations.get(getattr(node, "name", "")) for term in terms for node in _nodes(term))
+    return (
+        F("?") in terms
+        or any(isinstance(node, Random) for part in (*terms, *named) for node in _nodes(part))
+        or any(has_random_order(part) for part in query.combined_queries if part.is_sliced)
     )
 
 

@@ -144,7 +144,7 @@ def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, An
         annotations = items.annotate(**expressions).query.annotations
     except FieldError as error:
         raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
-    return any(annotations[name].contains_over_clause for name in expressions)
+    return any(traits.is_window_function(annotations[name]) for name in expressions)
 
 
 def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> QuerySet[Any] | None:

@@ -5,11 +5,12 @@ If rows are added or removed during an export, a row can be on two pages or on n
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
@@ -24,6 +25,7 @@ from django_sitemaps09.sources.base import CompiledSource
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.declaration_digests import declared_facts, digest
+from django_sitemaps09.sources.position_columns import ColumnQuery, column_queries
 from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.slices import SAMPLE, read_each
 
@@ -39,9 +41,7 @@ class PositionSource(CompiledSource):
     def from_items(cls, items: Any, declaration: Declaration, limit: int) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
         items = annotate(declaration.sitemap, items)
-        query = items.query if isinstance(items, QuerySet) else None
-        # Django cannot count a slice of an ordered union, but a slice is small enough for a list.
-        if query is None or (query.combinator and query.is_sliced):
+        if not isinstance(items, QuerySet):
             items = list(items)
             return cls(declaration, limit, items, len(items))
         if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
@@ -69,44 +69,64 @@ class PositionSource(CompiledSource):
         for rows in self._slices(start, stop):
             yield self.declaration.batch(rows)
 
+    @cached_property
+    def _readers(self) -> Sequence[ColumnQuery | _Items]:
+        """Readers of the rows. The last one can read rows that the first one cannot."""
+        return column_queries(self.items, self.declaration) or (_Items(self.items, self.declaration),)
+
     def _slices(self, start: int, stop: int) -> Iterator[Rows]:
+        readers, size = deque(self._readers), slices.slice_size(slices.SLICE, self.declaration)
         while start < stop:
+            reader = readers[0]
             # If the garbage collector closes a server-side cursor of PostgreSQL during another query, that
             # query waits for itself. So stream_items() uses a client-side cursor.
-            with traits.stream_items(self.items[start:stop], self._slice_size) as items:
+            with traits.stream_items(reader.rows[start:stop], size) as rows:
                 try:
                     while True:
                         with step("positions") as cost:
-                            slice_items = list(islice(items, self._slice_size))
-                            slice_rows = self._rows(slice_items, start)
-                            cost.items = len(slice_items)
-                        if not slice_items:
+                            records = list(islice(rows, size))
+                            slice_rows = reader.read(records, start)
+                            cost.items = len(records)
+                        if not records:
                             return
+                        if slice_rows is None:
+                            # Python must convert a value here, and probably also in the next slices.
+                            readers.popleft()
+                            break
                         yield slice_rows
-                        start += len(slice_items)
+                        start += len(records)
+                    continue
                 except traits.UNREADABLE:
                     if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
                         raise
-            keys = range(start + 1, min(start + self._slice_size, stop) + 1)
-            for part in read_each(partial(self._read_part, start), keys):
-                yield self._rows([], start)._replace(errors=[part]) if isinstance(part, ItemError) else part
+            keys = range(start + 1, min(start + size, stop) + 1)
+            read_part = partial(_read_part, readers[-1], start)
+            for part in read_each(read_part, keys):
+                yield read_part(range(0))._replace(errors=[part]) if isinstance(part, ItemError) else part
             start += len(keys)
 
-    def _read_part(self, start: int, places: range) -> Rows:
-        first, stop = start + places.start, start + places.stop
-        return self._rows([*self.items[first:stop]], first)
+    def newest(self, page: Page) -> str | None:
+        return self.declaration.constant_lastmod()
 
-    @property
-    def _slice_size(self) -> int:
-        return slices.slice_size(slices.SLICE, self.declaration)
 
-    def _rows(self, items: list[Any], start: int) -> Rows:
+class _Items(NamedTuple):
+    """Items whose hooks take them, or whose declared columns only `load_columns` can read."""
+
+    rows: Any
+    declaration: Declaration
+
+    def read(self, items: Sequence[Any], start: int) -> Rows:
         """Return the rows of items, the first of which follows the position `start`."""
         places, columns = load_columns(self.declaration.expressions, items)
         return Rows([start + 1 + place for place in places], [items[place] for place in places], columns)
 
-    def newest(self, page: Page) -> str | None:
-        return self.declaration.constant_lastmod()
+
+def _read_part(reader: ColumnQuery | _Items, start: int, places: range) -> Rows:
+    first, stop = start + places.start, start + places.stop
+    rows = reader.read([*reader.rows[first:stop]], first)
+    if rows is None:
+        raise TypeError("The last reader must convert all rows")
+    return rows
 
 
 def _position(key: Key | None) -> int:

@@ -81,6 +81,14 @@ def text_converter(rows: QuerySet[Any], name: str) -> ConvertTexts | None:
     return partial(protocol.w3c_texts, times=times, zone=zone)
 
 
+def with_lastmod_texts(rows: QuerySet[Any], *names: str) -> QuerySet[Any]:
+    """Return columns of rows by name, as `values_list()` does, but the lastmods as texts."""
+    lastmod = alias("lastmod")
+    aliases = [_TEXT if name == lastmod else name for name in names]
+    texts: QuerySet[Any] = rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
+    return texts.values_list(*aliases)
+
+
 def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iterator[ResultT | ItemError]:
     """Yield the results of `fetch` for ranges of positions in `keys`, and an error for each unreadable row.
 
@@ -184,12 +192,9 @@ class Slices:
         """Yield slices with the values of the declared expressions. The next slice is prefetched."""
         with prefetching(connections[self.rows.db], plainly=self.is_plain) as submit:
             rest: Span | None = first
-            lastmod = alias("lastmod")
-            convert = text_converter(self.rows, lastmod)
+            convert = text_converter(self.rows, alias("lastmod"))
             if convert is not None:
-                aliases = [_TEXT if name == lastmod else name for name in self.declaration.expressions]
-                texts = self.rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
-                texts = texts.values_list(*self.key.names, *aliases)
+                texts = with_lastmod_texts(self.rows, *self.key.names, *self.declaration.expressions)
                 rest = yield from self._column_slices(submit, texts, first, most, convert)
             if rest is not None:
                 yield from self._column_slices(submit, self._values, rest, most, None)

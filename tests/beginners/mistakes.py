@@ -276,6 +276,7 @@ ROWS = [
     mistake("queryset is a list", section("queryset = [1, 2]"), "Products.queryset must be a queryset", "Set `queryset`"),
     mistake("get_queryset() returns None", section("def get_queryset(self): Article.objects.all()"), "queryset", "return|None"),
     mistake("queryset is a slice", section("queryset = Article.objects.all()[:10]"), "paginated by position", "Use a plain queryset"),
+    mistake("queryset is a slice in a random order", section("queryset = Article.objects.order_by('?')[:10]"), "Products is read by position, but .* random order", "Order by a column"),
     mistake("queryset has values()", section("queryset = Article.objects.values('slug')"), "paginated by position|get_absolute_url", "Use a plain queryset|location"),
     mistake("model is a string", section("model = 'shop.Product'; queryset = None"), "Products.model must be a model", "Import the model"),
     mistake("model is in quotes", section("model = 'Article'; queryset = None"), "Products.model must be a model", "Import the model"),

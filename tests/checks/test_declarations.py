@@ -28,7 +28,7 @@ from django.db.models import (
     Value,
     Window,
 )
-from django.db.models.functions import Cast, Coalesce, Concat, Lower, Rank
+from django.db.models.functions import Cast, Coalesce, Concat, Lower, Random, Rank
 from django.test import override_settings
 from django.urls import path, re_path
 from django.utils.functional import cached_property
@@ -241,6 +241,49 @@ def test_a_queryset_without_ranges_is_a_warning(queryset: Any) -> None:
     assert ids(declaration(queryset=queryset)) == ["W031"]
 
 
+UNION = Article.objects.filter(pk=1).union(Article.objects.all())
+
+
+class Shuffled(Article):
+    """A proxy model whose ordering is random."""
+
+    class Meta:
+        proxy = True
+        app_label = "tests"
+        ordering = ["?"]
+
+
+@pytest.mark.parametrize(
+    ("queryset", "expected"),
+    [
+        (Article.objects.order_by("?")[:30], ["W039", "W031"]),
+        (Article.objects.order_by("slug", Random())[:30], ["W039", "W031"]),
+        (Article.objects.order_by((Random() * F("pk")).desc())[:30], ["W039", "W031"]),
+        (Article.objects.annotate(r=Random()).order_by("-r")[:30], ["W039", "W031"]),
+        (Article.objects.annotate(r=Random()).order_by(F("r") + 1)[:30], ["W039", "W031"]),
+        (Article.objects.extra(order_by=["?"])[:30], ["W039", "W031"]),
+        (Article.objects.order_by("?").values("slug"), ["W039", "W031"]),
+        (Shuffled.objects.all()[:30], ["W039", "W031"]),
+        (Article.objects.order_by("?")[:9].union(Article.objects.filter(pk=1)), ["W039", "W031"]),
+        (UNION.union(Article.objects.order_by("?")[:9]), ["W039", "W031"]),
+        (Article.objects.annotate(r=Random()).order_by("slug")[:30], ["W031"]),
+        (Shuffled.objects.order_by("slug")[:30], ["W031"]),
+        (Article.objects.order_by("?").union(Article.objects.filter(pk=1)), ["W031"]),
+        (Article.objects.order_by("?"), []),
+        (Shuffled.objects.all(), []),
+    ],
+)
+def test_a_random_order_of_rows_read_by_position_is_a_warning(queryset: Any, expected: list[str]) -> None:
+    """Rows that are read by key ranges lose their order."""
+    assert ids(declaration(queryset=queryset)) == expected
+
+
+def test_news_in_a_random_order_is_a_warning() -> None:
+    """Pages of news keep the order of the queryset."""
+    news = {"date_field": "updated", "publication_name": "Times", "queryset": Article.objects.order_by("?")}
+    assert ids(type("News", (NewsSitemap,), news)) == ["W039"]
+
+
 @pytest.mark.parametrize("key", ["ratio", "blob", "label", "amount"])
 def test_a_column_that_cannot_be_a_key_is_an_error(key: str) -> None:
     found = ids(declaration(model=Reading, location=Route("word", word=F("serial")), key=key))
@@ -328,8 +371,6 @@ def test_the_guard_of_these_tests_blocks_all_queries_and_calls() -> None:
     with pytest.raises(AssertionError, match="asked for the site"):
         Site.objects.get_current()
 
-
-UNION = Article.objects.filter(pk=1).union(Article.objects.all())
 
 KINDS: list[Declared] = [
     ({"lastmod": F("slug")}, ["W036"]),

@@ -256,15 +256,15 @@ def test_a_slice_is_the_same_one_with_an_expression(shelf: QuerySet[Article]) ->
 
 
 @pytest.mark.parametrize("end", [None, 9])
-def test_the_expressions_of_a_union_are_one_query_for_a_slice_of_rows(
+def test_a_union_and_its_expressions_are_one_query_for_a_page(
     shelf: QuerySet[Article], using: str, end: int | None
 ) -> None:
     union = shelf.filter(slug__lt="a04").union(shelf.filter(slug__gte="a04")).order_by("slug")[:end]
     source = compiled(union, lastmod=F("day"), limit=12)
     with CaptureQueriesContext(connections[using]) as captured:
         (batch,) = source.batches(Page(1, None, None))
-    assert len(captured) == (1 if end else 2)
-    assert batch.lastmods == [f"2026-01-{n:02}" for n in range(1, (end or 12) + 1)]
+    assert len(captured) == 1
+    assert list(batch.lastmods or ()) == [f"2026-01-{n:02}" for n in range(1, (end or 12) + 1)]
 
 
 def test_an_expression_with_an_annotation_of_a_union_is_refused(shelf: QuerySet[Article]) -> None:
