@@ -192,7 +192,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
     with suppress(ImproperlyConfigured, FieldError, DatabaseError, InterfaceError), atomic(rows.db):
         key = KeyColumns.from_field(rows.model, name, rows.db)
         for _, error in key.unreadable(rows):
-            messages.append(message("W039", f"{subject}: {error.reason}.", _HAS_KEY))
+            messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
         if problem := error_text(ImproperlyConfigured, _check_order, key, rows):
             messages.append(message("W069", f"{subject}: {problem}", _ORDERS_ALIKE))
     yield from messages

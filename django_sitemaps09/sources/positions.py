@@ -32,7 +32,11 @@ from django_sitemaps09.sources.slices import SAMPLE, read_each
 
 @dataclass(frozen=True)
 class PositionSource(CompiledSource):
-    """Source of items in their given order. The key of an item is its position, counted from 1."""
+    """Source of items in their given order. The key of an item is its position, counted from 1.
+
+    `count` only proposes pages, since a project's `count()` can be an estimate. The last page is read to
+    its end.
+    """
 
     items: Any
     count: int
@@ -54,7 +58,7 @@ class PositionSource(CompiledSource):
         return digest(declared_facts(self.declaration, self.limit))
 
     def is_empty(self) -> bool:
-        return self.count == 0
+        return not (self.count or self.items[:1])
 
     def sample(self) -> Batch | None:
         return next(self.batches(Page(1, None, (str(min(SAMPLE, self.count)),))), None)
@@ -64,17 +68,26 @@ class PositionSource(CompiledSource):
         return (str(until),) if until < self.count else None
 
     def batches(self, page: Page) -> Generator[Batch]:
-        start = _position(page.after)
-        stop = self.count if page.until is None else _position(page.until)
-        for rows in self._slices(start, stop):
-            yield self.declaration.batch(rows)
+        start, is_last = _position(page.after), page.until is None
+        # One more item than expected, or than fits on a page, shows that the end is not reached.
+        rest = max(self.count - start, self.rows_per_page) + 1
+        size = rest if is_last else _position(page.until) - start
+        stop, end = start, start
+        while end == stop:
+            stop += size
+            for rows, position in self._slices(end, stop):
+                yield self.declaration.batch(rows)
+                end = position
+            if not is_last:
+                return
 
     @cached_property
     def _readers(self) -> Sequence[ColumnQuery | _Items]:
         """Readers of the rows. The last one can read rows that the first one cannot."""
         return column_queries(self.items, self.declaration) or (_Items(self.items, self.declaration),)
 
-    def _slices(self, start: int, stop: int) -> Iterator[Rows]:
+    def _slices(self, start: int, stop: int) -> Iterator[tuple[Rows, int]]:
+        """Yield rows after the position `start`, each time with the position of the last one."""
         readers, size = deque(self._readers), slices.slice_size(slices.SLICE, self.declaration)
         while start < stop:
             reader = readers[0]
@@ -93,17 +106,20 @@ class PositionSource(CompiledSource):
                             # Python must convert a value here, and probably also in the next slices.
                             readers.popleft()
                             break
-                        yield slice_rows
                         start += len(records)
+                        yield slice_rows, start
                     continue
                 except traits.UNREADABLE:
                     if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
                         raise
             keys = range(start + 1, min(start + size, stop) + 1)
             read_part = partial(_read_part, readers[-1], start)
-            for part in read_each(read_part, keys):
-                yield read_part(range(0))._replace(errors=[part]) if isinstance(part, ItemError) else part
             start += len(keys)
+            for part in read_each(read_part, keys):
+                if isinstance(part, ItemError):
+                    yield read_part(range(0))._replace(errors=[part]), start
+                else:
+                    yield part, start
 
     def newest(self, page: Page) -> str | None:
         return self.declaration.constant_lastmod()
