@@ -23,7 +23,6 @@ from django.db.models import (
     QuerySet,
 )
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Random
 
 from django_sitemaps09.orm.internals import (
     Col,
@@ -309,7 +308,12 @@ def order_terms(query: Query) -> tuple[Any, ...]:
 
 def is_volatile(part: Any) -> bool:
     """Return whether an expression can have another value for the same row."""
-    return any(isinstance(node, (Random, RawSQL)) for node in _nodes(part))
+    return any(isinstance(node, RawSQL) or _is_random(node) for node in _nodes(part))
+
+
+def _is_random(node: Any) -> bool:
+    """Return whether a node is `Random()`, or PostgreSQL's `RandomUUID()`."""
+    return "RANDOM" in str(getattr(node, "function", "")).upper()
 
 
 def has_random_order(query: Query) -> bool:
@@ -319,7 +323,7 @@ def has_random_order(query: Query) -> bool:
     named = (query.annotations.get(getattr(node, "name", "")) for term in terms for node in _nodes(term))
     return (
         F("?") in terms
-        or any(isinstance(node, Random) for part in (*terms, *named) for node in _nodes(part))
+        or any(_is_random(node) for part in (*terms, *named) for node in _nodes(part))
         or any(has_random_order(part) for part in query.combined_queries if part.is_sliced)
     )
 

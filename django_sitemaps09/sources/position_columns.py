@@ -106,6 +106,9 @@ def _can_combine(part: Query, expressions: Mapping[str, Any]) -> bool:
     """Return whether a part of a union has the same rows with other columns."""
     if part.combinator:
         return True
+    # The rows that a join repeats are equal to a window function, which can number them in any order.
+    if traits.has_window_function(part):
+        return False
     # distinct() would also select the columns of an order.
     is_ordered = part.is_sliced or bool(traits.order_terms(part))
     return (

@@ -34,7 +34,7 @@ SAMPLE = 200
 SLICE = 1_500
 # Rows in a slice from a server, since a query's round trip takes longer than garbage collection.
 SERVER_SLICE = 3_000
-# Rows in a slice if each query may read a whole joined table.
+# Rows in a slice if each query takes long to begin, for example since it reads a whole joined table.
 COSTLY_SLICE = 25_000
 # The minimum number of rows in a slice. For fewer rows, the query would cost more than the rows.
 _FEWEST = 100
@@ -150,7 +150,9 @@ class Slices:
     def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""
         is_local = connections[self.rows.db].vendor == "sqlite"
-        server_slice = COSTLY_SLICE if self.members.are_costly else SERVER_SLICE
+        # With composite keys, PostgreSQL needs a third less time for 25,000 rows at once than for 3,000.
+        is_costly = self.members.are_costly or len(self.key.names) > 1
+        server_slice = COSTLY_SLICE if is_costly else SERVER_SLICE
         rows = SLICE if is_local or self.declaration.needs_items else server_slice
         most = slice_size(rows, self.declaration)
         if not self.members.looks_beyond:
