@@ -21,6 +21,7 @@ from django_sitemaps09.entries.fields import (
     excerpt as excerpt,
     reason_of as reason_of,
     short_repr as short_repr,
+    typed_repr as typed_repr,
 )
 from django_sitemaps09.entries.media import (
     NAMESPACES as NAMESPACES,

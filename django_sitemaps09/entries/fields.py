@@ -98,6 +98,12 @@ def short_repr(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def typed_repr(value: object, represent: Callable[[Any], str] = short_repr) -> str:
+    """Return a value with its type for an error message, such as `7 (int)`."""
+    text, kind = represent(value), type(value).__name__
+    return text if value is None or text.startswith(("<", f"{kind}(")) else f"{text} ({kind})"
+
+
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
     """Return the class name of an exception, and an `excerpt` of its message."""
     message = excerpt(error, most)

@@ -355,6 +355,7 @@ ROUTES = [
     mistake("an argument that is misspelled", routes(lambda: [path("", include("django_sitemaps09.urls"), {"sitemap": {"a": Pages}})]), "argument 'sitemap'", "Did you mean 'sitemaps'"),
     mistake("a mapping with a bad name", routes(lambda: [path("", include("django_sitemaps09.urls"), {"sitemaps": {"my pages": Pages}})]), "'my pages'", "Rename"),
     mistake("robots.txt that forbids everything", routes(lambda: [SITEMAPS[0], path("robots.txt", views.robots_txt, {"rules": "User-agent: *\nDisallow: /"})]), "'Disallow: /'.* blocks crawlers", "Allow this URL"),
+    mistake("robots.txt as a list of lines", routes(lambda: [SITEMAPS[0], path("robots.txt", views.robots_txt, {"rules": ["User-agent: *"]})]), "`rules` of the view robots_txt must be a string.*list", "one string"),
     mistake("robots.txt in a folder", routes(lambda: [SITEMAPS[0], path("seo/robots.txt", views.robots_txt)]), "No URL pattern answers /robots.txt", "root URLconf"),
     mistake("the inspector without a login", inspector_without_users, "cannot know which user", "AuthenticationMiddleware' to MIDDLEWARE"),
 ]
