@@ -12,6 +12,7 @@ from dataclasses import Field, fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, partial
+from html import unescape
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
@@ -32,6 +33,9 @@ _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
 # The default `repr()` of an object, with its address in memory.
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+
+# A reference of XML or HTML. Without the semicolon, as in the query `?a=1&copy=2`, it is text.
+_REFERENCE = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 #: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
@@ -54,10 +58,25 @@ MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
+def plain_text(value: Any) -> Any:
+    """Return the text of a string that is marked as safe for HTML, and any other value unchanged.
+
+    Such a string is escaped already, and the writer escapes all text. So its references, such as `&amp;`,
+    are resolved, and markup inside it becomes text.
+    """
+    if type(value) is str or not hasattr(type(value), "__html__"):
+        return value
+    # A lazy string can be marked as safe, too.
+    text = value if isinstance(value, str) else str(value)
+    is_safe = hasattr(type(text), "__html__")
+    return _REFERENCE.sub(lambda match: unescape(match[0]), str.__str__(text)) if is_safe else text
+
+
 def check_text(value: Any) -> Any:
     """Return a string, a number or a date unchanged, and another object as a string.
 
-    Raise `ValueError` for an object whose `str()` is only its `repr()`.
+    For a string that is marked as safe, return its `plain_text()`. Raise `ValueError` for an object whose
+    `str()` is only its `repr()`.
     """
     # Testing a string for an abstract class would take most of the time.
     if type(value) is not str and isinstance(value, (date, Number)):
@@ -67,7 +86,7 @@ def check_text(value: Any) -> Any:
     text = value if isinstance(value, str) or not is_text else str(value)
     if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
         raise ValueError(f"{short_repr(value)} is neither text nor a number nor a date")
-    return text
+    return plain_text(text)
 
 
 def excerpt(text: object, most: int = MAX_SHOWN) -> str:
@@ -142,7 +161,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
     """
     if isinstance(value, str):
         # Not str(value): for an enum member, it returns the name of the member.
-        text = value if type(value) is str else str.__str__(value)
+        text = value if type(value) is str else str.__str__(plain_text(value))
     elif (
         value is None
         or isinstance(value, (*NOT_TEXTS, Number))
@@ -152,7 +171,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
     ):
         raise ValueError(f"{name} must be text, not {short_repr(value)}")
     else:
-        text = str(value)
+        text = plain_text(str(value))
     if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
     # XML can contain all printable characters, so only other strings are searched for invalid ones.

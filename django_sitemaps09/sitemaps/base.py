@@ -18,7 +18,7 @@ from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
-from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
+from django_sitemaps09.entries import Alternate, Extension, Image, News, Video, plain_text
 from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
@@ -242,10 +242,10 @@ class Sitemap(_Base[ItemT]):
         try:
             value = getattr(self, name, None)
             if isinstance(value, LocationTemplate) or is_expression(value):
-                return declared_value(value, name, item[0] if self.i18n else item)
+                return plain_text(declared_value(value, name, item[0] if self.i18n else item))
             if name == "location" and self.i18n and isinstance(value, Mapping):
-                return localized_location(value, get_language(), item[0])
-            return super()._get(name, item, default)
+                return plain_text(localized_location(value, get_language(), item[0]))
+            return plain_text(super()._get(name, item, default))
         except Exception as error:
             if name not in FIELDS[1:]:
                 raise
