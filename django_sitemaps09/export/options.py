@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_sitemaps09 import protocol, sections
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, local_path
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.notify.submission import check_configured
@@ -124,7 +124,8 @@ class HostOptions(NamedTuple):
             check_configured()
         base = export_base(base_url)
         folder = host_folder(base)
-        robots = conf.robots_txt if options.robots is None else Path(options.robots)
+        output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
+        robots = conf.robots_txt if robots is None else robots
         if several and robots is not None and _HOST not in str(robots):
             raise ExportError(
                 f"{robots} cannot be the robots.txt of several hosts. Use {_HOST} in the path for the name "
@@ -139,7 +140,7 @@ class HostOptions(NamedTuple):
             is_whole=is_whole,
             base=base,
             url=url,
-            output=None if options.output is None else Path(options.output),
+            output=output,
             folder=folder if several else "",
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
