@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
@@ -301,6 +301,22 @@ def local_path(value: object, name: str, instead: str = "") -> Path | None:
             f"{f'./{text}'!r} for a directory with this name."
         )
     return Path(expanded)
+
+
+def strings(value: object, name: str) -> list[str]:
+    """Return an argument that is a list of strings, or any other iterable but a string, as a list.
+
+    Raise `ImproperlyConfigured` for any other type. `name` is the name of the argument.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ImproperlyConfigured(f"{name} must be a list of strings, not {typed_repr(value)}.")
+    items = list(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise ImproperlyConfigured(
+                f"{name} must be a list of strings, but contains {typed_repr(item)}."
+            )
+    return items
 
 
 def _checked(key: str, check: Callable[[ArgumentT], ValueT], value: ArgumentT) -> ValueT:

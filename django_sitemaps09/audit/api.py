@@ -24,8 +24,8 @@ from django_sitemaps09.audit.rules import RULES, Finding, Findings, robots as ro
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.conf import conf, local_path, site_locale
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.conf import conf, local_path, site_locale, strings
+from django_sitemaps09.entries import reason_of, typed_repr
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.filenames import INDEX
@@ -113,6 +113,7 @@ def audit(
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
     host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments.
     """
+    agents = strings(agents, "agents")
     _check(url, directory, fetch, rate)
     folder = _folder(directory)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
@@ -156,10 +157,14 @@ def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: fl
         )
     if url is not None and directory is not None:
         raise AuditError("An audit reads either a URL or a directory. Pass only one of them.")
-    if fetch != "all" and fetch < 0:
-        raise AuditError(f"The number of pages to fetch must not be negative: {fetch}.")
-    if not rate >= 0:
-        raise AuditError(f"The number of pages per second must not be negative: {rate}.")
+    if not isinstance(url, str | None):
+        raise AuditError(f"The URL to audit must be a string, not {typed_repr(url)}.")
+    if fetch != "all" and not (type(fetch) is int and fetch >= 0):
+        raise AuditError(
+            f"The number of pages to fetch must be a whole number or 'all', not {typed_repr(fetch)}."
+        )
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
+        raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
 
 
 class Target(NamedTuple):

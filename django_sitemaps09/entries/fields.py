@@ -85,7 +85,7 @@ def check_text(value: Any) -> Any:
     is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)
     text = value if isinstance(value, str) or not is_text else str(value)
     if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
-        raise ValueError(f"{short_repr(value)} is neither text nor a number nor a date")
+        raise ValueError(f"{typed_repr(value)} is neither text nor a number nor a date")
     return plain_text(text)
 
 
@@ -117,10 +117,16 @@ def short_repr(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def typed_repr(value: object, represent: Callable[[Any], str] = short_repr) -> str:
-    """Return a value with its type for an error message, such as `7 (int)`."""
+def typed_repr(
+    value: object, represent: Callable[[Any], str] = short_repr, *, expected: type | None = None
+) -> str:
+    """Return a value with its type for an error message, such as `7 (int)`.
+
+    The type is omitted if it is the expected one, so that only the value is wrong.
+    """
     text, kind = represent(value), type(value).__name__
-    return text if value is None or text.startswith(("<", f"{kind}(")) else f"{text} ({kind})"
+    is_clear = value is None or type(value) is expected or text.startswith(("<", f"{kind}("))
+    return text if is_clear else f"{text} ({kind})"
 
 
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
@@ -169,7 +175,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         # For an expression, a queryset or a generator, str() returns the repr().
         or type(value).__str__ is object.__str__
     ):
-        raise ValueError(f"{name} must be text, not {short_repr(value)}")
+        raise ValueError(f"{name} must be text, not {typed_repr(value)}")
     else:
         text = plain_text(str(value))
     if len(text) > most:
@@ -192,7 +198,7 @@ def optional_location(name: str, value: object) -> str:
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
-        raise ValueError(f"{name} must be a string with a URL or a path, not {short_repr(value)}{hint}")
+        raise ValueError(f"{name} must be a string with a URL or a path, not {typed_repr(value)}{hint}")
     content = optional_text(name, value, MAX_LOCATION)
     if not content.isprintable() and _CONTROL.search(content):
         raise ValueError(f"{name} must not contain control characters: {short_repr(content)}")
@@ -209,7 +215,7 @@ def location(name: str, value: object) -> str:
 def moment(name: str, value: object) -> date:
     """Validate and return a date or datetime. An aware datetime must have a year from 1 to 9999 in UTC."""
     if not isinstance(value, date):
-        raise ValueError(f"{name} must be a date or a datetime, not {short_repr(value)}")
+        raise ValueError(f"{name} must be a date or a datetime, not {typed_repr(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         try:
             value.astimezone(timezone.utc)
@@ -229,13 +235,13 @@ def seconds(name: str, value: object) -> int:
 
 def whole_number(name: str, value: object, least: int, most: int, description: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be {description} from {least} to {most}, not {short_repr(value)}")
+        raise ValueError(f"{name} must be {description} from {least} to {most}, not {typed_repr(value)}")
     return int(value)
 
 
 def rating(name: str, value: object) -> Decimal:
     """Return a number from 0.0 to 5.0 as a `Decimal` with the digits of its `repr()`."""
-    message = f"{name} must be a number from 0.0 to 5.0, not {short_repr(value)}"
+    message = f"{name} must be a number from 0.0 to 5.0, not {typed_repr(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         raise ValueError(message)
     if isinstance(value, int) and not 0 <= value <= 5:
@@ -254,14 +260,14 @@ def rating(name: str, value: object) -> Decimal:
 
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {short_repr(value)}")
+        raise ValueError(f"{name} must be True or False, not {typed_repr(value)}")
     return value
 
 
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
     """Return strings as a tuple in the same order. Sort the strings of a set."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list or a tuple of strings, not {short_repr(value)}")
+        raise ValueError(f"{name} must be a list or a tuple of strings, not {typed_repr(value)}")
     items = tuple(text(f"each value of {name}", item) for item in islice(value, most + 1))
     if len(items) > most:
         raise ValueError(f"{name} must have at most {most} values")

@@ -19,7 +19,15 @@ from django.db import Error as DatabaseError
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, check_text, excerpt, plain_text, reason_of, short_repr
+from django_sitemaps09.entries import (
+    ItemError,
+    check_text,
+    excerpt,
+    plain_text,
+    reason_of,
+    short_repr,
+    typed_repr,
+)
 from django_sitemaps09.hooks.expressions import declared_expressions, is_missing
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
@@ -109,7 +117,7 @@ class AllowedHosts:
         try:
             hosts = getattr(sitemap, "hosts", None) or ()
             if not isinstance(hosts, (list, tuple, set, frozenset)):
-                raise TypeError(f"{short_repr(hosts)} is not a list of hosts")
+                raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
             parsed_hosts = [parse_host(host, base.scheme) for host in hosts for base in bases]
             others = {protocol.origin(str(host)) for host in parsed_hosts}
             return cls(bases, tuple(sorted(others)))
@@ -225,7 +233,7 @@ def lastmod_text(value: object) -> str | None:
     if is_missing(value):
         return None
     if not isinstance(value, date):
-        raise ValueError(f"{short_repr(value)} is neither a date nor a datetime")
+        raise ValueError(f"{typed_repr(value)} is neither a date nor a datetime")
     try:
         return protocol.w3c(value, conf.zone)
     except OverflowError as error:

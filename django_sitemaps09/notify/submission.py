@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol, published, stores
-from django_sitemaps09.conf import conf, local_path
+from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import engines
 from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
@@ -78,7 +78,7 @@ def submit_hosts(
 
     They are the changes of `export_hosts()`, or of an export for one host if it has no folder.
     """
-    urls = list(base_urls)
+    urls = strings(base_urls, "base_urls")
     try:
         bases = [protocol.parse_base(url) for url in urls]
     except ValueError as error:

@@ -43,7 +43,7 @@ def file_of_a_model(name: str | None) -> FieldFile:
         (Path("/a.png"), "Image.loc must be a string"),
         (file_of_a_model("a.png"), "Image.loc must be a string .*, not <FieldFile: a.png>; use its .url$"),
         (file_of_a_model(None), "Image.loc must be a string .*, not <FieldFile: None>; use its .url$"),
-        ([1] * 1000, r"Image.loc must be a string with a URL or a path, not \[(1, ){6}\.\.\.\]$"),
+        ([1] * 1000, r"Image.loc must be a string with a URL or a path, not \[(1, ){6}\.\.\.\] \(list\)$"),
     ],
 )
 def test_the_location_of_an_image_is_a_string_that_could_be_a_location(loc: Any, reason: str) -> None:
