@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
@@ -15,9 +16,12 @@ from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_u
 from django.utils import timezone, translation
 
 from django_sitemaps09 import protocol
+from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.protocol import Base, Limits
 
 ArgumentT = TypeVar("ArgumentT")
+# A scheme with at least two letters: `C:/` is a path. Path("https://a") is written as `https:/a`.
+_URL = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]+:/|[A-Za-z][A-Za-z0-9+.-]+://")
 ValueT = TypeVar("ValueT")
 
 # A Cache-Control directive, with underscores instead of hyphens.
@@ -255,11 +259,7 @@ class Conf:
         return value
 
     def _path(self, key: str) -> Path | None:
-        value = self.settings_dict.get(key)
-        # Path("") would be the current directory.
-        if not isinstance(value, str | Path | None) or value == "":
-            raise _invalid(key, "a path", value)
-        return None if value is None else Path(value)
+        return local_path(self.settings_dict.get(key), f"SITEMAPS09[{key!r}]")
 
     def _seconds(self, key: str, default: timedelta | float) -> float:
         value = self.settings_dict.get(key, default)
@@ -275,6 +275,50 @@ class Conf:
         return value
 
 
+def local_path(value: object, name: str, instead: str = "") -> Path | None:
+    """Return an option or a setting as a path with `~` expanded, and `None` unchanged.
+
+    `name` is the option or setting in messages, and `instead` says where to pass a URL. Raise
+    `ImproperlyConfigured` for any other type, an empty string, a URL and an unknown user.
+    """
+    if value is None:
+        return None
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    # Path("") would be the current directory.
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise ImproperlyConfigured(f"{name} must be a path, not {typed_repr(value)}.")
+    if _URL.search(text):
+        instead = instead or "For a bucket such as S3, set SITEMAPS09['STORAGE'] to an alias in STORAGES."
+        raise ImproperlyConfigured(
+            f"{name} must be a path on this machine, not the URL {text!r}. {instead}"
+        )
+    # Not Path.expanduser(), because Path("./~a") is Path("~a").
+    expanded = os.path.expanduser(text)  # noqa: PTH111
+    if expanded.startswith("~"):
+        user = Path(text).parts[0]
+        raise ImproperlyConfigured(
+            f"{name} is {text!r}, but {user} is not the home directory of a user. Set an absolute path, or "
+            f"{f'./{text}'!r} for a directory with this name."
+        )
+    return Path(expanded)
+
+
+def strings(value: object, name: str) -> list[str]:
+    """Return an argument that is a list of strings, or any other iterable but a string, as a list.
+
+    Raise `ImproperlyConfigured` for any other type. `name` is the name of the argument.
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ImproperlyConfigured(f"{name} must be a list of strings, not {typed_repr(value)}.")
+    items = list(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise ImproperlyConfigured(
+                f"{name} must be a list of strings, but contains {typed_repr(item)}."
+            )
+    return items
+
+
 def _checked(key: str, check: Callable[[ArgumentT], ValueT], value: ArgumentT) -> ValueT:
     """Return a checked value. The error does not contain the value, which can be a secret."""
     try:
@@ -284,7 +328,7 @@ def _checked(key: str, check: Callable[[ArgumentT], ValueT], value: ArgumentT) -
 
 
 def _invalid(key: str, expected: str, value: object) -> ImproperlyConfigured:
-    return ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be {expected}, not {value!r}.")
+    return ImproperlyConfigured(f"SITEMAPS09[{key!r}] must be {expected}, not {typed_repr(value)}.")
 
 
 conf = Conf()

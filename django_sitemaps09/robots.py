@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from string import punctuation
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import RobotsError
 
 BEGIN = "# BEGIN django-sitemaps09"
@@ -21,6 +23,9 @@ MAX_BYTES = 512_000
 MAX_SITEMAPS = 100
 
 _BOM = b"\xef\xbb\xbf"
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+# A line that every known client can read.
+_READABLE = re.compile(r"sitemap:\s*[^\s#]+", re.IGNORECASE)
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _MARK = re.compile(
     rb"(?:\A(?:" + _BOM + rb")?|(?<=[\r\n]))"
@@ -43,20 +48,17 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
     are listed outside the block are not repeated. Raise `RobotsError` if the file cannot be parsed, if a
     URL is not allowed in a line, or if the result would be too large.
     """
-    lines = {url: sitemap_line(url) for url in urls}
     content = content or b""
     head, block, tail = _divide(content)
     outside = head + tail
-    for field in _fields(outside):
-        if field.name == "sitemap":
-            lines.pop(field.value, None)
+    lines = missing_lines(outside, urls)
     # An empty block is kept, because the owner of the file may have chosen its place.
     if not lines and not block:
         return content
     # The most frequent line ending outside the block, or else in the whole file.
     count = Counter(_LINE_END.findall(outside) or _LINE_END.findall(content))
     eol = max(b"\n", b"\r\n", b"\r", key=count.__getitem__).decode()
-    new_block = eol.join([BEGIN, NOTE, *lines.values(), END])
+    new_block = eol.join([BEGIN, NOTE, *lines, END])
     gap = _gap(head, eol, has_block=bool(block))
     result = head + f"{gap}{new_block}".encode() + (tail if block else eol.encode())
     if len(result) > MAX_BYTES:
@@ -65,6 +67,21 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
             f"{MAX_BYTES:,}. Shorten its rules or list fewer sitemaps."
         )
     return result
+
+
+def missing_lines(content: bytes, urls: Iterable[str]) -> list[str]:
+    """Return a `Sitemap` line for each URL that the content does not list yet, in any spelling."""
+    listed = {_normalized(field.value) for field in _fields(content) if field.name == "sitemap"}
+    lines = {_normalized(url): sitemap_line(url) for url in urls}
+    return [line for url, line in lines.items() if url not in listed]
+
+
+def _normalized(url: str) -> str:
+    """Return the same string for spellings that differ in the scheme, the host, the port or escapes."""
+    with suppress(ValueError):
+        uri = _ESCAPE.sub(lambda escape: escape[0].upper(), protocol.uri(url))
+        return f"{protocol.origin(uri)}/{uri.split('/', 3)[3]}"
+    return url
 
 
 def sitemap_line(url: str) -> str:
@@ -174,9 +191,8 @@ def _fields(content: bytes) -> Iterator[_Field]:
 
 def _unreadable_lines(url: str, sitemaps: list[_Field]) -> Iterator[str]:
     """Yield a warning if many clients cannot read any of the lines with `url` outside the block."""
-    fields = [field for field in sitemaps if field.value == url]
-    pattern = re.compile(rf"sitemap:\s*{re.escape(url)}", re.IGNORECASE)
-    if fields and not any(pattern.fullmatch(field.text) for field in fields):
+    fields = [field for field in sitemaps if _normalized(field.value) == _normalized(url)]
+    if fields and not any(_READABLE.fullmatch(field.text) for field in fields):
         yield (
             f"some clients cannot read line {fields[0].line} ({fields[0].text!r:.80}). Write it as "
             f"'{sitemap_line(url)}'. If the file begins with a BOM, do not put it on the first line"

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import getattr_static, signature
 from threading import RLock
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from django.apps import apps
@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.filenames import NAME
 from django_sitemaps09.hooks.values import AllowedHosts
@@ -40,7 +40,12 @@ HOW_TO_DECLARE = (
     "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps."
 )
 RESERVED = frozenset({"index"})
-_NOT_MAPPINGS = (type(None), str, list, tuple, set, frozenset, type, FunctionType, ModuleType, Sitemap)
+_NOT_MAPPINGS = (
+    *(NoneType, str, bytes, list, tuple, set, frozenset, type),
+    FunctionType,
+    ModuleType,
+    Sitemap,
+)
 
 _registered: dict[str, Section] = {}
 _modules: dict[str, str] = {}
@@ -95,7 +100,9 @@ def registered(*, discover: bool = True) -> Mapping[str, Section]:
         if discover and not _discovered:
             previous = dict(_registered)
             try:
-                with _located({f"{app.name}.sitemaps" for app in apps.get_app_configs()}):
+                # The error of a class of ours is an error of the module that uses it.
+                names = {app.name for app in apps.get_app_configs()} - {__package__}
+                with _located({f"{name}.sitemaps" for name in names}):
                     autodiscover_modules("sitemaps")
             except BaseException:
                 _remove_failed(previous)
@@ -171,9 +178,14 @@ def _checked(sitemaps: object, subject: str) -> Mapping[str, Section]:
     # isinstance() would evaluate a lazy object, which could query the database. A proxy of any class can be
     # a mapping, so only certain mistakes are errors.
     kind = type(sitemaps)
-    if issubclass(kind, _NOT_MAPPINGS) and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
+    is_wrong = issubclass(kind, _NOT_MAPPINGS) or not (
+        hasattr(kind, "__getitem__") or hasattr(kind, "__getattr__")
+    )
+    if is_wrong and not (hasattr(kind, "items") and hasattr(kind, "__getitem__")):
         example = "{'products': ProductSitemap}"
-        raise ImproperlyConfigured(f"{subject} is not a dict of sections, such as {example}.")
+        raise ImproperlyConfigured(
+            f"{subject} is not a dict of sections, such as {example}, but of the type {kind.__name__}."
+        )
     return cast("Mapping[str, Section]", sitemaps)
 
 
@@ -182,8 +194,8 @@ def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str
     declarations = mapping(sitemaps)
     names_by_lower: dict[str, str] = {}
     for name in declarations:
-        if problem := name_problem(name):
-            raise ImproperlyConfigured(f"The section {name!r} has an invalid name: {problem}")
+        if problem := invalid_name(name):
+            raise ImproperlyConfigured(problem)
         other_name = names_by_lower.setdefault(name.lower(), name)
         if other_name != name:
             raise ImproperlyConfigured(
@@ -193,9 +205,17 @@ def native_mapping(sitemaps: Mapping[str, Section] | None = None) -> Mapping[str
     return declarations
 
 
+def invalid_name(name: object) -> str | None:
+    """Return a message for an invalid name of a section, or `None` for a valid one."""
+    problem = name_problem(name)
+    return problem and f"The section {short_repr(name)} has an invalid name: {problem}"
+
+
 def name_problem(name: object) -> str | None:
     """Return why a name is invalid for a section of the native views, or `None` if it is valid."""
-    if not isinstance(name, str) or not NAME.fullmatch(name):
+    if not isinstance(name, str):
+        return f"a name must be a string, not {typed_repr(name)}."
+    if not NAME.fullmatch(name):
         return "use only letters (a-z, A-Z), digits, hyphens and underscores."
     if name.lower() in RESERVED:
         return f"{name!r} is reserved. Choose another name."

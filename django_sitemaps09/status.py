@@ -16,7 +16,7 @@ from typing import Any, Literal
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
 from django_sitemaps09 import protocol, published, sections, sources
-from django_sitemaps09.conf import conf, site_locale
+from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import export_base
@@ -281,7 +281,7 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
-    sections.check_known(names, declarations)
+    sections.check_known(strings(names, "names"), declarations)
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, page maps do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)

@@ -24,8 +24,8 @@ from django_sitemaps09.audit.rules import RULES, Finding, Findings, robots as ro
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.conf import conf, local_path, site_locale, strings
+from django_sitemaps09.entries import reason_of, typed_repr
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.filenames import INDEX
@@ -111,15 +111,17 @@ def audit(
     most `rate` per second. `on_document` is called with the name of each document before it is read.
 
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
-    host. Raise `AuditError` for invalid arguments.
+    host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments.
     """
+    agents = strings(agents, "agents")
     _check(url, directory, fetch, rate)
+    folder = _folder(directory)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     findings = Findings()
     with ExitStack() as stack:
         # Requests of the test client leave the language of the last page active.
         stack.enter_context(site_locale())
-        target = choose_target(url, directory, base_url, stack)
+        target = choose_target(url, folder, base_url, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample_size = sys.maxsize if fetch == "all" else fetch
         scratch = Scratch(sample_size, target.robots.base if url is None else None)
@@ -137,8 +139,12 @@ def audit(
         findings=findings.result(),
     )
     if target.project is not None:
-        save_report(report, target.project, directory)
+        save_report(report, target.project, folder)
     return report
+
+
+def _folder(directory: Path | str | None) -> Path | None:
+    return local_path(directory, "--dir", "To audit a URL, pass it as --url.")
 
 
 def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: float) -> None:
@@ -151,10 +157,14 @@ def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: fl
         )
     if url is not None and directory is not None:
         raise AuditError("An audit reads either a URL or a directory. Pass only one of them.")
-    if fetch != "all" and fetch < 0:
-        raise AuditError(f"The number of pages to fetch must not be negative: {fetch}.")
-    if not rate >= 0:
-        raise AuditError(f"The number of pages per second must not be negative: {rate}.")
+    if not isinstance(url, str | None):
+        raise AuditError(f"The URL to audit must be a string, not {typed_repr(url)}.")
+    if fetch != "all" and not (type(fetch) is int and fetch >= 0):
+        raise AuditError(
+            f"The number of pages to fetch must be a whole number or 'all', not {typed_repr(fetch)}."
+        )
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
+        raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
 
 
 class Target(NamedTuple):
@@ -173,9 +183,7 @@ class Target(NamedTuple):
     project: Base | None
 
 
-def choose_target(
-    url: str | None, directory: Path | str | None, base_url: str | None, stack: ExitStack
-) -> Target:
+def choose_target(url: str | None, folder: Path | None, base_url: str | None, stack: ExitStack) -> Target:
     """Choose how documents and pages are read."""
     if url is not None:
         return _http_target(url, base_url, stack.enter_context(closing(HttpReader())))
@@ -184,13 +192,13 @@ def choose_target(
     home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
     reader: Reader = client
     file = conf.robots_txt and Path(str(conf.robots_txt).replace("{host}", host_folder(base)))
-    robots = RobotsLocation(base, file, is_expected=directory is None)
-    if directory is not None:
-        if not Path(directory).is_dir():
-            raise AuditError(f"{directory} is not a directory. Export to it, or choose another one.")
+    robots = RobotsLocation(base, file, is_expected=folder is None)
+    if folder is not None:
+        if not folder.is_dir():
+            raise AuditError(f"{folder} is not a directory. Export to it, or choose another one.")
         has_files_url = conf.files_url is not None and conf.base_url in (None, base)
         home = str(conf.files_url) if has_files_url else f"{base}/"
-        name, reader = str(directory), StoreReader(LocalStore(Path(directory)), home)
+        name, reader = str(folder), StoreReader(LocalStore(folder), home)
     return Target(name, reader, client, robots, home, None, base)
 
 
@@ -259,7 +267,7 @@ def last_report(*, directory: Path | str | None = None, base_url: str | None = N
     the host. The default is the setting `BASE_URL`. Without an export for it, the host is that of the
     export in `directory`.
     """
-    output = None if directory is None else Path(directory)
+    output = _folder(directory)
     try:
         base = conf.base_url if base_url is None else protocol.parse_base(base_url)
         export = published.find_files(base, output)
@@ -272,10 +280,10 @@ def last_report(*, directory: Path | str | None = None, base_url: str | None = N
         return None
 
 
-def save_report(report: AuditReport, base: Base, directory: Path | str | None) -> None:
+def save_report(report: AuditReport, base: Base, folder: Path | None) -> None:
     """Write the report beside the manifest of the host's export, if any. A failure is only logged."""
     try:
-        export = published.find_files(base, None if directory is None else Path(directory))
+        export = published.find_files(base, folder)
         if export is not None:
             export.folder.state.write(FILE, json.dumps(report.as_dict()).encode())
     except (ExportError, OSError, ValueError) as error:

@@ -26,6 +26,7 @@ from django_sitemaps09.checks.subjects import (
     is_repeated,
     message,
     safe_repr,
+    typed,
 )
 from django_sitemaps09.entries import Extension
 from django_sitemaps09.hooks.expressions import FIELDS, FORMATS
@@ -60,7 +61,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
     scheme = subject.data("protocol")
     if scheme not in (None, "http", "https"):
-        text = f"{subject}.protocol must be 'http' or 'https', not {safe_repr(scheme)}."
+        text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
         yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
     limit = subject.raw("limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
@@ -70,7 +71,7 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
         # __init__() may set another limit, and an overridden paginator might ignore `limit`.
         return
     if problem := error_text(ValueError, sources.page_size, limit):
-        text = f"{subject}.limit {problem}, not {safe_repr(limit)}."
+        text = f"{subject}.limit {problem}, not {typed(limit)}."
         yield subject.graded("E013", "W013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
     elif (size := sources.page_size(limit)) > protocol.MAX_URLS:
         yield message(
@@ -86,7 +87,7 @@ def check_documents(subject: Subject) -> Iterator[CheckMessage]:
     value = subject.data("format")
     if value is not None and not (isinstance(value, str) and value in FORMATS):
         hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
-        text = f"{subject}.format must be 'xml' or 'text', not {safe_repr(value)}."
+        text = f"{subject}.format must be 'xml' or 'text', not {typed(value)}."
         yield subject.graded("E051", "W051", text, hint)
     elif value == "text" and (xml_names := ", ".join(_xml_only_names(subject))):
         text = f"{subject}.format is 'text', which does not include {xml_names}."
@@ -114,10 +115,10 @@ def _xml_only_names(subject: Subject) -> list[str]:
 
 def _hosts_problem(hosts: object) -> str | None:
     if not isinstance(hosts, COLLECTIONS):
-        return f"must be a list, not {safe_repr(hosts)}"
+        return f"must be a list, not {typed(hosts)}"
     for host in hosts:
         if not issubclass(type(host), str):
-            return f"contains {safe_repr(host)}, which is not a string"
+            return f"contains {typed(host)}, which is not a string"
         if problem := error_text(ValueError, parse_host, host, "https"):
             return f"contains {host!r}: {problem}"
     return None
@@ -125,7 +126,7 @@ def _hosts_problem(hosts: object) -> str | None:
 
 def _extensions_problem(extensions: object) -> str | None:
     if not isinstance(extensions, (list, tuple)):
-        return f"must be a list, not {safe_repr(extensions)}"
+        return f"must be a list, not {typed(extensions)}"
     for extension in extensions:
         # Not isinstance(), which would evaluate a lazy object.
         if not issubclass(type(extension), Extension):
@@ -157,13 +158,13 @@ def check_hooks(subject: Subject) -> Iterator[CheckMessage]:
     for name in EXTENDING:
         value = subject.data(name)
         if value is not None:
-            text = f"{subject}.{name} must be a method, not {safe_repr(value)}; it is ignored."
+            text = f"{subject}.{name} must be a method, not {typed(value)}; it is ignored."
             hint = f"To add {name}, define `def {name}(self, item)`. Otherwise rename the attribute."
             yield message("W053", text, hint)
     for switch, code in _SWITCHES.items():
         value = subject.data(switch)
         if value is not None and not isinstance(value, bool):
-            text = f"{subject}.{switch} must be True, False or a method, not {safe_repr(value)}."
+            text = f"{subject}.{switch} must be True, False or a method, not {typed(value)}."
             yield message(code, text, f"Set {switch} = True, or define `def {switch}(self, item)`.")
     if not _takes_item(_bind_hook(subject, "for_host")):
         text = f"{subject}.for_host cannot be called with a host as its only argument; it is ignored."
@@ -213,8 +214,8 @@ def _takes_item(hook: Any) -> bool:
 def check_languages(subject: Subject) -> Iterator[CheckMessage]:
     """Check `i18n`, `languages`, `alternates` and `x_default` if they are constants."""
     languages = subject.data("languages")
-    if isinstance(languages, str) or (languages is not None and not hasattr(languages, "__iter__")):
-        text = f"{subject}.languages must be a list of codes, not {safe_repr(languages)}."
+    if isinstance(languages, str | bytes) or (languages is not None and not hasattr(languages, "__iter__")):
+        text = f"{subject}.languages must be a list of codes, not {typed(languages)}."
         yield subject.graded("E040", "W040", text, "Set a list of codes, such as ['en', 'de'].")
         languages = None
     i18n = subject.raw("i18n")
@@ -244,7 +245,7 @@ def check_languages(subject: Subject) -> Iterator[CheckMessage]:
 def _check_language(subject: Subject, name: str, code: object) -> Iterator[CheckMessage]:
     codes = [code for code, _ in settings.LANGUAGES]
     if code not in codes:
-        text = f"{subject}.{name} contains {safe_repr(code)}, which is not in LANGUAGES."
+        text = f"{subject}.{name} contains {typed(code, str)}, which is not in LANGUAGES."
         yield message("W043", text, f"Use a code from LANGUAGES: {', '.join(codes)}.")
     if is_off(subject.raw("alternates")):
         # Language codes appear in the output only as the `hreflang` of links.

@@ -8,11 +8,19 @@ from typing import Any
 from django.core.checks import CheckMessage
 
 from django_sitemaps09.checks.querysets import names_in_rows
-from django_sitemaps09.checks.subjects import COLLECTIONS, Subject, is_code, is_off, message, safe_repr
+from django_sitemaps09.checks.subjects import (
+    COLLECTIONS,
+    Subject,
+    is_code,
+    is_off,
+    message,
+    safe_repr,
+    typed,
+)
 from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
-from django_sitemaps09.routing.location_templates import LocationTemplate
+from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.routing.routes import Route
 from django_sitemaps09.sitemaps import ModelSitemap, StaticViewSitemap
 
@@ -26,6 +34,10 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
         if problem := location_problem(location, None if is_off(i18n) else codes):
             hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
             yield message("E024", f"{subject}.location {problem}.", hint)
+    is_known = location is None or isinstance(location, (str, Mapping, LocationTemplate))
+    if not (is_known or is_expression(location)):
+        text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
+        yield message("E098", text, "Define `def location(self, item)`, which returns a path.")
     for value in location.values() if isinstance(location, Mapping) else [location]:
         yield from _check_location(subject, value)
     yield from _check_viewnames(subject)
@@ -65,12 +77,12 @@ def _route_hint(subject: Subject, value: Any) -> str | None:
 def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
     if not subject.inherits(StaticViewSitemap, "items"):
         return
-    names = subject.data("viewnames")
-    if isinstance(names, str):
-        text = f"{subject}.viewnames must be a list, not the string {names!r}."
-        yield message("E022", text, f"Set a list: [{names!r}].")
+    names = subject.raw("viewnames")
+    if issubclass(type(names), (str, bytes)) or not (is_code(names) or hasattr(names, "__iter__")):
+        text = f"{subject}.viewnames must be a list, not {typed(names)}."
+        yield message("E022", text, "Set a list of the names of URL patterns, such as ['about'].")
     elif subject.inherits(StaticViewSitemap, "default_location") and isinstance(names, COLLECTIONS):
         for name in names:
-            if isinstance(name, str) and (problem := route_problem(Route(name))):
-                text = f"{subject}.viewnames contains {name!r}, but {problem}."
+            if not is_code(name) and (problem := route_problem(Route(name))):
+                text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
                 yield message("E023", text, "Use only names of URL patterns that take no arguments.")

@@ -6,22 +6,24 @@ database.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
 from django.apps import apps
+from django.contrib.sitemaps import GenericSitemap
 from django.core.checks import CheckMessage
-from django.core.exceptions import FieldError, ImproperlyConfigured
+from django.core.exceptions import FieldDoesNotExist, FieldError, ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections, models
 from django.db.models import DateField, Model, QuerySet
 from django.db.models.query import RawQuerySet
 from django.db.transaction import atomic
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, safe_repr
+from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, typed
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.orm import traits
@@ -50,6 +52,8 @@ _KINDS: dict[str, tuple[str, tuple[type, ...], str, str]] = {
 def check_rows(subject: Subject) -> Iterator[CheckMessage]:
     """Check the rows that a `ModelSitemap` declares, and the attributes that depend on them."""
     yield from _check_items(subject)
+    if issubclass(subject.cls, GenericSitemap):
+        yield from _check_generic(subject)
     if not issubclass(subject.cls, ModelSitemap):
         return
     # Without overridden methods, `queryset` or `model` determines the rows.
@@ -71,13 +75,13 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         if queryset is None and subject.raw("model") is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
-        elif queryset is None and isinstance(name := subject.data("model"), str):
-            text = f"{subject}.model must be a model, not the string {name!r}."
-            yield message("E068", text, f"Import the model and write it without quotes: model = {name}.")
-        elif _is_not_queryset(queryset):
-            text = f"{subject}.queryset {queryset_problem(queryset)}"
+        elif queryset is None and _is_not_model(name := subject.raw("model")):
+            hint = "Import the model and write it without quotes"
+            hint += f": model = {name}." if isinstance(name, str) else ", such as model = Article."
+            yield message("E068", f"{subject}.model must be a model, not {typed(name)}.", hint)
+        else:
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
-            yield message("E062", text, hint)
+            yield from _check_queryset(subject, hint)
     yield from _check_site_field(subject, model)
     yield from _check_news(subject, model)
 
@@ -89,7 +93,7 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
         # With an `__init__()` of its own, the project's code can replace the attributes.
         return
     if not is_code(items := subject.raw("items")):
-        text = f"{subject}.items must be a method, not {safe_repr(items)}."
+        text = f"{subject}.items must be a method, not {typed(items)}."
         yield message("E083", text, "Define `def items(self)`, which returns a queryset or a list.")
     if not subject.inherits(Sitemap, "items"):
         return
@@ -103,12 +107,46 @@ def _check_items(subject: Subject) -> Iterator[CheckMessage]:
         yield message("W086", text, "Define `def items(self)`, or subclass ModelSitemap.")
 
 
-def _is_not_queryset(value: object) -> bool:
-    """Return whether a raw attribute is certainly not a queryset. A property may return a queryset."""
+def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
+    """Check the `queryset` and the `date_field` of a `GenericSitemap`, Django's or ours."""
+    rows, name = subject.data("queryset"), subject.data("date_field")
+    yield from _check_queryset(subject, "Pass a queryset with the key 'queryset'.")
+    if name is None or not (isinstance(rows, QuerySet) and subject.inherits(GenericSitemap, "lastmod")):
+        return
+    hint = "Pass the name of a date field or an annotation of the queryset, or remove `date_field`."
+    is_known = isinstance(name, str) and (
+        name in rows.query.annotations or inspect.getattr_static(rows.model, name, None) is not None
+    )
+    if not (is_known or hasattr(rows.model, "__getattr__")):
+        problem = field_problem(name, rows.model, (DateField,), "an attribute of its rows")
+        yield message("E097", f"{subject}: `date_field` is {typed(name)}, but {problem}.", hint)
+        return
+    # A property of the model can be a date, too, and only the database may know the type of an annotation.
+    with suppress(FieldError, FieldDoesNotExist):
+        field = (
+            rows.query.annotations[name].output_field
+            if name in rows.query.annotations
+            else (rows.model._meta.get_field(rows.model._meta.pk.name if name == "pk" else name))
+        )
+        if type(field).__module__.startswith("django.") and not isinstance(field, DateField):
+            kind = f"{type(field).__name__} of {rows.model._meta.label}"
+            yield message("W099", f"{subject}: `date_field` is {name!r}, which is a {kind}.", hint)
+
+
+def _is_not_model(value: object) -> bool:
+    """Return whether a raw attribute is certainly not a model. A property may return a model."""
+    if issubclass(type(value), type):
+        return not issubclass(cast("type", value), Model)
+    return not is_code(value)
+
+
+def _check_queryset(subject: Subject, hint: str) -> Iterator[CheckMessage]:
+    """Check that `queryset` may be a queryset. A property may return one."""
+    value = subject.raw("queryset")
     # Not isinstance(), which would evaluate a lazy object.
-    if issubclass(type(value), (FunctionType, MethodType, type)):
-        return True
-    return value is not None and not is_code(value) and not hasattr(value, "all")
+    is_function = issubclass(type(value), (FunctionType, MethodType, type))
+    if is_function or not (value is None or is_code(value) or hasattr(value, "all")):
+        yield message("E062", f"{subject}.queryset {queryset_problem(value)}", hint)
 
 
 def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
@@ -170,7 +208,7 @@ def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> I
 
 def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
     key = subject.data("key")
-    problem: str | None = f"`key` must be the name of a field, not {safe_repr(key)}."
+    problem: str | None = f"`key` must be the name of a field, not {typed(key)}."
     if isinstance(key, str):
         problem = error_text(ImproperlyConfigured, KeyColumns.from_field, rows.model, key, rows.db)
     if key is not None and problem:
@@ -268,20 +306,20 @@ def _check_news(subject: Subject, model: type[Model] | None) -> Iterator[CheckMe
     name = subject.raw("date_field")
     has_date_field = subject.inherits(ModelSitemap, "items") and not is_code(name)
     if has_date_field and (problem := field_problem(name, model, (DateField,), "a date field")):
-        text = f"{subject}.date_field is {safe_repr(name)}, but {problem}."
+        text = f"{subject}.date_field is {typed(name)}, but {problem}."
         yield message("E057", text, "Set it to the field with the publication date.")
     if not subject.inherits(NewsSitemap, "news"):
         return
     publication_name, language = subject.raw("publication_name"), subject.data("publication_language")
     if not (is_code(publication_name) or (isinstance(publication_name, str) and publication_name.strip())):
-        problem = f"must be the name of a publication, not {safe_repr(publication_name)}"
+        problem = f"must be the name of a publication, not {typed(publication_name)}"
         hint = "Set the name that Google News uses for the publication, or define news(self, item)."
         yield message("E058", f"{subject}.publication_name {problem}.", hint)
     if language is not None and (problem := error_text(ValueError, protocol.news_language, language)):
         text = f"{subject}.publication_language: {problem}."
         yield message("E059", text, "Set a language code, such as 'en', or remove it.")
     if not callable(title := subject.raw("title")):
-        text = f"{subject}.title must be a method, not {safe_repr(title)}."
+        text = f"{subject}.title must be a method, not {typed(title)}."
         yield message("E060", text, "Define title(self, item), or remove it to use str(item).")
 
 
@@ -296,7 +334,7 @@ def _check_site_field(subject: Subject, model: type[Model] | None) -> Iterator[C
         problem = "the sitemap overrides items(), which could list rows of other sites"
         hint = "Override get_queryset() instead of items()."
     if name is not None and problem is not None:
-        yield message("E055", f"{subject}.site_field is {safe_repr(name)}, but {problem}.", hint)
+        yield message("E055", f"{subject}.site_field is {typed(name)}, but {problem}.", hint)
 
 
 def _site_field_problem(name: Any, model: type[Model] | None) -> str | None:

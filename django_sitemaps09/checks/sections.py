@@ -46,10 +46,17 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
             messages.append(message("E093", problem, hint))
     native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
-    for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values():
-        if problem := error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(sitemaps)):
-            hint = "Rename the section. Only the compatibility views and those of contrib accept any name."
-            messages.append(message("W006", problem, hint))
+    problems = [
+        error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(sitemaps))
+        for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values()
+    ]
+    # Other views accept all strings, but a name from a URL never equals a number.
+    others = (each.sitemaps for each in passed_sitemaps if not each.names_urls)
+    names = dict.fromkeys(name for mapping in others for name in _read_mapping(mapping))
+    problems += [sections.invalid_name(name) for name in names if not isinstance(name, str)]
+    for problem in dict.fromkeys(filter(None, problems)):
+        hint = "Rename the section. Only the compatibility views and those of contrib accept any string."
+        messages.append(message("W006", problem, hint))
     mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
     declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
     messages += check_declarations(declarations)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ def check_settings(app_configs: object = None, **kwargs: object) -> list[CheckMe
         *_check_names(),
         *_check_keys(options),
         *_check_values(),
-        *_check_paths(options),
+        *_check_paths(),
         *_check_aliases(options),
         *_check_engine(options),
         *_check_exports(options),
@@ -70,10 +69,12 @@ def _check_values() -> Iterator[CheckMessage]:
         yield message("E003", text, "See the settings in the documentation.")
 
 
-def _check_paths(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
+def _check_paths() -> Iterator[CheckMessage]:
     for key in ("ROOT", "ROBOTS_TXT"):
-        path = options.get(key)
-        if path and isinstance(path, str | Path) and not Path(path).is_absolute():
+        path = None
+        with suppress(ImproperlyConfigured):  # `_check_values()` reports this error.
+            path = getattr(conf, KEYS[key])
+        if path is not None and not path.is_absolute():
             yield message(
                 "W074",
                 f"SITEMAPS09[{key!r}] is {str(path)!r}, which is relative to the current directory. A "

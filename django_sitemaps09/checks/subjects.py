@@ -15,6 +15,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
+from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
@@ -109,6 +110,11 @@ def safe_repr(value: object) -> str:
     if kind in (*_PLAIN, F):
         return repr(value)
     return f"{_class_of(value).__name__}(...)"
+
+
+def typed(value: object, expected: type | None = None) -> str:
+    """Return the `typed_repr()` of a value for a message, with its `safe_repr()`."""
+    return typed_repr(value, safe_repr, expected=expected)
 
 
 def message(code: str, text: str, hint: str) -> CheckMessage:

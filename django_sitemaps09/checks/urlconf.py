@@ -33,6 +33,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import Route, candidates
+from django_sitemaps09.views import native
 
 _COMPAT_VIEWS = "django_sitemaps09.views.compat"
 _NATIVE_VIEWS = "django_sitemaps09.views.native"
@@ -189,6 +190,8 @@ def _check_robots() -> Iterator[CheckMessage]:
         if _configures("ROBOTS_TXT"):
             text = "The view robots_txt does not read the file that SITEMAPS09['ROBOTS_TXT'] names."
             yield message("W094", text, "Remove the URL pattern of the view, or ROBOTS_TXT.")
+        if problem := native.rules_problem(rules):
+            yield message("E096", problem, native.RULES_HINT)
         if isinstance(rules, str) and (path := _path("index", {})):
             for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
                 hint = "Allow this URL in the `rules` of the view robots_txt."

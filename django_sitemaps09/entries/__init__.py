@@ -19,8 +19,10 @@ from django_sitemaps09.entries.fields import (
     NOT_XML as NOT_XML,
     check_text as check_text,
     excerpt as excerpt,
+    plain_text as plain_text,
     reason_of as reason_of,
     short_repr as short_repr,
+    typed_repr as typed_repr,
 )
 from django_sitemaps09.entries.media import (
     NAMESPACES as NAMESPACES,

@@ -12,6 +12,7 @@ from dataclasses import Field, fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cache, partial
+from html import unescape
 from itertools import islice
 from numbers import Number
 from reprlib import Repr
@@ -32,6 +33,9 @@ _REPR.maxstring = _REPR.maxlong = _REPR.maxother = 2 * _MAX_QUOTED
 
 # The default `repr()` of an object, with its address in memory.
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9A-Fa-f]+>")
+
+# A reference of XML or HTML. Without the semicolon, as in the query `?a=1&copy=2`, it is text.
+_REFERENCE = re.compile(r"&(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 
 #: Types whose `str()` returns the `repr()`, which can be very long.
 NOT_TEXTS = (bytes, bytearray, memoryview, list, tuple, set, frozenset, dict)
@@ -54,10 +58,25 @@ MAX_WORDS = 676
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
+def plain_text(value: Any) -> Any:
+    """Return the text of a string that is marked as safe for HTML, and any other value unchanged.
+
+    Such a string is escaped already, and the writer escapes all text. So its references, such as `&amp;`,
+    are resolved, and markup inside it becomes text.
+    """
+    if type(value) is str or not hasattr(type(value), "__html__"):
+        return value
+    # A lazy string can be marked as safe, too.
+    text = value if isinstance(value, str) else str(value)
+    is_safe = hasattr(type(text), "__html__")
+    return _REFERENCE.sub(lambda match: unescape(match[0]), str.__str__(text)) if is_safe else text
+
+
 def check_text(value: Any) -> Any:
     """Return a string, a number or a date unchanged, and another object as a string.
 
-    Raise `ValueError` for an object whose `str()` is only its `repr()`.
+    For a string that is marked as safe, return its `plain_text()`. Raise `ValueError` for an object whose
+    `str()` is only its `repr()`.
     """
     # Testing a string for an abstract class would take most of the time.
     if type(value) is not str and isinstance(value, (date, Number)):
@@ -66,8 +85,8 @@ def check_text(value: Any) -> Any:
     is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)
     text = value if isinstance(value, str) or not is_text else str(value)
     if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
-        raise ValueError(f"{short_repr(value)} is neither text nor a number nor a date")
-    return text
+        raise ValueError(f"{typed_repr(value)} is neither text nor a number nor a date")
+    return plain_text(text)
 
 
 def excerpt(text: object, most: int = MAX_SHOWN) -> str:
@@ -96,6 +115,18 @@ def short_repr(value: object) -> str:
         return excerpt(_REPR.repr(value), _MAX_QUOTED)
     except Exception:  # noqa: BLE001 a user's __repr__ can raise anything
         return f"<{type(value).__name__}>"
+
+
+def typed_repr(
+    value: object, represent: Callable[[Any], str] = short_repr, *, expected: type | None = None
+) -> str:
+    """Return a value with its type for an error message, such as `7 (int)`.
+
+    The type is omitted if it is the expected one, so that only the value is wrong.
+    """
+    text, kind = represent(value), type(value).__name__
+    is_clear = value is None or type(value) is expected or text.startswith(("<", f"{kind}("))
+    return text if is_clear else f"{text} ({kind})"
 
 
 def reason_of(error: BaseException, most: int = MAX_SHOWN) -> str:
@@ -136,7 +167,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
     """
     if isinstance(value, str):
         # Not str(value): for an enum member, it returns the name of the member.
-        text = value if type(value) is str else str.__str__(value)
+        text = value if type(value) is str else str.__str__(plain_text(value))
     elif (
         value is None
         or isinstance(value, (*NOT_TEXTS, Number))
@@ -144,9 +175,9 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
         # For an expression, a queryset or a generator, str() returns the repr().
         or type(value).__str__ is object.__str__
     ):
-        raise ValueError(f"{name} must be text, not {short_repr(value)}")
+        raise ValueError(f"{name} must be text, not {typed_repr(value)}")
     else:
-        text = str(value)
+        text = plain_text(str(value))
     if len(text) > most:
         raise ValueError(f"{name} must have at most {most:,} characters, not {len(text):,}")
     # XML can contain all printable characters, so only other strings are searched for invalid ones.
@@ -167,7 +198,7 @@ def optional_location(name: str, value: object) -> str:
     if not isinstance(value, str):
         # Look up `url` on the class, because the property raises an error for an empty file field.
         hint = "; use its .url" if hasattr(type(value), "url") else ""
-        raise ValueError(f"{name} must be a string with a URL or a path, not {short_repr(value)}{hint}")
+        raise ValueError(f"{name} must be a string with a URL or a path, not {typed_repr(value)}{hint}")
     content = optional_text(name, value, MAX_LOCATION)
     if not content.isprintable() and _CONTROL.search(content):
         raise ValueError(f"{name} must not contain control characters: {short_repr(content)}")
@@ -184,7 +215,7 @@ def location(name: str, value: object) -> str:
 def moment(name: str, value: object) -> date:
     """Validate and return a date or datetime. An aware datetime must have a year from 1 to 9999 in UTC."""
     if not isinstance(value, date):
-        raise ValueError(f"{name} must be a date or a datetime, not {short_repr(value)}")
+        raise ValueError(f"{name} must be a date or a datetime, not {typed_repr(value)}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         try:
             value.astimezone(timezone.utc)
@@ -204,13 +235,13 @@ def seconds(name: str, value: object) -> int:
 
 def whole_number(name: str, value: object, least: int, most: int, description: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be {description} from {least} to {most}, not {short_repr(value)}")
+        raise ValueError(f"{name} must be {description} from {least} to {most}, not {typed_repr(value)}")
     return int(value)
 
 
 def rating(name: str, value: object) -> Decimal:
     """Return a number from 0.0 to 5.0 as a `Decimal` with the digits of its `repr()`."""
-    message = f"{name} must be a number from 0.0 to 5.0, not {short_repr(value)}"
+    message = f"{name} must be a number from 0.0 to 5.0, not {typed_repr(value)}"
     if not isinstance(value, (int, float, Decimal)) or isinstance(value, bool):
         raise ValueError(message)
     if isinstance(value, int) and not 0 <= value <= 5:
@@ -229,14 +260,14 @@ def rating(name: str, value: object) -> Decimal:
 
 def flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, not {short_repr(value)}")
+        raise ValueError(f"{name} must be True or False, not {typed_repr(value)}")
     return value
 
 
 def texts(name: str, value: object, most: int = MAX_WORDS) -> tuple[str, ...]:
     """Return strings as a tuple in the same order. Sort the strings of a set."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise ValueError(f"{name} must be a list or a tuple of strings, not {short_repr(value)}")
+        raise ValueError(f"{name} must be a list or a tuple of strings, not {typed_repr(value)}")
     items = tuple(text(f"each value of {name}", item) for item in islice(value, most + 1))
     if len(items) > most:
         raise ValueError(f"{name} must have at most {most} values")

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from django_sitemaps09.entries import fields
-from django_sitemaps09.entries.fields import rule, short_repr
+from django_sitemaps09.entries.fields import rule, short_repr, typed_repr
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -58,7 +58,7 @@ _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9\-._~:/?#\[\]@!$&'(
 
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> str:
     if value not in words:
-        raise ValueError(f"{name} must be one of {', '.join(words)}, not {short_repr(value)}")
+        raise ValueError(f"{name} must be one of {', '.join(words)}, not {typed_repr(value)}")
     # Not the value itself, because it may be an enum member.
     return words[words.index(value)]
 
@@ -86,7 +86,7 @@ def _nonempty_texts(name: str, value: object) -> tuple[str, ...]:
 
 def _check_instance(name: str, value: object, kind: type) -> object:
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__}, not {short_repr(value)}")
+        raise ValueError(f"{name} must be a {kind.__name__}, not {typed_repr(value)}")
     return value
 
 
@@ -232,16 +232,16 @@ class Extension:
         fields.check_fields(self)
         prefix, namespace = self.prefix, self.namespace
         if not _PREFIX.fullmatch(prefix):
-            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {short_repr(prefix)}")
+            raise ValueError(f"Extension.prefix must be an XML name in ASCII, not {typed_repr(prefix)}")
         # "All other prefixes beginning with the three-letter sequence x, m, l, in any case
         # combination, are reserved", https://www.w3.org/TR/xml-names/#xmlReserved
         if prefix.lower().startswith("xml") or prefix in NAMESPACES:
             raise ValueError(f"Extension.prefix must not be {prefix}, which is reserved")
         if not _NAMESPACE.fullmatch(namespace):
-            raise ValueError(f"Extension.namespace must be an absolute URI, not {short_repr(namespace)}")
+            raise ValueError(f"Extension.namespace must be an absolute URI, not {typed_repr(namespace)}")
         if namespace in _TAKEN:
             raise ValueError(f"Extension.namespace must not be {namespace}, which is reserved")
         if not callable(self.xml):
             raise ValueError(
-                f"Extension.xml must be a function that takes an item, not {short_repr(self.xml)}"
+                f"Extension.xml must be a function that takes an item, not {typed_repr(self.xml)}"
             )

@@ -13,6 +13,7 @@ from django.urls import get_script_prefix, get_urlconf
 from django.utils.asyncio import async_unsafe
 
 from django_sitemaps09 import sources
+from django_sitemaps09.conf import strings
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import HostExport, HostResult, check_removals, open_host
@@ -114,8 +115,9 @@ def export_hosts(
     Each host has a folder with its name below the target. Rows are read once for all hosts. Only
     opaque sitemaps and sections with a `site_field` are read for each host. See `export()` for arguments.
     """
-    if not base_urls or isinstance(base_urls, str):
-        raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
+    base_urls = strings(base_urls, "base_urls")
+    if not base_urls:
+        raise ExportError("base_urls must be a list of at least one base URL.")
     listeners = Listeners(on_plan, on_page, progress)
     reports = export_all(base_urls, ExportOptions(names, **options), on_published, listeners, several=True)
     return dict(zip(base_urls, reports, strict=True))
@@ -134,6 +136,7 @@ def export_all(
     If `several` is true, each host has its own folder.
     """
     started = time.perf_counter()
+    options.check_types()
     # Reject invalid arguments before touching any file. Choose the engine before querying a database, since
     # the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)

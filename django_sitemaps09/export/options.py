@@ -11,7 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
 from django_sitemaps09 import protocol, sections
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, local_path, strings
+from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import PageFile, SectionReport
 from django_sitemaps09.notify.submission import check_configured
@@ -46,6 +47,25 @@ class ExportOptions(NamedTuple):
     @property
     def is_repair(self) -> bool:
         return self.damaged is not None
+
+    def check_types(self) -> None:
+        """Raise `ImproperlyConfigured` for an argument of a wrong type."""
+        for name in ("names", "force", "remove"):
+            strings(getattr(self, name), name)
+        for name, (kind, expected) in _TYPES.items():
+            value = getattr(self, name)
+            is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+            if value is not None and is_wrong:
+                raise ImproperlyConfigured(f"{name} must be {expected}, not {typed_repr(value)}.")
+
+
+_FLAGS = ("gzip", "strict", "dry_run", "changed_only", "rebalance", "changes", "submit")
+# The types of options, and their names. Each option can also be None.
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(_FLAGS, (bool, "True or False")),
+    "engine": (str, "a string"),
+    "workers": (int, "a whole number"),
+}
 
 
 class Listeners(NamedTuple):
@@ -124,7 +144,8 @@ class HostOptions(NamedTuple):
             check_configured()
         base = export_base(base_url)
         folder = host_folder(base)
-        robots = conf.robots_txt if options.robots is None else Path(options.robots)
+        output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
+        robots = conf.robots_txt if robots is None else robots
         if several and robots is not None and _HOST not in str(robots):
             raise ExportError(
                 f"{robots} cannot be the robots.txt of several hosts. Use {_HOST} in the path for the name "
@@ -139,7 +160,7 @@ class HostOptions(NamedTuple):
             is_whole=is_whole,
             base=base,
             url=url,
-            output=None if options.output is None else Path(options.output),
+            output=output,
             folder=folder if several else "",
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,

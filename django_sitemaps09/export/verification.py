@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
+from django_sitemaps09.conf import strings
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.api import export_all
 from django_sitemaps09.export.engines import available_cores
@@ -117,8 +118,9 @@ def verify_hosts(
 
     The arguments are those of `verify()`, and the folders those of `export_hosts()`.
     """
-    if not base_urls or isinstance(base_urls, str):
-        raise ExportError(f"base_urls must be a list of at least one base URL, not {base_urls!r}.")
+    base_urls = strings(base_urls, "base_urls")
+    if not base_urls:
+        raise ExportError("base_urls must be a list of at least one base URL.")
     verifications = _verify_all(base_urls, ExportOptions(names, **options), repair=repair, several=True)
     return dict(zip(base_urls, verifications, strict=True))
 
@@ -127,6 +129,7 @@ def _verify_all(
     base_urls: Sequence[str | None], options: ExportOptions, *, repair: bool, several: bool
 ) -> list[Verification]:
     started = time.perf_counter()
+    options.check_types()
     hosts = [HostOptions.resolve(options, url, several=several) for url in base_urls]
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
 
+from django_sitemaps09.entries import short_repr
 from django_sitemaps09.orm.internals import Col
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 
@@ -145,8 +146,12 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
     missing = sorted({str(code) for code in languages if code not in location})
     if missing:
         return f"is a dict without the languages {', '.join(missing)}"
-    if not all(isinstance(value, LocationTemplate) or is_expression(value) for value in location.values()):
-        return "is a dict with values that are not a Route, a PathTemplate or a query expression"
+    for code, value in location.items():
+        if not (isinstance(value, LocationTemplate) or is_expression(value)):
+            return (
+                f"is a dict whose value for {short_repr(code)} must be a Route, a PathTemplate or a query "
+                f"expression, not {type(value).__name__}"
+            )
     return None
 
 

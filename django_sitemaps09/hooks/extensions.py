@@ -26,6 +26,7 @@ from django_sitemaps09.entries import (
     TemplateColumn,
     Video,
     short_repr,
+    typed_repr,
 )
 from django_sitemaps09.hooks.values import FAILED, AllowedHosts, Items
 
@@ -143,7 +144,7 @@ def _convert_lists(
 
 def _check_type(value: object, kind: type) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{short_repr(value)} is not of type {kind.__name__}")
+        raise TypeError(f"{typed_repr(value)} is not of type {kind.__name__}")
 
 
 def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:

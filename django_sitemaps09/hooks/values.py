@@ -11,17 +11,23 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from html import unescape
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error as DatabaseError
-from django.utils.safestring import SafeString
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, check_text, excerpt, reason_of, short_repr
+from django_sitemaps09.entries import (
+    ItemError,
+    check_text,
+    excerpt,
+    plain_text,
+    reason_of,
+    short_repr,
+    typed_repr,
+)
 from django_sitemaps09.hooks.expressions import declared_expressions, is_missing
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
@@ -111,7 +117,7 @@ class AllowedHosts:
         try:
             hosts = getattr(sitemap, "hosts", None) or ()
             if not isinstance(hosts, (list, tuple, set, frozenset)):
-                raise TypeError(f"{short_repr(hosts)} is not a list of hosts")
+                raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
             parsed_hosts = [parse_host(host, base.scheme) for host in hosts for base in bases]
             others = {protocol.origin(str(host)) for host in parsed_hosts}
             return cls(bases, tuple(sorted(others)))
@@ -218,13 +224,8 @@ def entry_value(value: Any) -> Any:
     Return `None` for all values that the template writes as nothing, such as a method that needs the item.
     Raise `ValueError` for a value that `check_text()` refuses.
     """
-    value = unescaped(template_value(value))
+    value = template_value(value)
     return check_text(value) if value else None
-
-
-def unescaped(value: Any) -> Any:
-    """Return the text of a string that is marked as safe, and any other value unchanged."""
-    return unescape(value) if isinstance(value, SafeString) else value
 
 
 def lastmod_text(value: object) -> str | None:
@@ -232,7 +233,7 @@ def lastmod_text(value: object) -> str | None:
     if is_missing(value):
         return None
     if not isinstance(value, date):
-        raise ValueError(f"{short_repr(value)} is neither a date nor a datetime")
+        raise ValueError(f"{typed_repr(value)} is neither a date nor a datetime")
     try:
         return protocol.w3c(value, conf.zone)
     except OverflowError as error:
@@ -240,7 +241,7 @@ def lastmod_text(value: object) -> str | None:
 
 
 def _optional(convert: Callable[[object], str]) -> Callable[[object], str | None]:
-    return lambda value: None if is_missing(value) else convert(value)
+    return lambda value: None if is_missing(value) else convert(plain_text(value))
 
 
 priority_text = _optional(protocol.priority_text)

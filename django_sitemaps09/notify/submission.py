@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol, published, stores
-from django_sitemaps09.conf import conf
+from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import engines
 from django_sitemaps09.notify.engines import EndpointReport, Outcome, Submission
@@ -78,7 +78,7 @@ def submit_hosts(
 
     They are the changes of `export_hosts()`, or of an export for one host if it has no folder.
     """
-    urls = list(base_urls)
+    urls = strings(base_urls, "base_urls")
     try:
         bases = [protocol.parse_base(url) for url in urls]
     except ValueError as error:
@@ -87,7 +87,7 @@ def submit_hosts(
 
 
 def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run: bool) -> list[Submission]:
-    path, blocked = None if output is None else Path(output), Blocked()
+    path, blocked = local_path(output, "--output"), Blocked()
     with closing(new_client()) as client:
         folders = [_folder(base, path) for base in bases]
         if folders and not any(map(_has_export, folders)):

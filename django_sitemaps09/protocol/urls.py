@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from django_sitemaps09.entries import short_repr
+from django_sitemaps09.entries import short_repr, typed_repr
 from django_sitemaps09.protocol.limits import MAX_LOCATION
 
 #: IndexNow shares what this endpoint receives with all search engines that take part.
@@ -63,9 +63,9 @@ class Base(NamedTuple):
 
 def parse_base(url: str) -> Base:
     """Parse a URL of the form `https://www.example.com`. Raise `ValueError` for any other string."""
-    parts = _ABSOLUTE.fullmatch(url)
+    parts = _ABSOLUTE.fullmatch(url) if isinstance(url, str) else None
     if parts is None:
-        raise ValueError(f"{short_repr(url)} is not of the form https://www.example.com")
+        raise ValueError(f"{typed_repr(url, expected=str)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
     if rest not in ("", "/") or "@" in authority:
         raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
@@ -232,19 +232,23 @@ def check_keys(value: object) -> str | Mapping[str, str] | None:
     """Return a key, or a dict of keys by host, unchanged. Raise `ValueError` without the key itself."""
     keys = value if isinstance(value, Mapping) else {"localhost": value}
     for host, key in keys.items():
-        if not isinstance(key, str) or KEY.fullmatch(key) is None:
+        if not isinstance(key, str):
+            raise ValueError(f"a key must be a string, not {type(key).__name__}")
+        if KEY.fullmatch(key) is None:
             raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
         if not isinstance(host, str) or parse_base(f"https://{host}").domain != host:
-            raise ValueError(f"{host!r} must be a host in lower case, such as 'www.example.com'")
+            raise ValueError(f"{typed_repr(host)} must be a host in lower case, such as 'www.example.com'")
     return value if isinstance(value, str | Mapping) else None
 
 
 def check_endpoints(value: object) -> tuple[str, ...]:
     """Return a list of endpoints as a tuple. Raise `ValueError` without the URLs: they can have secrets."""
     if not isinstance(value, list | tuple):
-        raise ValueError("it must be a list of URLs")
+        raise ValueError(f"it must be a list of URLs, not {type(value).__name__}")
     for number, url in enumerate(value, 1):
-        if not isinstance(url, str) or not _is_endpoint(url):
+        if not isinstance(url, str):
+            raise ValueError(f"URL {number} must be a string, not {type(url).__name__}")
+        if not _is_endpoint(url):
             raise ValueError(
                 f"URL {number} must be an absolute, percent-encoded https URL without a user or a "
                 "fragment; http is allowed only for this machine, such as http://127.0.0.1:8000/"

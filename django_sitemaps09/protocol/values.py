@@ -9,7 +9,7 @@ from datetime import date, datetime, timezone, tzinfo
 from decimal import Decimal, InvalidOperation
 from typing import Literal, get_args
 
-from django_sitemaps09.entries import NOT_TEXTS, SafeColumn, short_repr
+from django_sitemaps09.entries import NOT_TEXTS, SafeColumn, short_repr, typed_repr
 
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 CHANGEFREQS: tuple[str, ...] = get_args(Changefreq)
@@ -113,7 +113,7 @@ def priority_text(value: object) -> str:
     except InvalidOperation:
         is_valid = False
     if not is_valid:
-        raise ValueError(f"{short_repr(value)} is not a priority; use a number from 0.0 to 1.0")
+        raise ValueError(f"{typed_repr(value)} is not a priority; use a number from 0.0 to 1.0")
     # Not abs(), since it rounds to the digits of the decimal context.
     return format(number.copy_abs(), "f")
 
@@ -121,7 +121,9 @@ def priority_text(value: object) -> str:
 def changefreq_text(value: object) -> str:
     """Return a changefreq as a plain string. Raise `ValueError` for a word that is not in the protocol."""
     if value not in CHANGEFREQS:
-        raise ValueError(f"{short_repr(value)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}")
+        raise ValueError(
+            f"{typed_repr(value, expected=str)} is not a changefreq; use one of {', '.join(CHANGEFREQS)}"
+        )
     # Not str(value): for an enum member, it returns the name of the member.
     return CHANGEFREQS[CHANGEFREQS.index(value)]
 
@@ -129,7 +131,7 @@ def changefreq_text(value: object) -> str:
 def language_text(value: object) -> str:
     """Return a Django language code unchanged. Raise `ValueError` for an invalid one."""
     if not isinstance(value, str) or len(value) > _MAX_LANGUAGE or not _LANGUAGE.fullmatch(value):
-        raise ValueError(f"{short_repr(value)} is not a language code")
+        raise ValueError(f"{typed_repr(value, expected=str)} is not a language code")
     return value
 
 
@@ -145,9 +147,9 @@ def hreflang(code: object) -> str:
     parts = _PARTS_OF_LANGUAGE.fullmatch(text)
     if parts is None:
         raise ValueError(
-            f"{short_repr(code)} is not a language code for hreflang. Use a language of 2 or 3 letters, "
-            "optionally with a script of 4 letters and a region of 2 letters or 3 digits, such as 'en', "
-            "'pt-BR' or 'zh-Hant-TW'; or use 'x-default'"
+            f"{typed_repr(code, expected=str)} is not a language code for hreflang. Use a language of 2 or "
+            "3 letters, optionally with a script of 4 letters and a region of 2 letters or 3 digits, such "
+            "as 'en', 'pt-BR' or 'zh-Hant-TW'; or use 'x-default'"
         )
     script = _SCRIPTS.get(parts["modifier"] or "", parts["script"] or "").title()
     region = (parts["region"] or "").upper()
@@ -181,8 +183,8 @@ def news_language(code: object) -> str:
         )
     if not language.isalpha() or len(language) not in (2, 3):
         raise ValueError(
-            f"{short_repr(code)} is not a language code for Google News; use a code of 2 or 3 letters, "
-            "such as 'en'"
+            f"{typed_repr(code, expected=str)} is not a language code for Google News; use a code of 2 or "
+            "3 letters, such as 'en'"
         )
     return language
 

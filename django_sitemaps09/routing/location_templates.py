@@ -14,7 +14,7 @@ from uuid import UUID
 from django.utils.functional import Promise
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import SafeColumn, TemplateColumn, short_repr
+from django_sitemaps09.entries import SafeColumn, TemplateColumn, typed_repr
 
 # The types of constants. A lazy string, which is a Promise, is not evaluated before it is needed.
 _CONSTANTS = (str, Number, date, time, UUID, Promise)
@@ -107,7 +107,7 @@ class PathTemplate(LocationTemplate):
         for name, value in values.items():
             if not (is_expression(value) or isinstance(value, _CONSTANTS)):
                 raise self._error(
-                    f"the argument {name} is {short_repr(value)}; pass a query expression, such as "
+                    f"the argument {name} is {typed_repr(value)}; pass a query expression, such as "
                     'F("slug"), or text, a number, a date, a time or a UUID'
                 )
         if not template.lower().startswith(("/", "https://", "http://")):
@@ -115,7 +115,8 @@ class PathTemplate(LocationTemplate):
 
     def _parse(self) -> list[tuple[str, str | None]]:
         if not isinstance(self.pattern, str):
-            raise self._error("the template must be a string, such as '/{slug}/'")
+            kind = type(self.pattern).__name__
+            raise self._error(f"the template must be a string, such as '/{{slug}}/', not {kind}")
         try:
             parts = list(Formatter().parse(self.pattern))
         except ValueError as error:

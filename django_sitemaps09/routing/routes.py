@@ -30,12 +30,13 @@ from django.urls.converters import (
     StringConverter,
     UUIDConverter,
 )
+from django.utils.functional import Promise
 from django.utils.http import RFC3986_SUBDELIMS, escape_leading_slashes
 from django.utils.translation import get_language, get_language_from_path, override
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import SafeColumn, TemplateColumn
+from django_sitemaps09.entries import SafeColumn, TemplateColumn, short_repr
 from django_sitemaps09.orm.internals import (
     UnknownNamespaceError,
     find_namespace,
@@ -72,6 +73,9 @@ class Route(LocationTemplate):
             raise ValueError(
                 f"Route({viewname!r}): reverse() takes positional or keyword arguments, not both."
             )
+        if not (isinstance(viewname, str | Promise) or callable(viewname)):
+            expected = "the first argument must be the name of a URL pattern"
+            raise ValueError(f"Route({short_repr(viewname)}): {expected}, not {type(viewname).__name__}.")
         self.pattern, self.args, self.kwargs = viewname, args, kwargs
 
     def url(self, values: Iterable[object]) -> str:

@@ -13,12 +13,14 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from django.contrib import sitemaps as contrib
+from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
 from django.db.models import Count, Model, QuerySet
 from django.utils.functional import cached_property
 from django.utils.translation import get_language
 
-from django_sitemaps09.entries import Alternate, Extension, Image, News, Video
+from django_sitemaps09.conf import strings
+from django_sitemaps09.entries import Alternate, Extension, Image, News, Video, plain_text, typed_repr
 from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
 from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions
 from django_sitemaps09.orm.internals import is_fetched
@@ -181,6 +183,11 @@ class Sitemap(_Base[ItemT]):
     def paginator(self) -> Paginator[Any]:
         """Return Django's paginator. It counts rows without the joins that only declared columns need."""
         # If a project overrides `_items()`, paginate the list that this method returns.
+        try:
+            int(self.limit)
+        except (TypeError, ValueError) as error:
+            problem = f"limit must be a whole number, not {typed_repr(self.limit)}"
+            raise ImproperlyConfigured(f"{type(self).__qualname__}.{problem}.") from error
         is_untouched = is_original(self, "_items") and self.i18n
         items = _translated_items(self) if is_untouched else pin_database(self._items())
         if not isinstance(items, QuerySet):
@@ -210,8 +217,8 @@ class Sitemap(_Base[ItemT]):
     def _languages(self) -> Sequence[str]:
         location: Any = self.location
         if self.languages is None and isinstance(location, Mapping):
-            return list(location)
-        return super()._languages()
+            return strings(location, f"The languages of {type(self).__qualname__}.location")
+        return strings(super()._languages(), f"{type(self).__qualname__}.languages")
 
     def _items(self) -> Any:
         return (
@@ -242,10 +249,10 @@ class Sitemap(_Base[ItemT]):
         try:
             value = getattr(self, name, None)
             if isinstance(value, LocationTemplate) or is_expression(value):
-                return declared_value(value, name, item[0] if self.i18n else item)
+                return plain_text(declared_value(value, name, item[0] if self.i18n else item))
             if name == "location" and self.i18n and isinstance(value, Mapping):
-                return localized_location(value, get_language(), item[0])
-            return super()._get(name, item, default)
+                return plain_text(localized_location(value, get_language(), item[0]))
+            return plain_text(super()._get(name, item, default))
         except Exception as error:
             if name not in FIELDS[1:]:
                 raise

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db.models import Model
 
-from django_sitemaps09.entries import ItemError, excerpt
+from django_sitemaps09.entries import ItemError, excerpt, typed_repr
 from django_sitemaps09.hooks.annotations import column
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE
 from django_sitemaps09.hooks.extensions import language_problem, spelling
@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 
 def read_items(sitemap: Any) -> Any:
     """Return the items of a sitemap. Raise `ImproperlyConfigured` if they are not iterable."""
+    if not callable(sitemap.items):
+        raise ImproperlyConfigured(
+            f"{type(sitemap).__qualname__}.items must be a method, not {typed_repr(sitemap.items)}. Define "
+            "`def items(self)`, which returns a queryset or a list."
+        )
     return checked_items(sitemap, "items", sitemap.items())
 
 

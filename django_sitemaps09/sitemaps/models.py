@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import News
+from django_sitemaps09.entries import News, typed_repr
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     can_reorder,
@@ -53,6 +53,11 @@ class ModelSitemap(Sitemap[ModelT]):
         """Return the rows of the section in any order. Default: `queryset`, or all rows of `model`."""
         rows = self.queryset
         if rows is None and self.model is not None:
+            if not hasattr(self.model, "_default_manager"):
+                raise ImproperlyConfigured(
+                    f"{type(self).__qualname__}.model must be a model, not {typed_repr(self.model)}. "
+                    "Import the model, and set it without quotes."
+                )
             rows = self.model._default_manager.all()
         if rows is None:
             raise ImproperlyConfigured(
@@ -168,8 +173,8 @@ class NewsSitemap(ModelSitemap[ModelT]):
         """Return the rows whose `date_field` is between two days ago and now, newest first."""
         if problem := field_problem(self.date_field, rows.model, (DateField,), "a date field"):
             raise ImproperlyConfigured(
-                f"{type(self).__qualname__}.date_field is {self.date_field!r}, but {problem}. Set it to "
-                "the field with the publication date."
+                f"{type(self).__qualname__}.date_field is {typed_repr(self.date_field)}, but {problem}. "
+                "Set it to the field with the publication date."
             )
         now = timezone.now()
         # Compute the limit in UTC, because local time is set back once a year.
@@ -192,7 +197,12 @@ class StaticViewSitemap(Sitemap[str]):
     viewnames: Sequence[str] = ()
 
     def items(self) -> Iterable[str]:
-        return list(self.viewnames)
+        names = self.viewnames
+        if isinstance(names, str | bytes) or not isinstance(names, Iterable):
+            raise ImproperlyConfigured(
+                f"{type(self).__qualname__}.viewnames must be a list, not {typed_repr(names)}."
+            )
+        return list(names)
 
     def default_location(self, item: str) -> str:
         return reverse(item)
@@ -203,8 +213,20 @@ class GenericSitemap(Sitemap[ModelT], contrib.GenericSitemap):  # type: ignore[m
 
     get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
 
+    def __init__(self, info_dict: Mapping[str, Any], *arguments: Any, **options: Any) -> None:
+        if not isinstance(info_dict, Mapping) or "queryset" not in info_dict:
+            # Not the dict itself: the repr() of a queryset in it reads rows.
+            raise ImproperlyConfigured(
+                f"{type(self).__qualname__}() needs a dict such as {{'queryset': Article.objects.all(), "
+                f"'date_field': 'updated'}}, with the key 'queryset', not {type(info_dict).__name__}."
+            )
+        super().__init__(info_dict, *arguments, **options)
+
     def items(self) -> QuerySet[ModelT]:
         if not hasattr(self.queryset, "filter"):
             name = type(self).__qualname__
             raise ImproperlyConfigured(f"{name}.queryset {queryset_problem(self.queryset)}")
+        if not isinstance(self.date_field, str | None):
+            problem = f"must be the name of a field, not {typed_repr(self.date_field)}"
+            raise ImproperlyConfigured(f"`date_field` of {type(self).__qualname__} {problem}.")
         return super().items()  # type: ignore[return-value]

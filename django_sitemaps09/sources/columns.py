@@ -14,6 +14,7 @@ from django_sitemaps09.entries import (
     Localization,
     TemplateColumn,
     short_repr,
+    typed_repr,
 )
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.expressions import format_name, is_missing
@@ -160,5 +161,5 @@ def _as_list(value: Any) -> list[Any]:
     if is_missing(value):
         return []
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"{short_repr(value)} is not a list")
+        raise TypeError(f"{typed_repr(value)} is not a list")
     return list(value)

@@ -16,7 +16,7 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.entries import short_repr
+from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.hooks.annotations import add_columns, covers_joins
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
@@ -82,7 +82,7 @@ def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) 
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} must be 'http' or 'https', "
-            f"not {sitemap.protocol!r}."
+            f"not {typed_repr(sitemap.protocol)}."
         )
     own_bases = tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
     return Declaration.from_sitemap(sitemap, own_bases), entry_limit(name, sitemap, limits)
@@ -191,4 +191,4 @@ def entry_limit(name: str, sitemap: Any, limits: Limits) -> int:
         return min(page_size(sitemap.limit), most)
     except ValueError as error:
         subject = f"Section {name!r}: `limit` of {type(sitemap).__qualname__}"
-        raise ImproperlyConfigured(f"{subject} {error}, not {short_repr(sitemap.limit)}.") from error
+        raise ImproperlyConfigured(f"{subject} {error}, not {typed_repr(sitemap.limit)}.") from error

@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.entries import Batch, ItemError
+from django_sitemaps09.entries import Batch, ItemError, typed_repr
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
@@ -63,6 +63,9 @@ class QuerySource(CompiledSource):
         """
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
         key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
+        if not isinstance(key_name, str):
+            problem = f"key must be the name of a field, not {typed_repr(key_name)}"
+            raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}.{problem}.")
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
         all_rows, rows = rows if original is None else original, key.filter_readable(rows)
         annotated_rows = add_columns(rows, declaration.expressions)

@@ -23,6 +23,7 @@ from django_sitemaps09.entries import (
     Localization,
     check_text,
     excerpt,
+    plain_text,
     reason_of,
     short_repr,
 )
@@ -36,7 +37,6 @@ from django_sitemaps09.hooks.values import (
     lastmod_text,
     log_skipped,
     priority_text,
-    unescaped,
 )
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.traits import AT_A_TIME, chunks
@@ -149,7 +149,7 @@ def as_text(value: Any, missing: str | None = None) -> str | None:
 
     Skip a value that is neither text nor a number nor a date, and return `None`.
     """
-    value = unescaped(template_value(value))
+    value = template_value(value)
     return _plain_text(value) if value else missing
 
 
@@ -222,6 +222,7 @@ def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batc
             places, columns = load_columns(expressions, chunk)
             items = Items([chunk[place] for place in places], [])
             values = _hook_values(sitemap, items, columns)
+            values["location"] = list(map(plain_text, values["location"]))
             is_listed = list(map(is_path, values["location"]))
             for position in [i for i, listed in enumerate(is_listed) if not listed]:
                 path = short_repr(values["location"][position])

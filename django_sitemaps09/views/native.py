@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from types import NoneType
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import NoReverseMatch, register_converter, reverse
+from django.utils.functional import LazyObject, Promise
 
 from django_sitemaps09 import robots, writer
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.filenames import (
     INDEX,
     STYLESHEET,
@@ -64,13 +67,16 @@ def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps =
 def robots_txt(
     request: HttpRequest,
     sitemaps: Sitemaps = None,
-    rules: str = "",
+    rules: str | None = "",
     sitemap_url_name: str = "django_sitemaps09:index",
 ) -> HttpResponse:
     """Return a robots.txt with `rules` and the URL of each index. Without rules, everything is allowed.
 
+    An index that `rules` list in a line of their own is not repeated.
     Live indexes after the first are listed only after a view has served one of the indexes.
     """
+    if problem := rules_problem(rules):
+        raise ImproperlyConfigured(f"{problem} {RULES_HINT}")
     base = current_base(request)
     path = reverse(sitemap_url_name)
     paths = [path]
@@ -79,9 +85,21 @@ def robots_txt(
         # The compatibility views have no numbered indexes.
         with suppress(NoReverseMatch):
             paths.append(reverse(f"{namespace}:numbered-index", kwargs={"number": number}))
-    lines = "\n".join(robots.sitemap_line(f"{base}{path}") for path in paths)
-    content = f"{rules.rstrip()}\n\n{lines}\n" if rules else f"{lines}\n"
-    return HttpResponse(content, content_type="text/plain; charset=utf-8")
+    text = str(rules or "").rstrip()
+    lines = "\n".join(robots.missing_lines(text.encode(), [f"{base}{path}" for path in paths]))
+    content = "\n\n".join(filter(None, (text, lines)))
+    return HttpResponse(f"{content}\n", content_type="text/plain; charset=utf-8")
+
+
+def rules_problem(rules: object) -> str | None:
+    """Return why `rules` is not text for robots.txt, or `None`. A lazy object is not evaluated."""
+    if issubclass(type(rules), (str, Promise, LazyObject, NoneType)):
+        return None
+    return f"The argument `rules` of the view robots_txt must be a string, not {typed_repr(rules)}."
+
+
+#: What to do if the rules are not a string.
+RULES_HINT = "Pass the lines as one string, such as 'User-agent: *\\nDisallow: /private/'."
 
 
 def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Sitemaps) -> Sequence[int]:

@@ -53,7 +53,7 @@ def test_an_invalid_setting_is_one_error(value: Any) -> None:
         # The test's own cache is not shared.
         (message,) = [each for each in messages if each.id != "sitemaps09.W070"]
     assert ids_of([message]) == [code]
-    assert f"not {type(value).__name__ if code == 'E001' else 7}." in message.msg
+    assert f"not {type(value).__name__ if code == 'E001' else '7 (int)'}." in message.msg
 
 
 def test_an_unknown_key_is_reported_with_the_nearest_known_one() -> None:

@@ -188,6 +188,11 @@ def test_the_rules_of_robots_txt_allow_the_index(rules: str, expected: list[str]
     assert codes(path("", INCLUDED), robots) == expected
 
 
+@pytest.mark.parametrize("rules", [["Disallow: /"], b"Disallow: /", 7, lambda: ""])
+def test_the_rules_of_robots_txt_are_a_string(rules: Any) -> None:
+    assert codes(path("", INCLUDED), path("robots.txt", views.robots_txt, {"rules": rules})) == ["E096"]
+
+
 def test_an_argument_that_a_view_does_not_have_is_an_error() -> None:
     found = codes(path("", INCLUDED, {"sitemap": {}}), path("about.txt", page, {"sitemap": {}}))
     assert found == ["E089"]

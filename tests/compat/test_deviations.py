@@ -136,7 +136,7 @@ def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixtur
     class Today(Dated):
         lastmod = date(2026, 1, 1)
 
-    assert "'yesterday' is neither a date nor a datetime" in caplog.text
+    assert "'yesterday' (str) is neither a date nor a datetime" in caplog.text
     answer = views.sitemap(RequestFactory().get("/"), {"a": Dated, "b": Today}).render()
     assert answer.content.count(b"<lastmod>2026-01-01</lastmod>") == 2
     assert "Last-Modified" not in answer.headers

@@ -43,7 +43,7 @@ def file_of_a_model(name: str | None) -> FieldFile:
         (Path("/a.png"), "Image.loc must be a string"),
         (file_of_a_model("a.png"), "Image.loc must be a string .*, not <FieldFile: a.png>; use its .url$"),
         (file_of_a_model(None), "Image.loc must be a string .*, not <FieldFile: None>; use its .url$"),
-        ([1] * 1000, r"Image.loc must be a string with a URL or a path, not \[(1, ){6}\.\.\.\]$"),
+        ([1] * 1000, r"Image.loc must be a string with a URL or a path, not \[(1, ){6}\.\.\.\] \(list\)$"),
     ],
 )
 def test_the_location_of_an_image_is_a_string_that_could_be_a_location(loc: Any, reason: str) -> None:
@@ -260,9 +260,9 @@ def test_a_subclass_that_redeclares_a_field_keeps_its_check() -> None:
         Clip(**LEAST_VIDEO, duration=timedelta(days=2))
 
 
-def test_a_safe_string_is_text_like_any_other() -> None:
+def test_a_safe_string_is_the_text_that_it_escapes() -> None:
     [image] = read(written(Image("/a.png", caption=mark_safe("<b>&amp;</b>"))))
-    assert pairs(image)[1] == ("caption", "<b>&amp;</b>")
+    assert pairs(image)[1] == ("caption", "<b>&</b>")
 
 
 def test_what_is_kept_can_be_written_as_it_is() -> None:

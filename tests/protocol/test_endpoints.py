@@ -41,7 +41,10 @@ def test_https_and_plain_http_to_this_machine_are_valid(url: str) -> None:
     ],
 )
 def test_any_other_endpoint_is_invalid_and_not_quoted(url: Any) -> None:
-    with pytest.raises(ValueError, match="URL 2 must be an absolute, percent-encoded https URL") as raised:
+    problem = f"a string, not {type(url).__name__}"
+    if isinstance(url, str):
+        problem = "an absolute, percent-encoded https URL"
+    with pytest.raises(ValueError, match=f"URL 2 must be {problem}") as raised:
         check_endpoints([HTTPS[0], url])
     assert not url or str(url) not in str(raised.value)
 

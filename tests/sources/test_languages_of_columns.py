@@ -121,7 +121,10 @@ def test_a_changed_location_of_one_language_changes_the_declaration(rows: Any) -
         ({"location": BY_COLUMNS["location"]}, "no effect without i18n"),
         ({"location": BY_COLUMNS["location"], "i18n": True, "languages": ["en", "fr"]}, "the languages fr"),
         ({"location": {}, "i18n": True}, "an empty dict"),
-        ({"location": {"en": "/a/"}, "i18n": True}, "not a Route, a PathTemplate or a query expression"),
+        (
+            {"location": {"en": "/a/"}, "i18n": True},
+            "must be a Route, a PathTemplate or a query expression, not str",
+        ),
     ],
 )
 def test_an_invalid_dict_is_refused(rows: Any, attributes: Any, problem: str) -> None:

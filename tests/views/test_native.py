@@ -22,6 +22,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
 from django.utils import timezone as django_timezone, translation
+from django.utils.safestring import mark_safe
+from django.utils.translation import gettext_lazy
 
 from django_sitemaps09 import ModelSitemap, Route, views
 from tests.models import Article
@@ -350,6 +352,10 @@ def far_west(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[H
 class TestRobotsTxt:
     RULES = "User-agent: *\nDisallow: /private/\n"
 
+    def serve(self, route: Callable[..., None], rules: Any) -> None:
+        robots = path("robots.txt", views.robots_txt, {"rules": rules})
+        route(path("", include("django_sitemaps09.urls")), robots)
+
     def test_names_the_index_and_allows_all_without_rules(self) -> None:
         response = get("/robots.txt")
         assert response.content.decode() == f"Sitemap: {BASE}/sitemap.xml\n"
@@ -368,6 +374,51 @@ class TestRobotsTxt:
         assert parser.site_maps() == [f"{BASE}/sitemap.xml"]
         assert not parser.can_fetch("any", f"{BASE}/private/")
         assert parser.can_fetch("any", f"{BASE}/sitemap.xml")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            f"Sitemap: {BASE}/sitemap.xml",
+            f"sitemap : {BASE.upper()}:443/sitemap.xml  # by hand",
+            f"Sitemap: https://elsewhere.example/sitemap.xml\r\nSITEMAP:{BASE}/sitemap.xml",
+        ],
+    )
+    def test_does_not_repeat_an_index_that_the_rules_list(
+        self, route: Callable[..., None], line: str
+    ) -> None:
+        rules = f"{self.RULES}{line}\n"
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("robots.txt", views.robots_txt, {"rules": rules}),
+        )
+        assert get("/robots.txt").content.decode() == rules
+
+    @pytest.mark.parametrize("line", ["Sitemap: /sitemap.xml", f"Sitemap: {BASE}:8443/sitemap.xml"])
+    def test_keeps_other_sitemap_lines_of_the_rules(self, route: Callable[..., None], line: str) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("robots.txt", views.robots_txt, {"rules": self.RULES + line}),
+        )
+        assert get("/robots.txt").content.decode() == f"{self.RULES}{line}\n\nSitemap: {BASE}/sitemap.xml\n"
+
+    @pytest.mark.parametrize("rules", [None, gettext_lazy("User-agent: *"), mark_safe("User-agent: *")])
+    def test_takes_any_kind_of_text(self, route: Callable[..., None], rules: Any) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("robots.txt", views.robots_txt, {"rules": rules}),
+        )
+        head = "" if rules is None else "User-agent: *\n\n"
+        assert get("/robots.txt").content.decode() == f"{head}Sitemap: {BASE}/sitemap.xml\n"
+
+    @pytest.mark.parametrize("rules", [["User-agent: *"], b"User-agent: *", 7, lambda: ""])
+    def test_names_rules_of_a_wrong_type(self, route: Callable[..., None], rules: Any) -> None:
+        route(
+            path("", include("django_sitemaps09.urls")),
+            path("robots.txt", views.robots_txt, {"rules": rules}),
+        )
+        kind = type(rules).__name__
+        with pytest.raises(ImproperlyConfigured, match=rf"rules.*robots_txt.*string.*not .*{kind}"):
+            get("/robots.txt")
 
     def test_names_the_index_that_it_is_told_of(self, route: Callable[..., None]) -> None:
         route(

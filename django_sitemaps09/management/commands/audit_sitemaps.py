@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -14,6 +13,7 @@ from django.db import DatabaseError
 
 from django_sitemaps09.audit import audit
 from django_sitemaps09.audit.api import RATE, Fetch, parse_baseline
+from django_sitemaps09.conf import local_path
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export.report import pluralize
@@ -62,9 +62,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            path = options["baseline"]
-            accepted = {} if path is None else parse_baseline(Path(path).read_bytes(), path)
-        except (SitemapError, OSError) as error:
+            path, new_path = (
+                local_path(options[name], option, "Name a file.")
+                for name, option in (("baseline", "--baseline"), ("write_baseline", "--write-baseline"))
+            )
+            accepted = {} if path is None else parse_baseline(path.read_bytes(), str(path))
+        except (SitemapError, ImproperlyConfigured, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         shows_documents = options["verbosity"] > 1 and options["format"] == "table"
         try:
@@ -77,9 +80,9 @@ class Command(BaseCommand):
                 rate=options["rate"],
                 on_document=self._show if shows_documents else lambda place: None,
             ).accepting(accepted)
-            if options["write_baseline"]:
+            if new_path is not None:
                 content = json.dumps(report.baseline(), indent=2)
-                Path(options["write_baseline"]).write_text(f"{content}\n", encoding="utf-8")
+                new_path.write_text(f"{content}\n", encoding="utf-8")
         except (SitemapError, ImproperlyConfigured) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         except (DatabaseError, OSError) as error:

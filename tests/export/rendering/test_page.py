@@ -186,7 +186,7 @@ class TestBadItems:
         assert (location.key, location.field) == ("2", "location")
         assert "is not on https://www.example.com" in location.reason
         assert (priority.key, priority.field) == ("4", "priority")
-        assert "7.5 is not a priority" in priority.reason
+        assert "7.5 (float) is not a priority" in priority.reason
         assert (section.skipped_items, section.skipped_elements, section.failure) == (1, 1, None)
         assert (report.published, report.failures) == (True, [])
         assert plain(folder, "sitemap-a-1.xml.gz").count(b"<priority>0.5</priority>") == 4

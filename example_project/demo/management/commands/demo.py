@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 
 from articles.models import Article
+from django_sitemaps09.conf import local_path
 
 USER = "demo"
 
@@ -29,17 +30,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--articles", type=int, default=100_000, help="default: %(default)s")
         parser.add_argument("--products", type=int, default=2_000, help="default: %(default)s")
-        parser.add_argument(
-            "--output", type=Path, default=settings.BASE_DIR / "public", help="default: %(default)s"
-        )
+        parser.add_argument("--output", default=settings.BASE_DIR / "public", help="default: %(default)s")
 
-    def handle(self, *, articles: int, products: int, output: Path, **options: Any) -> None:
+    def handle(self, *, articles: int, products: int, output: Path | str, **options: Any) -> None:
         self.stdout.write("Creating the tables")
         call_command("migrate", verbosity=0)
         if not Article.objects.exists():
             self.stdout.write("Filling the tables")
             call_command("populate", articles=articles, products=products)
-        output = output.resolve()
+        output = local_path(output, "--output").resolve()
         for what in (f"Exporting to {output}", "Exporting again, although nothing has changed"):
             self.stdout.write(f"\n{what}")
             call_command("export_sitemaps", output=output, robots=output / "robots.txt", changed_only=True)

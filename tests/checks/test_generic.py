@@ -1,0 +1,75 @@
+"""Checks of the `date_field` of a `GenericSitemap`, and of a `location` that is not a location."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F
+
+from django_sitemaps09 import GenericSitemap, Sitemap
+from django_sitemaps09.checks import check_declarations
+from django_sitemaps09.export import export
+from tests.models import Article
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.sitemaps09(ENGINE="serial"),
+    pytest.mark.urls("tests.urls"),
+]
+
+
+@pytest.mark.parametrize("location", [7, 1.5, b"/a/", ["/a/"], ("/a/",)])
+def test_a_location_of_a_wrong_type_is_named_by_a_check(location: Any) -> None:
+    section = type("Wrong", (Sitemap,), {"items": lambda self: [1], "location": location})
+    assert [message.id for message in check_declarations([section])] == ["sitemaps09.E098"]
+
+
+class TestAGenericSitemap:
+    @pytest.mark.parametrize("value", [7, None, [], {}, {"model": Article}])
+    def test_needs_a_dict_with_a_queryset(self, value: Any) -> None:
+        with pytest.raises(ImproperlyConfigured, match=f"'queryset', not {type(value).__name__}"):
+            GenericSitemap(value)
+        with pytest.raises(ImproperlyConfigured, match="'queryset', not QuerySet"):
+            GenericSitemap(Article.objects.all())  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("base", [GenericSitemap, contrib.GenericSitemap], ids=["ours", "contrib"])
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("modifed", ("E097", "'modifed'.*tests.Article has no such field")),
+            ("category__slug", ("E097", "'category__slug'.*tests.Article has no such field")),
+            ("", ("E097", "not the name of a field")),
+            (7, ("E097", r"7 \(int\)")),
+            (["updated"], ("E097", "list")),
+            ("slug", ("W099", "'slug', which is a CharField of tests.Article")),
+            ("pk", ("W099", "BigAutoField")),
+            ("comments", ("W099", "ManyToOneRel")),
+            ("text", ("W099", "'text', which is a CharField")),
+        ],
+    )
+    def test_has_a_date_field_that_is_a_date_of_its_rows(
+        self, base: Any, name: Any, expected: tuple[str, str]
+    ) -> None:
+        rows = Article.objects.annotate(text=F("slug"))
+        [message] = check_declarations([base({"queryset": rows, "date_field": name})])
+        assert message.id == f"sitemaps09.{expected[0]}"
+        assert re.search(expected[1], message.msg)
+
+    @pytest.mark.parametrize("name", [None, "updated", "newest", "get_absolute_url"])
+    def test_can_have_a_date_of_any_kind(self, name: Any) -> None:
+        rows = Article.objects.annotate(newest=F("updated"))
+        assert not check_declarations([GenericSitemap({"queryset": rows, "date_field": name})])
+
+    def test_names_its_date_field_in_the_export(self, tmp_path: Path) -> None:
+        Article.objects.create(slug="a")
+        wrong = GenericSitemap({"queryset": Article.objects.all(), "date_field": 7})
+        [failure] = export(sitemaps={"s": wrong}, output=tmp_path / "wrong").failures
+        assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
+        missing = GenericSitemap({"queryset": Article.objects.all(), "date_field": "modifed"})
+        [section] = export(sitemaps={"s": missing}, output=tmp_path / "missing").sections
+        assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])
