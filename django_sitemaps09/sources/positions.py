@@ -69,9 +69,8 @@ class PositionSource(CompiledSource):
 
     def batches(self, page: Page) -> Generator[Batch]:
         start, is_last = _position(page.after), page.until is None
-        # One more item than expected, or than fits on a page, shows that the end is not reached.
-        rest = max(self.count - start, self.rows_per_page) + 1
-        size = rest if is_last else _position(page.until) - start
+        # One more item than fits on a page shows that the last page must be split.
+        size = self.rows_per_page + 1 if is_last else _position(page.until) - start
         stop, end = start, start
         while end == stop:
             stop += size

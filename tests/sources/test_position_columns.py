@@ -203,7 +203,7 @@ def test_the_columns_of_a_slice_or_a_union_are_one_query_without_instances(
     set_slices(monkeypatch, 2)
     queryset = WHOLE[name](articles)
     count = len(queryset.all())
-    source = compiled(declaration(queryset=queryset, **HOOKS))
+    source = compiled(declaration(queryset=queryset, **{**HOOKS, "limit": 100}))
     assert isinstance(source, PositionSource)
     made = mock.patch.object(Article, "from_db", side_effect=AssertionError("an instance was made"))
     with made, CaptureQueriesContext(connections[using]) as captured:

@@ -144,16 +144,16 @@ class SectionPages(NamedTuple):
     def divide(self, plan: Plan, page: Page, rendered: RenderedPage | KeptPage) -> Sequence[Key]:
         """Record that a page is split, and return the keys at which it is split."""
         plan.split_numbers.add(page.number)
-        if rendered.cut is None or not has_key_ranges(self.source):
+        if rendered.cut is None:
             return []
-        # Crawlers may still use an index with the old file of a page that has an upper bound, so all parts
-        # of such a page get new numbers.
-        if page.number in plan.closed_numbers:
-            return pages.even_bounds(self.rows, page, rendered.cut)
         # Rows that were appended to the last page are divided as in a first export.
         if page.until is None and plan.rows_on_page:
             parts = pages.each_page(self.rows, plan.rows_on_page, after=page.after)
             return [part.until for part in parts if part.until is not None]
+        # Crawlers may still use an index with the old file of a page that has an upper bound, so all parts
+        # of such a page get new numbers.
+        if has_key_ranges(self.source) and page.number in plan.closed_numbers:
+            return pages.even_bounds(self.rows, page, rendered.cut)
         return []
 
     def merge(self, plan: Plan, adjacent: Sequence[tuple[Page, RenderedPage | KeptPage]]) -> bool:
