@@ -121,9 +121,12 @@ def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
     return rows.prefetch_related(*source._prefetch_related_lookups)  # type: ignore[attr-defined]
 
 
-def has_known_objects(items: QuerySet[Any]) -> bool:
-    """Return whether the queryset gives its instances related objects, which no join reads."""
-    return has_prefetches(items) or bool(items._known_related_objects)  # type: ignore[attr-defined]
+def assigned_names(items: QuerySet[Any]) -> set[str]:
+    """Return the names that a queryset sets on its instances: annotations, and objects that it knows."""
+    lookups = items._prefetch_related_lookups  # type: ignore[attr-defined]
+    names = {name for lookup in lookups for name in getattr(lookup, "prefetch_to", lookup).split("__")}
+    known = {field.name for field in items._known_related_objects}  # type: ignore[attr-defined]
+    return {*items.query.annotation_select} | names | known
 
 
 # Fields of instances.
@@ -152,7 +155,7 @@ def plain_field(model: type[Model], name: str) -> PlainField | None:
         key: Any = model._meta.pk
         plain = None if isinstance(key, CompositePrimaryKey) else plain_field(model, key.attname)
         return plain and plain._replace(name="pk")
-    field = getattr(descriptor, "field", None)
+    field: Any = getattr(descriptor, "field", None)
     if field not in model._meta.concrete_fields:
         return None
     if type(descriptor) in (DeferredAttribute, ForeignKeyDeferredAttribute) and field.attname == name:
@@ -214,22 +217,22 @@ def overridden(kind: type) -> list[str]:
     return changed + ["post_init receiver"] * (is_model and post_init.has_listeners(kind))
 
 
-# The collations that compare texts as Python does: byte by byte, without regard to trailing spaces.
-_EXACT = {
-    "sqlite": (None, "BINARY"),
-    "postgresql": (None, "C", "POSIX"),
-    "mysql": ("binary", "utf8mb4_nopad_bin"),
-}
-# The types `text` and `varchar` of PostgreSQL; others, such as `citext`, can have an equality of their own.
+# The collations that compare texts as Python does: byte by byte, and without ignoring trailing spaces.
+_EXACT = {"postgresql": (None, "C", "POSIX"), "mysql": ("binary", "utf8mb4_nopad_bin")}
+# The types `text` and `varchar` of PostgreSQL. Others, such as `citext`, can have an equality of their own.
 _POSTGRESQL_TEXTS = (25, 1043)
 
 
 def compares_exactly(field: Any, using: str) -> bool:
     """Return whether the column of a text field compares texts as Python does."""
-    connection = connections[using]
+    connection, table = connections[using], field.model._meta.db_table
     with connection.cursor() as cursor:
-        columns = connection.introspection.get_table_description(cursor, field.model._meta.db_table)
-    return field.model._meta.managed and any(
+        if connection.vendor == "sqlite":
+            # Django splits this SQL at each comma, and can miss a collation.
+            cursor.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = %s", [table])
+            return all("collate" not in sql.lower() for (sql,) in cursor.fetchall() or [("collate",)])
+        columns = connection.introspection.get_table_description(cursor, table)
+    return any(
         column.name == field.column
         and column.collation in _EXACT.get(connection.vendor, ())
         and (connection.vendor != "postgresql" or column.type_code in _POSTGRESQL_TEXTS)

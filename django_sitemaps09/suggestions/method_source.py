@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import linecache
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
-
-_Definition = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class RefusedError(Exception):
@@ -21,7 +19,7 @@ class Method(NamedTuple):
     """A function with its name, which includes that of its class, and with its definition in the source."""
 
     name: str
-    function: FunctionType
+    function: Any
     definition: ast.FunctionDef
 
     def refuse(self, node: Any, reason: str) -> RefusedError:
@@ -30,10 +28,10 @@ class Method(NamedTuple):
 
     def global_value(self, name: str) -> Any:
         """Return what a global or built-in name stands for; `None` for a variable and an unknown name."""
-        code, names = self.function.__code__, self.function.__globals__
+        code: CodeType = self.function.__code__
         if name in {*code.co_varnames, *code.co_cellvars, *code.co_freevars}:
             return None
-        return names.get(name, vars(sys.modules["builtins"]).get(name))
+        return self.function.__globals__.get(name, getattr(builtins, name, None))
 
 
 def read(function: Any, decorators: int = 0) -> Method:
@@ -42,10 +40,9 @@ def read(function: Any, decorators: int = 0) -> Method:
     The source is compiled, and compared with the code that runs. So an outdated file is refused, and so is
     code without a file. A property has a decorator whose effect is known.
     """
-    name = getattr(function, "__qualname__", type(function).__name__).rpartition("<locals>.")[2]
     if type(function) is not FunctionType:
-        raise RefusedError(f"{name}: is not a plain function")
-    code = function.__code__
+        raise RefusedError("it is not a plain function of the class")
+    code, name = function.__code__, function.__qualname__.rpartition("<locals>.")[2]
     where = f"{name}, line {code.co_firstlineno}"
     if code.co_name == "<lambda>":
         raise RefusedError(f"{where}: is a lambda")
@@ -53,9 +50,8 @@ def read(function: Any, decorators: int = 0) -> Method:
     definitions = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, _Definition)
-        and node.name == code.co_name
-        and min(part.lineno for part in (node, *node.decorator_list)) == code.co_firstlineno
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == code.co_name
+        if min(part.lineno for part in (node, *node.decorator_list)) == code.co_firstlineno
     ]
     if code not in codes or len(definitions) != 1:
         raise RefusedError(f"{where}: its source is not available, or is not the code that runs")
@@ -67,53 +63,38 @@ def read(function: Any, decorators: int = 0) -> Method:
     return Method(name, function, definition)
 
 
-def is_constant(owner: type | Mapping[str, Any], name: str) -> bool:
-    """Return whether a global, or an attribute of a class, is text or an integer that is assigned once.
+def is_constant(module: Mapping[str, Any], name: str, owner: type | None = None) -> bool:
+    """Return whether a global, or an attribute of the class `owner`, is a literal text or integer.
 
-    `owner` is the class, or the globals. A name that anything else in the module assigns, deletes or
-    imports, or has as a string, can get another value later.
+    Nothing else in the module may name it, other than to read it: an assignment, an import, or a string
+    for `setattr()` can give it another value.
     """
-    is_class = isinstance(owner, type)
-    module = vars(sys.modules.get(owner.__module__, sys)) if isinstance(owner, type) else owner
-    tree, _ = _compiled(*_file(module))
-    scopes: list[Any] = [tree]
-    if isinstance(owner, type):
-        scopes = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == owner.__name__]
-    value = (vars(owner) if isinstance(owner, type) else owner).get(name)
-    if len(scopes) != 1 or type(value) not in (str, int) or not (is_class or name.isupper()):
-        return False
+    value = (module if owner is None else vars(owner)).get(name)
+    filename = str(module.get("__file__"))
+    nodes = [*ast.walk(_compiled(filename, _source(filename, module))[0])]
+    kind, scope_name = (ast.Module, None) if owner is None else (ast.ClassDef, owner.__name__)
+    scopes: list[Any] = [n for n in nodes if isinstance(n, kind) and getattr(n, "name", None) == scope_name]
     literals = [
         node.value.value
-        for node in scopes[0].body
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        and isinstance(node.value, ast.Constant)
-        and [getattr(n, "id", None) for n in getattr(node, "targets", None) or [node.target]] == [name]  # type: ignore[union-attr]
+        for scope in scopes
+        for node in scope.body
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant)
+        if name in [getattr(part, "id", None) for part in ast.walk(node)]
     ]
-    stored = [n.id for n in ast.walk(scopes[0]) if isinstance(n, ast.Name) and _is_stored(n)]
-    is_known = [(type(literal), literal) for literal in literals] == [(type(value), value)]
-    return is_known and stored.count(name) == 1 and not any(_mentions(n, name) for n in ast.walk(tree))
+    is_known = type(value) in (str, int) and (owner is not None or name.isupper())
+    is_same = [(type(literal), literal) for literal in literals] == [(type(value), value)]
+    return is_known and is_same and sum(_names(node, name) for node in nodes) == 1
 
 
-def _is_stored(node: ast.Name | ast.Attribute) -> bool:
-    return not isinstance(node.ctx, ast.Load)
-
-
-def _mentions(node: ast.AST, name: str) -> bool:
-    """Return whether a node may give a name another value, other than by an assignment to the name."""
-    match node:
-        case ast.Attribute():
-            return node.attr == name and _is_stored(node)
-        case ast.Constant():
-            return bool(node.value == name)
-        case ast.Global():
-            return name in node.names
-        case _:
-            return name in (getattr(node, "name", None), getattr(node, "asname", None))
-
-
-def _file(module: Mapping[str, Any]) -> tuple[str, str]:
-    filename = str(module.get("__file__"))
-    return filename, _source(filename, module)
+def _names(node: Any, name: str) -> bool:
+    """Return whether a node has a name, other than to read its value."""
+    if isinstance(node, ast.Constant):
+        return bool(node.value == name)
+    names = [getattr(node, each, None) for each in ("id", "attr", "name", "asname")]
+    return not isinstance(getattr(node, "ctx", None), ast.Load) and name in [
+        *names,
+        *getattr(node, "names", ()),
+    ]
 
 
 def _source(filename: str, module: Mapping[str, Any]) -> str:
@@ -127,12 +108,10 @@ def _compiled(filename: str, source: str) -> tuple[ast.Module, frozenset[CodeTyp
     try:
         tree = ast.parse(source)
         # The future statements of this module must not change the code.
-        module = compile(tree, filename, "exec", dont_inherit=True)
+        todo = [compile(tree, filename, "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
-        tree = ast.Module([], [])
-        module = compile(tree, filename, "exec", dont_inherit=True)
+        return ast.Module([], []), frozenset()
     codes: set[CodeType] = set()
-    todo = [module]
     while todo:
         code = todo.pop()
         codes.add(code)

@@ -7,38 +7,35 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F, Model, QuerySet
+from django.db.models import F, QuerySet
 
 from django_sitemaps09 import PathTemplate, sections
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.export.hints import opaque_reason
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps import is_original
 from django_sitemaps09.sources import is_compiled
-from django_sitemaps09.sources.columns import content_hooks, project_extensions
-from django_sitemaps09.suggestions.declared_values import Text, declaration, import_lines
+from django_sitemaps09.sources.columns import content_hooks
+from django_sitemaps09.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.suggestions.method_reader import read_hook
 from django_sitemaps09.suggestions.method_source import RefusedError
 from django_sitemaps09.suggestions.row_comparison import Comparison, compare_rows
 
-_LIST = "items() returns a list of rows. Return the queryset instead, because only it can have columns."
-_OTHER_ITEMS = "items() does not return a plain queryset of model instances."
+_OTHER_ITEMS = "items() does not return a plain queryset of model instances. Only that can have columns."
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A suggestion of what a section can declare instead of its methods.
 
-    `code` is the declarations with their imports, or `None` if there is no suggestion. `hooks` has the names of the
-    hooks that it declares. `comparison` is that with the methods on the rows of the section; if a row
-    differs, there is no `code`. `notes` say what stays a method and why.
+    `code` is the declarations of the `hooks` with their imports, or `None` if there is no suggestion.
+    `comparison` is that with the methods on the rows of the section. If a row differs, there is no `code`.
+    `notes` say what stays a method and why.
     """
 
     section: str
@@ -69,8 +66,6 @@ def suggest(
         with site_locale():
             try:
                 suggestions.append(_suggestion(name, declared_sections[name], base, rows))
-            except ImproperlyConfigured as error:
-                suggestions.append(Suggestion(name, notes=(excerpt(error, MAX_MESSAGE),)))
             except Exception as error:  # noqa: BLE001 a user's class can raise anything
                 suggestions.append(Suggestion(name, notes=(reason_of(error, MAX_MESSAGE),)))
     return suggestions
@@ -95,13 +90,13 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     if not methods:
         return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
-    if not isinstance(items, QuerySet) or not _is_plain(items):
-        is_list = isinstance(items, (list, tuple)) and items and isinstance(items[0], Model)
-        return Suggestion(name, notes=(_LIST if is_list else _OTHER_ITEMS,))
+    is_plain = isinstance(items, QuerySet) and not is_fetched(items) and fetches_plainly(items)
+    if not is_plain or not gives_instances(items, plainly=True):
+        return Suggestion(name, notes=(_OTHER_ITEMS,))
     codes, notes = _codes(sitemap, items, methods)
     if not codes:
         return Suggestion(name, notes=tuple(notes))
-    with_items = [f"{hook}()" for hook in methods if hook not in codes] + _other_methods(sitemap)
+    with_items = [f"{hook}()" for hook in [*methods, *content_hooks(sitemap)] if hook not in codes]
     if with_items:
         notes.append(f"Model instances are still created for {' and '.join(with_items)}.")
     comparison = _compared(sitemap, items, codes, base, rows)
@@ -115,10 +110,6 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     return Suggestion(name, code, tuple(codes), comparison, tuple(notes))
 
 
-def _is_plain(items: QuerySet[Any]) -> bool:
-    return not is_fetched(items) and fetches_plainly(items) and gives_instances(items, plainly=True)
-
-
 def _codes(
     sitemap: Any, items: QuerySet[Any], hooks: Sequence[Field]
 ) -> tuple[dict[Field, str], list[str]]:
@@ -128,11 +119,10 @@ def _codes(
     for hook in hooks:
         try:
             value = read_hook(sitemap, items, hook)
-            is_template = hook == "location" and isinstance(value, Text) and value.is_template
-            code = value.template if is_template else value.code  # type: ignore[union-attr]
+            code = value.location if hook == "location" else value.code
             declaration(code)
             codes[hook] = code
-        except (RefusedError, ValueError) as error:
+        except (RefusedError, SyntaxError, ValueError) as error:
             notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
     return codes, notes
 
@@ -145,9 +135,8 @@ def _compared(
         [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))] + list(content_hooks(sitemap))
     )
     plain |= {"location": PathTemplate("/{pk}/", pk=F("pk"))} if "location" in plain else {}
-    plain |= {"extensions": ()} if project_extensions(sitemap) else {}
     kept = {name: value for name, value in plain.items() if name not in codes}
-    declared = {hook: declaration(code) for hook, code in codes.items()}
+    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
     return compare_rows(_with(sitemap, kept), _with(sitemap, {**kept, **declared}), base, rows)
 
 
@@ -159,13 +148,3 @@ def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:
     for hook in attributes:
         vars(declared).pop(hook, None)
     return declared
-
-
-def _other_methods(sitemap: Any) -> list[str]:
-    """Return the names of the hooks that need model instances, and that cannot be columns."""
-    names = [f"{name}()" for name in content_hooks(sitemap)]
-    names += ["extensions"] * bool(project_extensions(sitemap))
-    if sitemap.i18n and not is_original(sitemap, "get_languages_for_item"):
-        names.append("get_languages_for_item()")
-    names += ["x_default()"] * (sitemap.i18n and callable(sitemap.x_default))
-    return names

@@ -11,7 +11,7 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.suggestions.declared_values import declaration
+from django_sitemaps09.suggestions.declarations import declaration
 from django_sitemaps09.suggestions.row_comparison import compare_rows
 from tests.suggestions.blog.models import Author, Entry, Section, Team
 from tests.suggestions.blog.rows import suggestion
@@ -39,7 +39,8 @@ PLAIN = ("Chains", "Reverse", "Formats", "Followed", "PlainChains", "PlainRevers
 TEXTS = [
     "", "draft", "1st", "note", "page", "Ünïcödé 日本", "a/b", "//host/x", "50%", "%s", "{slug}", " ",
     "a b",     "a?b#c", "a&b'c\"<d>", "old", "line\nbreak", "x" * 45, "None", "\N{PILE OF POO}", "/p/",
-    "Note", "NOTE ", "note ", "DRAFT", "draft ", "0", "\u0130stanbul", "ﬁ", "e\u0301", "é", "É", "%2F", "/", "../x",
+    "Note", "NOTE ", "note ", "DRAFT", "draft ", "0", "\u0130stanbul", "\ufb01", "e\u0301", "\xe9", "\xc9",
+    "%2F", "/", "../x",
 ]  # fmt: skip
 # Midnight in UTC, and in other time zones.
 TIMES = [

@@ -16,8 +16,8 @@ from django_sitemaps09.suggestions import compare, suggest
 
 class Command(BaseCommand):
     help = (
-        "Suggests columns for sections whose hooks are methods. Reads the source of the methods, and compares "
-        "the columns with them on all rows."
+        "Suggests columns for sections whose hooks are methods. Reads the source of the methods, and "
+        "compares the columns with them on all rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,6 +1,6 @@
 """Methods with conditions that a column can express, and their neighbours that it cannot."""
 
-# ruff: noqa: SIM210, E711, UP031, PLR0133
+# ruff: noqa: E711
 from __future__ import annotations
 
 from typing import Any
@@ -54,14 +54,14 @@ class Conditions(Form):
 
     def null_text_in_a_path(self: Any) -> Any:
         """
-        PathTemplate("/{value}/{slug}/", value=Case(When(Q(code__isnull=True), then=Value("none")),
+        PathTemplate("/{value_0}/{slug}/", value_0=Case(When(Q(code__isnull=True), then=Value("none")),
         default=F("code"), output_field=CharField()), slug=F("slug"))
         """
         return f"/{'none' if self.code is None else self.code}/{self.slug}/"
 
     def not_null_text_in_a_path(self: Any) -> Any:
         """
-        PathTemplate("/{value}/", value=Case(When(Q(code__isnull=True), then=Value("none")),
+        PathTemplate("/{value_0}/", value_0=Case(When(Q(code__isnull=True), then=Value("none")),
         default=F("code"), output_field=CharField()))
         """
         return f"/{self.code if self.code is not None else 'none'}/"
@@ -105,7 +105,7 @@ class Conditions(Form):
 
     def two_guards(self: Any) -> Any:
         """
-        PathTemplate("/{value}/{slug}/", value=Case(When(Q(section__isnull=True), then=Value("none")),
+        PathTemplate("/{value_0}/{slug}/", value_0=Case(When(Q(section__isnull=True), then=Value("none")),
         default=Case(When(Q(section__slug=""), then=Value("empty")), default=F("section__slug"),
         output_field=CharField()), output_field=CharField()), slug=F("slug"))
         """
@@ -118,7 +118,7 @@ class Conditions(Form):
 
     def parent_with_a_guard(self: Any) -> Any:
         """
-        PathTemplate("/{value}/", value=Case(When(Q(section__isnull=True), then=Value("none")),
+        PathTemplate("/{value_0}/", value_0=Case(When(Q(section__isnull=True), then=Value("none")),
         default=Case(When(Q(section__parent__isnull=True), then=Value("root")),
         default=F("section__parent__slug"), output_field=CharField()), output_field=CharField()))
         """
@@ -243,8 +243,8 @@ class Conditions(Form):
 
     def two_names_of_views(self: Any) -> Any:
         """
-        Refused: has the name of a view from a field in `reverse('entry' if self.public else 'blog:entry',
-        args=[self.slug])`
+        Refused: needs a constant name, and plain arguments, for `reverse('entry' if self.public else
+        'blog:entry', args=[self.slug])`
         """
         return reverse("entry" if self.public else "blog:entry", args=[self.slug])
 

@@ -1,6 +1,6 @@
 """Methods that call helpers: what is followed, and what a helper, cache, setting or manager can hide."""
 
-# ruff: noqa: UP031, B019, PLW0603, SIM105
+# ruff: noqa: UP031, B019, RET504, F504, F507, F525
 from __future__ import annotations
 
 import os
@@ -327,7 +327,7 @@ class HiddenInHelpers(Form):
 
     def shadowed_builtin(self: Any) -> Any:
         """Refused: calls `str()`"""
-        str = self.slug  # noqa: A001
+        str = self.slug
         return f"/{str}/" + str(self.number)  # type: ignore[operator]
 
     def name_that_is_not_used(self: Any) -> Any:
@@ -370,12 +370,15 @@ class HiddenInHelpers(Form):
         return "/draft/" if self.get_slug() == "draft" else f"/{self.slug}/"
 
     def other_urlconf(self: Any) -> Any:
-        """Refused: needs a name and plain arguments for `reverse('entry', 'tests.urls', [self.slug])`"""
+        """
+        Refused: needs a constant name, and plain arguments, for `reverse('entry', 'tests.urls',
+        [self.slug])`
+        """
         return reverse("entry", "tests.urls", [self.slug])
 
     def current_app(self: Any) -> Any:
         """
-        Refused: needs a name and plain arguments for `reverse('entry', args=[self.slug],
+        Refused: needs a constant name, and plain arguments, for `reverse('entry', args=[self.slug],
         current_app='blog')`
         """
         return reverse("entry", args=[self.slug], current_app="blog")
@@ -401,23 +404,23 @@ class HiddenInHelpers(Form):
         return "/" * 2 + self.slug
 
     def width_of_a_format(self: Any) -> Any:
-        """Refused: converts or formats `self.slug`"""
+        """Refused: has `f'/{self.slug:>10}/'`"""
         return f"/{self.slug:>10}/"
 
     def nested_width(self: Any) -> Any:
-        """Refused: formats `'/{:{}}/'.format(self.slug, self.number)`"""
+        """Refused: formats otherwise than by plain fields: `'/{:{}}/'.format(self.slug, self.number)`"""
         return "/{:{}}/".format(self.slug, self.number)
 
     def debug_format(self: Any) -> Any:
-        """Refused: converts or formats `self.slug`"""
+        """Refused: has `f'/self.slug={self.slug!r}/'`"""
         return f"/{self.slug=}/"
 
     def hash_of_a_format(self: Any) -> Any:
-        """Refused: converts or formats `'/%#s/' % self.slug`"""
+        """Refused: formats otherwise than by plain fields: `'/%#s/' % self.slug`"""
         return "/%#s/" % self.slug
 
     def format_of_a_dict(self: Any) -> Any:
-        """Refused: formats other values than those of plain fields: `'/%s/' % {'slug': self.slug}`"""
+        """Refused: formats otherwise than by plain fields: `'/%s/' % {'slug': self.slug}`"""
         return "/%s/" % {"slug": self.slug}
 
     def format_of_a_list(self: Any) -> Any:
@@ -425,11 +428,11 @@ class HiddenInHelpers(Form):
         return "/%s/" % [self.slug]
 
     def format_of_too_many(self: Any) -> Any:
-        """Refused: formats other values than those of plain fields: `'/%s/' % (self.slug, self.pk)`"""
+        """Refused: formats otherwise than by plain fields: `'/%s/' % (self.slug, self.pk)`"""
         return "/%s/" % (self.slug, self.pk)
 
     def mixed_format(self: Any) -> Any:
-        """Refused: formats `'/{}/{1}/'.format(self.slug, self.pk)`"""
+        """Refused: formats otherwise than by plain fields: `'/{}/{1}/'.format(self.slug, self.pk)`"""
         return "/{}/{1}/".format(self.slug, self.pk)
 
 

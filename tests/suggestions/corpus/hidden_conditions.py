@@ -243,15 +243,15 @@ class HiddenInText(Form):
         return ("/" + str(self.slug) + "/{}/").format(self.pk)
 
     def percent_of_a_text(self: Any) -> Any:
-        """Refused: formats `('/' + str(self.slug) + '/%s/') % self.pk`"""
+        """Refused: formats `'/' + str(self.slug) + '/%s/'`"""
         return ("/" + str(self.slug) + "/%s/") % self.pk
 
     def cut_by_a_format(self: Any) -> Any:
-        """Refused: formats `'/{:.255}/'.format(str(self.title))`"""
+        """Refused: formats otherwise than by plain fields: `'/{:.255}/'.format(str(self.title))`"""
         return "/{:.255}/".format(str(self.title))
 
     def padded_to_one(self: Any) -> Any:
-        """Refused: converts or formats `'/%1s/' % self.slug`"""
+        """Refused: formats otherwise than by plain fields: `'/%1s/' % self.slug`"""
         return "/%1s/" % self.slug
 
     def added_to_a_special_text(self: Any) -> Any:

@@ -174,8 +174,8 @@ class Formats(Form):
 
     def names_of_relations(self: Any) -> Any:
         """
-        PathTemplate("/{author}/{author__pk}/{team}/", author=F("author__name"),
-        author__pk=F("author__pk"), team=F("author__team__slug"))
+        PathTemplate("/{author__name}/{author__pk}/{author__team__slug}/", author__name=F("author__name"),
+        author__pk=F("author__pk"), author__team__slug=F("author__team__slug"))
         """
         return f"/{self.author.name}/{self.author.pk}/{self.author.team.slug}/"
 
@@ -248,13 +248,13 @@ class Formats(Form):
         return f"https://www.example.com/{self.slug}/"
 
     def year(self: Any) -> Any:
-        """PathTemplate("/{day_year}/{slug}/", day_year=ExtractYear("day"), slug=F("slug"))"""
+        """PathTemplate("/{value_0}/{slug}/", value_0=ExtractYear("day"), slug=F("slug"))"""
         return f"/{self.day.year}/{self.slug}/"
 
     def parts_of_a_time(self: Any) -> Any:
         """
-        PathTemplate("/{created_year}/{created_month}/", created_year=ExtractYear("created",
-        tzinfo=ZoneInfo("UTC")), created_month=ExtractMonth("created", tzinfo=ZoneInfo("UTC")))
+        PathTemplate("/{value_0}/{value_1}/", value_0=ExtractYear("created", tzinfo=ZoneInfo("UTC")),
+        value_1=ExtractMonth("created", tzinfo=ZoneInfo("UTC")))
         """
         return f"/{self.created.year}/{self.created.month}/"
 
@@ -279,7 +279,7 @@ class Computed(Form):
         return self.path.strip()
 
     def formatted_date(self: Any) -> Any:
-        """Refused: converts or formats `self.day`"""
+        """Refused: has `f'{self.day:%Y}'`"""
         return reverse("kind-entry", args=[f"{self.day:%Y}", self.slug])
 
     def month_name(self: Any) -> Any:
@@ -287,7 +287,7 @@ class Computed(Form):
         return reverse("kind-entry", args=[self.day.strftime("%b").lower(), self.slug])
 
     def two_digits(self: Any) -> Any:
-        """Refused: converts or formats `'%02d' % self.day.month`"""
+        """Refused: formats otherwise than by plain fields: `'%02d' % self.day.month`"""
         return reverse("archive", args=[self.day.year, "%02d" % self.day.month, 1, self.slug])
 
     def anchor(self: Any) -> Any:
@@ -308,12 +308,16 @@ class Computed(Form):
 
     def view_of_field(self: Any) -> Any:
         """
-        Refused: has the name of a view from a field in `reverse(f'{self.kind}-detail', args=[self.slug])`
+        Refused: needs a constant name, and plain arguments, for `reverse(f'{self.kind}-detail',
+        args=[self.slug])`
         """
         return reverse(f"{self.kind}-detail", args=[self.slug])
 
     def two_digits_in_a_format(self: Any) -> Any:
-        """Refused: converts or formats `'/%s/%02d/%s/' % (self.day.year, self.day.month, self.slug)`"""
+        """
+        Refused: formats otherwise than by plain fields: `'/%s/%02d/%s/' % (self.day.year, self.day.month,
+        self.slug)`
+        """
         return "/%s/%02d/%s/" % (self.day.year, self.day.month, self.slug)
 
     def digits(self: Any) -> Any:
@@ -321,23 +325,23 @@ class Computed(Form):
         return "/%d/" % self.number
 
     def two_digits_in_an_f_string(self: Any) -> Any:
-        """Refused: converts or formats `self.day.month`"""
+        """Refused: has `f'/{self.day.year}/{self.day.month:02d}/'`"""
         return f"/{self.day.year}/{self.day.month:02d}/"
 
     def date_in_an_f_string(self: Any) -> Any:
-        """Refused: converts or formats `self.day`"""
+        """Refused: has `f'/{self.day:%Y/%m}/{self.slug}/'`"""
         return f"/{self.day:%Y/%m}/{self.slug}/"
 
     def representation(self: Any) -> Any:
-        """Refused: converts or formats `self.slug`"""
+        """Refused: has `f'/{self.slug!r}/'`"""
         return f"/{self.slug!r}/"
 
     def padded(self: Any) -> Any:
-        """Refused: converts or formats `'/%20s/' % self.slug`"""
+        """Refused: formats otherwise than by plain fields: `'/%20s/' % self.slug`"""
         return "/%20s/" % self.slug
 
     def cut(self: Any) -> Any:
-        """Refused: converts or formats `'/%.5s/' % self.slug`"""
+        """Refused: formats otherwise than by plain fields: `'/%.5s/' % self.slug`"""
         return "/%.5s/" % self.slug
 
     def null_branch(self: Any) -> Any:
@@ -348,14 +352,14 @@ class Computed(Form):
 
     def null_branch_in_a_format(self: Any) -> Any:
         """
-        PathTemplate("/{value}/{slug}/", value=Case(When(Q(section__isnull=True), then=Value("none")),
+        PathTemplate("/{value_0}/{slug}/", value_0=Case(When(Q(section__isnull=True), then=Value("none")),
         default=F("section__slug"), output_field=CharField()), slug=F("slug"))
         """
         return f"/{self.section.slug if self.section else 'none'}/{self.slug}/"
 
     def or_in_a_format(self: Any) -> Any:
         """
-        PathTemplate("/{value}/", value=Case(When(Q(path=""), then=F("slug")), default=F("path"),
+        PathTemplate("/{value_0}/", value_0=Case(When(Q(path=""), then=F("slug")), default=F("path"),
         output_field=CharField()))
         """
         return f"/{self.path or self.slug}/"
@@ -475,11 +479,11 @@ class NotLiteral(Form):
         return path + str(self.pk)
 
     def other_types(self: Any) -> Any:
-        """Refused: writes a boolean in `f'/{self.uid}/{self.number}/{self.public}/'`"""
+        """Refused: writes boolean in `f'/{self.uid}/{self.number}/{self.public}/'`"""
         return f"/{self.uid}/{self.number}/{self.public}/"
 
     def dates(self: Any) -> Any:
-        """Refused: writes a date in `f'/{self.day}/{self.created}/'`"""
+        """Refused: writes date in `f'/{self.day}/{self.created}/'`"""
         return f"/{self.day}/{self.created}/"
 
     def none(self: Any) -> Any:

@@ -194,7 +194,7 @@ class Priorities(Form):
         return 0.9 if item.number > 10 else 0.1
 
     def text(self: Any, item: Any) -> Any:
-        """Refused: converts or formats `'%.1f' % item.weight`"""
+        """Refused: formats otherwise than by plain fields: `'%.1f' % item.weight`"""
         return "%.1f" % item.weight
 
     def null(self: Any, item: Any) -> Any:

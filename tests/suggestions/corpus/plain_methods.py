@@ -1,6 +1,6 @@
 """More plain methods: chains of fields, `reverse()` and formats, on models and on sitemaps."""
 
-# ruff: noqa: UP030, UP031, UP032
+# ruff: noqa: UP031, UP032, RET504
 from __future__ import annotations
 
 from typing import Any
@@ -230,7 +230,10 @@ class PlainFormats(Form):
         return template.format(self.slug)
 
     def text_of_text(self: Any) -> Any:
-        """PathTemplate("/{author}/{author_id}", author=F("author__name"), author_id=F("author_id"))"""
+        """
+        PathTemplate("/{author__name}/{author_id}", author__name=F("author__name"),
+        author_id=F("author_id"))
+        """
         return "/" + str(self.author.name) + "/" + str(self.author_id)
 
     def anchor(self: Any) -> Any:
@@ -255,8 +258,9 @@ class PlainFormats(Form):
 
     def names_that_are_keywords(self: Any) -> Any:
         """
-        PathTemplate("/{team}/{author}/{slug}/{kind}/", team=F("author__team__slug"),
-        author=F("author__name"), slug=F("slug"), kind=F("kind"))
+        PathTemplate("/{author__team__slug}/{author__name}/{slug}/{kind}/",
+        author__team__slug=F("author__team__slug"), author__name=F("author__name"), slug=F("slug"),
+        kind=F("kind"))
         """
         return f"/{self.author.team.slug}/{self.author.name}/{self.slug}/{self.kind}/"
 

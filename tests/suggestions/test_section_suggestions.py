@@ -1,0 +1,416 @@
+"""Suggestions for sections: what is read, what is refused, and what is compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from django.contrib.sitemaps import (
+    GenericSitemap as ContribGenericSitemap,
+    Sitemap as ContribSitemap,
+    views,
+)
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.models import Count, F, Manager, Prefetch, QuerySet, SlugField
+from django.db.models.query import ModelIterable
+from django.db.models.query_utils import DeferredAttribute
+from django.db.models.signals import post_init
+from django.test.utils import CaptureQueriesContext
+from django.urls import include, path, reverse
+
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
+from django_sitemaps09.orm.internals import value_kind
+from django_sitemaps09.suggestions import compare, row_comparison, section_suggestions, suggest
+from tests.models import Article, Child
+from tests.suggestions.blog.models import Author, Entry, Label
+from tests.suggestions.blog.rows import entries, sitemap, suggestion
+from tests.support.factories import ArticleFactory
+
+__all__ = ["entries"]
+
+pytestmark = [
+    pytest.mark.urls("tests.suggestions.blog.urls"),
+    pytest.mark.sitemaps09(),
+    pytest.mark.django_db,
+]
+
+SLUG = Route("entry", slug=F("slug"))
+ARTICLE = Route("article", slug=F("slug"))
+
+
+class BlogSitemap(Sitemap[Entry]):
+    changefreq = "daily"
+
+    def items(self) -> QuerySet[Entry]:
+        return Entry.objects.order_by("-pk")
+
+    def lastmod(self, item: Entry) -> Any:
+        return item.updated
+
+    def priority(self, item: Entry) -> Any:
+        return round(item.number / 10)
+
+    def images(self, item: Entry) -> list[Any]:
+        raise AssertionError("other methods are not called")
+
+
+class ByAuthor(ModelSitemap[Entry]):
+    model = Entry
+
+    def location(self, item: Entry) -> str:
+        return reverse("author-entry", args=(item.author.name, item.pk))
+
+
+def refusal(section: Any) -> str:
+    """Return the first note of a section without a suggestion."""
+    found = suggestion(section)
+    assert found.code is None
+    return found.notes[0]
+
+
+def test_the_declarations_are_printed_with_their_imports_and_with_what_stays_a_method() -> None:
+    found = suggestion(BlogSitemap)
+    assert found.code == (
+        "from django.db.models import F\n"
+        "from django_sitemaps09 import Route\n"
+        "\n"
+        'location = Route("entry", slug=F("slug"))\n'
+        'lastmod = F("updated")'
+    )
+    assert found.hooks == ("location", "lastmod")
+    assert found.comparison == row_comparison.Comparison(rows=20)
+    first, second = found.notes
+    assert first.startswith("priority stays a method: BlogSitemap.priority, line ")
+    assert first.endswith(": calls `round()`.")
+    assert second == "Model instances are still created for priority() and images()."
+
+
+class TestSections:
+    def test_are_also_those_of_dicts_in_the_urlconf(self, settings: Any) -> None:
+        urls = ModuleType("urls")
+        contribs = {"contrib": type("Old", (ContribSitemap,), {}), "other": sitemap(Entry)}
+        urls.urlpatterns = [  # type: ignore[attr-defined]
+            path("", include("django_sitemaps09.urls"), {"sitemaps": {"native": sitemap(Entry)}}),
+            path("sitemap.xml", views.sitemap, {"sitemaps": contribs}),
+        ]
+        settings.ROOT_URLCONF = urls
+        settings.SITEMAPS09 |= {"SITEMAPS": f"{__name__}.SECTIONS"}
+        found = suggest()
+        assert {suggestion.section for suggestion in found} == {"setting", "native", "contrib", "other"}
+        [native] = [suggestion for suggestion in found if suggestion.section == "setting"]
+        assert native.notes == ("All hooks are constants or expressions.",)
+
+    @pytest.mark.parametrize(
+        ("section", "note"),
+        [
+            (sitemap(Entry, location=SLUG), "All hooks are constants or expressions."),
+            (type("Pages", (StaticViewSitemap,), {"viewnames": []}), "does not return a plain queryset"),
+            (
+                sitemap(Entry, items=lambda self: list(Entry.objects.all())),
+                "does not return a plain queryset",
+            ),
+            (sitemap(Entry, items=lambda self: Entry.objects.values()), "does not return a plain queryset"),
+            (sitemap(Entry, get_urls=lambda self, **kwargs: []), "BlogSitemap overrides get_urls"),
+            (
+                type("Old", (ContribSitemap,), {"items": lambda self: Entry.objects.all()}),
+                "because Old does not inherit from django_sitemaps09's Sitemap.",
+            ),
+            (
+                lambda: ContribGenericSitemap({"queryset": Entry.objects.all()}),
+                "because GenericSitemap does",
+            ),
+            (sitemap(Entry, items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
+            (ModelSitemap, "ModelSitemap has no queryset"),
+        ],
+        ids=["declared", "views", "list", "dicts", "urls", "contrib", "generic", "error", "empty"],
+    )
+    def test_without_a_suggestion_have_a_reason(self, section: Any, note: str) -> None:
+        assert note in refusal(section)
+
+    def test_with_rows_of_other_classes_have_no_suggestion(self) -> None:
+        class Rows(QuerySet[Any]):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+                self._iterable_class = type("Iterable", (ModelIterable,), {})
+
+        assert "does not return a plain queryset" in refusal(sitemap(Entry, queryset=Rows(Entry)))
+
+    def test_that_are_evaluated_have_no_suggestion(self) -> None:
+        def items(self: Any) -> Any:
+            rows = Entry.objects.all()
+            for row in rows:
+                row.slug = "changed"
+            return rows
+
+        assert "does not return a plain queryset" in refusal(sitemap(Entry, items=items))
+
+    def test_of_generic_sitemaps_have_their_date_field(self) -> None:
+        rows = {"queryset": Entry.objects.all(), "date_field": "updated"}
+        assert suggestion(GenericSitemap(rows)).hooks == ("location", "lastmod")
+        rows["date_field"] = "number"
+        found = suggestion(GenericSitemap(rows))
+        assert found.notes[0] == "lastmod stays a method: its value is integer."
+
+    def test_can_be_without_rows(self) -> None:
+        found = suggestion(sitemap(Entry, queryset=Entry.objects.filter(number__gt=1_000)))
+        assert found.hooks == ("location",)
+        assert found.comparison == row_comparison.Comparison()
+
+
+SECTIONS = {"setting": sitemap(Entry, location=SLUG)}
+
+
+class NotAllRows(Manager[Any]):
+    """A manager that hides rows."""
+
+
+class ReadReplica:
+    def db_for_read(self, model: object, **hints: object) -> None:
+        return None
+
+
+class Moved(DeferredAttribute):
+    def __get__(self, instance: Any, cls: Any = None) -> Any:
+        return {"old": "new"}.get(str(super().__get__(instance, cls)))
+
+
+class Lowered(SlugField):
+    def from_db_value(self, value: str, *args: object) -> str:
+        return value.lower()
+
+
+def nothing(self: Any, name: str) -> Any:
+    raise AttributeError(name)
+
+
+class TestModels:
+    """What can give an instance other values than its row has is refused."""
+
+    @pytest.mark.parametrize("name", ["__init__", "from_db", "__getattribute__", "__getattr__", "pk"])
+    def test_with_their_own_attributes_are_not_read(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Entry, name, nothing, raising=False)
+            found = suggestion(sitemap(Entry, queryset=Entry.objects.filter(number=-1)))
+        assert found.notes == (
+            f"location stays a method: Entry: has its own {name}, which can change attributes.",
+        )
+
+    def test_with_receivers_of_post_init_are_not_read(self) -> None:
+        def receive(instance: Any, **kwargs: object) -> None:
+            instance.slug = "changed"
+
+        post_init.connect(receive, sender=Entry)
+        try:
+            assert "Entry: has its own post_init receiver" in refusal(sitemap(Entry))
+        finally:
+            post_init.disconnect(receive, sender=Entry)
+
+    @pytest.mark.parametrize(
+        "value", [property(lambda self: "other"), Moved(Entry._meta.get_field("slug"))]
+    )
+    def test_with_their_own_descriptors_are_not_read(
+        self, monkeypatch: pytest.MonkeyPatch, value: Any
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(Entry, "slug", value)
+            note = refusal(sitemap(Entry, queryset=Entry.objects.filter(number=-1)))
+        assert "self.slug" in note or "is a lambda" in note
+
+    def test_with_their_own_fields_are_not_read(self) -> None:
+        assert value_kind(SlugField()) == "text"
+        assert value_kind(type("Plain", (SlugField,), {})()) == "text"
+        assert value_kind(Lowered()) is None
+
+    def test_whose_rows_a_manager_hides_are_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert suggestion(ByAuthor).hooks == ("location",)
+        monkeypatch.setitem(vars(Author._meta), "base_manager", NotAllRows())
+        assert "reads what a manager or a router chooses: `item.author`" in refusal(ByAuthor)
+
+    def test_whose_rows_can_be_missing_are_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Entry._meta.get_field("author"), "db_constraint", False)
+        assert "`item.author`" in refusal(ByAuthor)
+
+    def test_that_a_router_reads_elsewhere_are_not_followed(self, settings: Any) -> None:
+        settings.DATABASE_ROUTERS = [ReadReplica()]
+        assert "`item.author`" in refusal(ByAuthor)
+
+    def test_that_a_prefetch_sets_are_not_followed(self) -> None:
+        class Prefetched(ByAuthor):
+            queryset = Entry.objects.prefetch_related(Prefetch("author", Author.objects.filter(name="x")))
+
+        assert "`item.author`" in refusal(Prefetched)
+        Prefetched.queryset = Entry.objects.prefetch_related("labels")
+        assert suggestion(Prefetched).hooks == ("location",)
+
+    def test_that_the_queryset_knows_are_not_followed(self, entries: list[Entry]) -> None:
+        class OfAuthor(ByAuthor):
+            queryset = entries[0].author.entry_set.all()
+
+        assert "`item.author`" in refusal(OfAuthor)
+
+    def test_without_a_table_of_django_can_have_null_everywhere(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Entry._meta, "managed", False)
+        assert "passes what can be NULL to" in refusal(sitemap(Entry))
+
+    def test_that_inherit_from_another_table_are_read(self, settings: Any) -> None:
+        settings.ROOT_URLCONF = "tests.urls"
+
+        class Children(ModelSitemap[Child]):
+            model = Child
+
+            def location(self, item: Child) -> str:
+                return f"/{item.pk}/{item.name}/"
+
+        assert 'PathTemplate("/{pk}/{name}/"' in str(suggestion(Children).code)
+
+
+class Counted(ModelSitemap[Entry]):
+    queryset = Entry.objects.annotate(total=Count("labels"), url=F("path"), get_path=F("path"))
+    location = SLUG
+
+    def priority(self, item: Any) -> Any:
+        return 0.9 if item.total else 0.1
+
+
+def test_annotations_are_fields_that_can_be_null() -> None:
+    assert "Q(total=0) | Q(total__isnull=True)" in str(suggestion(Counted).code)
+
+    class ByUrl(Counted):
+        def location(self, item: Any) -> Any:  # type: ignore[override]
+            return item.url
+
+    assert 'location = F("url")' in str(suggestion(ByUrl).code)
+
+    class InText(Counted):
+        def location(self, item: Any) -> Any:  # type: ignore[override]
+            return f"/{item.total}/"
+
+    assert "writes what can be NULL" in suggestion(InText).notes[0]
+
+
+class TestMethods:
+    def test_of_the_setting_are_read_if_they_are_functions(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """`ABSOLUTE_URL_OVERRIDES` sets them on the model."""
+
+        def override(entry: Any) -> str:
+            return f"/override/{entry.slug}/"
+
+        monkeypatch.setattr(Entry, "get_absolute_url", override)
+        assert 'PathTemplate("/override/{slug}/"' in str(suggestion(sitemap(Entry)).code)
+        monkeypatch.setattr(Entry, "get_absolute_url", lambda entry: f"/{entry.slug}/")
+        assert "is a lambda" in refusal(sitemap(Entry))
+        monkeypatch.setattr(Entry, "get_absolute_url", None)
+        assert "is not a plain function" in refusal(sitemap(Entry))
+
+    def test_that_are_set_on_an_object_are_not_read(self) -> None:
+        section = sitemap(Entry)()
+        section.location = lambda item: "/"
+        assert "is not a plain function of the class" in refusal(section)
+
+    def test_of_a_sitemap_with_its_own_attributes_are_not_read(self) -> None:
+        section = sitemap(Entry, __getattr__=nothing)
+        assert "BlogSitemap: has its own __getattr__" in refusal(section)
+
+    def test_that_an_edited_file_no_longer_has_are_not_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "edited.py"
+        source = "def location(self, item):\n    return f'/{item.slug}/'\n"
+        file.write_text(source, encoding="utf-8")
+        names: dict[str, Any] = {"__name__": "edited"}
+        exec(compile(source, str(file), "exec", dont_inherit=True), names)  # noqa: S102 our own code
+        section = sitemap(Entry, location=names["location"])
+        assert suggestion(section).hooks == ("location",)
+        file.write_text(source.replace("/{item", "/new/{item"), encoding="utf-8")
+        assert "or is not the code that runs" in refusal(section)
+        file.unlink()
+        assert "its source is not available" in refusal(section)
+
+    def test_are_not_called_to_read_them(self) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            note = refusal(sitemap(Entry, location=lambda self, item: Label.objects.create(name="x")))
+        assert "is a lambda" in note
+        assert not queries.captured_queries
+
+
+@pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])
+def test_texts_are_compared_only_where_the_collation_is_exact(collation: str) -> None:
+    """On SQLite, the collation is that of the column."""
+    table, column = Entry._meta.db_table, "kind"
+
+    class ByKind(ModelSitemap[Entry]):
+        model = Entry
+        location = SLUG
+
+        def priority(self, item: Entry) -> float:
+            return 0.9 if item.kind == "post" else 0.1
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} RENAME COLUMN {column} TO old_kind")
+        cursor.execute(f"ALTER TABLE {table} ADD COLUMN {column} varchar(10) DEFAULT 'Post' {collation}")
+    found = suggestion(ByKind)
+    assert (found.hooks == ("priority",)) == (not collation), found.notes
+
+
+class TestTheComparison:
+    def test_prints_no_declaration_that_differs_on_a_row(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(section_suggestions, "declaration", lambda code: Route("number", F("pk")))
+        found = suggestion(sitemap(Entry))
+        assert found.code is None
+        assert found.notes == (
+            'The columns do not have the values of the methods: location = Route("entry", slug=F("slug")).',
+        )
+        first, *others = (found.comparison or row_comparison.Comparison()).differences
+        assert len(others) == 2
+        key = min(Entry.objects.values_list("pk", flat=True))
+        assert first.startswith(
+            f"row {key} is <url><loc>https://www.example.com/entries/S-0/</loc></url>, but"
+        )
+        assert f"/numbers/{key}/" in first
+
+    def test_covers_all_rows_or_the_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(row_comparison, "_ROWS", 7)
+        for rows, comparison in [
+            (None, row_comparison.Comparison(20)),
+            (20, row_comparison.Comparison(20)),
+            (16, row_comparison.Comparison(16, False)),
+            (3, row_comparison.Comparison(3, False)),
+        ]:
+            assert suggestion(sitemap(Entry), rows=rows).comparison == comparison
+
+    def test_reads_a_row_again_that_changes_meanwhile(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        texts = row_comparison._texts
+        calls = []
+
+        def changing(*args: Any) -> Any:
+            calls.append(args)
+            if len(calls) == 2:
+                Entry.objects.update(slug="new")
+            return texts(*args)
+
+        monkeypatch.setattr(row_comparison, "_texts", changing)
+        assert suggestion(sitemap(Entry)).comparison == row_comparison.Comparison(20)
+        assert len(calls) == 4
+
+    def test_of_classes_needs_the_same_rows(self) -> None:
+        ArticleFactory()
+        articles = type("Articles", (ModelSitemap,), {"model": Article, "location": ARTICLE})
+        with pytest.raises(ImproperlyConfigured, match="list rows by different keys"):
+            compare(sitemap(Entry), articles)
+        old = type("Old", (ContribSitemap,), {"items": lambda self: Entry.objects.all()})
+        with pytest.raises(ImproperlyConfigured, match="Old is read through get_urls"):
+            compare(old, sitemap(Entry))
+
+    def test_of_classes_names_rows_that_only_one_lists(self) -> None:
+        fewer = sitemap(Entry, queryset=Entry.objects.exclude(slug="S-3"))
+        [difference] = compare(sitemap(Entry), fewer).differences
+        assert "/entries/S-3/" in difference
+        assert difference.endswith("but would be skipped")
+        assert compare(sitemap(Entry), sitemap(Entry, location=SLUG)) == row_comparison.Comparison(20)
