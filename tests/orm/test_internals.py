@@ -245,7 +245,7 @@ class TestFields:
         assert key == (Article._meta.get_field("category"), "category_id", None, False)
         assert internals.plain_field(Article, "pk") == (Article._meta.pk, "pk", None, False)
         assert internals.plain_field(Child, "name") == (Child._meta.get_field("name"), "name", None, False)
-        for name in ("comment_set", "get_absolute_url", "missing", "objects"):
+        for name in ("comments", "get_absolute_url", "missing", "objects"):
             assert internals.plain_field(Article, name) is None
 
     def test_value_kind(self) -> None:
@@ -263,10 +263,10 @@ class TestFields:
         assert internals.overridden(own) == ["from_db"]
 
     def test_assigned_names(self) -> None:
-        rows: QuerySet[Any] = Article.objects.annotate(total=Count("comment")).prefetch_related(
-            "comment_set__article", Prefetch("comment_set", to_attr="comments")
+        rows: QuerySet[Any] = Article.objects.annotate(total=Count("comments")).prefetch_related(
+            "comments__article", Prefetch("comments", to_attr="all_comments")
         )
-        assert internals.assigned_names(rows) == {"total", "comment_set", "article", "comments"}
+        assert internals.assigned_names(rows) == {"total", "comments", "article", "all_comments"}
         category = Category.objects.create(slug="c")
         assert internals.assigned_names(category.article_set.all()) == {"category"}
 
