@@ -122,11 +122,11 @@ def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def assigned_names(items: QuerySet[Any]) -> set[str]:
-    """Return the names that a queryset sets on its instances: annotations, and objects that it knows."""
+    """Return the names that a queryset sets on instances: annotations, `extra()`, and known objects."""
     lookups = items._prefetch_related_lookups  # type: ignore[attr-defined]
     names = {name for lookup in lookups for name in getattr(lookup, "prefetch_to", lookup).split("__")}
     known = {field.name for field in items._known_related_objects}  # type: ignore[attr-defined]
-    return {*items.query.annotation_select} | names | known
+    return {*items.query.annotation_select, *items.query.extra_select, *names, *known}
 
 
 # Fields of instances.
@@ -214,6 +214,7 @@ def overridden(kind: type) -> list[str]:
     is_model = issubclass(kind, Model)
     base, names = (Model, _ATTRIBUTES + _INSTANCES) if is_model else (object, _ATTRIBUTES)
     changed = [n for n in names if getattr_static(kind, n, None) is not getattr_static(base, n, None)]
+    changed += ["metaclass"] * (type(kind).__call__ is not type.__call__)
     return changed + ["post_init receiver"] * (is_model and post_init.has_listeners(kind))
 
 

@@ -43,24 +43,25 @@ def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None
     """
     base = export_base(base_url)
     with site_locale():
-        return compare_rows(sections.bind(old, base.domain), sections.bind(new, base.domain), base, rows)
+        sitemaps = [sections.bind(section, base.domain) for section in (old, new)]
+        first, second = (type(sitemap).__qualname__ for sitemap in sitemaps)
+        for name, sitemap in zip((first, second), sitemaps, strict=True):
+            if not sources.is_compiled(sitemap):
+                raise ImproperlyConfigured(
+                    f"{name} is read through get_urls(), so its rows are not known. Inherit from the "
+                    "Sitemap of django_sitemaps09, and override only its hooks."
+                )
+        if len({_source(sitemap, base).key_identity for sitemap in sitemaps}) > 1:
+            raise ImproperlyConfigured(
+                f"{first} and {second} list rows by different keys, so they cannot be compared row by row. "
+                "Give both the same model and `key`."
+            )
+        return compare_rows(sitemaps[0], sitemaps[1], base, rows)
 
 
 def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Comparison:
-    """Compare the entries of two sitemaps for each row."""
-    for sitemap in (old, new):
-        if not sources.is_compiled(sitemap):
-            raise ImproperlyConfigured(
-                f"{type(sitemap).__qualname__} is read through get_urls(), so its rows are not known. "
-                "Inherit from the Sitemap of django_sitemaps09, and override only its hooks."
-            )
-    # The name of a section is only in messages.
-    left, right = (sources.source("comparison", sitemap, base, conf.limits) for sitemap in (old, new))
-    if left.key_identity != right.key_identity:
-        raise ImproperlyConfigured(
-            f"{type(old).__qualname__} and {type(new).__qualname__} list rows by different keys, so they "
-            "cannot be compared row by row. Give both the same model and `key`."
-        )
+    """Compare the entries of two sitemaps for each row. Both list rows by the same key."""
+    left, right = _source(old, base), _source(new, base)
     count = 0
     differences: list[str] = []
     page = Page(1, None, None)
@@ -78,6 +79,11 @@ def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Com
         if len(differences) >= _SHOWN:
             break
     return Comparison(count, page.until is None, tuple(differences[:_SHOWN]))
+
+
+def _source(sitemap: Any, base: Base) -> sources.Source:
+    # The name of a section is only in messages.
+    return sources.source("comparison", sitemap, base, conf.limits)
 
 
 def _bounds(source: Any, rows: int | None) -> Iterator[Page]:

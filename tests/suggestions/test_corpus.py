@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from datetime import date, datetime, timedelta, timezone
 from itertools import cycle
@@ -32,6 +33,7 @@ pytestmark = [
     pytest.mark.sitemaps09(),
 ]
 
+PARTS = 4
 HIDDEN = ("HiddenInText", "HiddenElsewhere", "HiddenInHelpers", "HiddenInSitemaps")
 # The URLs of these methods are invalid for most rows.
 UNLISTED = ("anchor", "unknown_name", "text_where_a_number_is_expected")
@@ -126,22 +128,25 @@ def test_a_method_becomes_a_declaration_or_stays_for_a_reason(
     found = suggestion(sitemap(case, "default", monkeypatch))
     if case.is_refused:
         assert found.code is None
-        assert case.expected.removeprefix("Refused: ") in found.notes[0]
+        reason = case.expected.removeprefix("Refused: ")
+        # The code of an f-string depends on the version of Python.
+        assert (reason if sys.version_info >= (3, 13) else reason.partition("`")[0]) in found.notes[0]
     else:
         assert declared(found.code, case.hook) == case.expected, found.notes
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 def test_a_suggestion_is_right_on_rows_that_are_made_later(
-    using: str, monkeypatch: pytest.MonkeyPatch
+    using: str, part: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     suggestions = {}
-    for case in CASES:
+    for case in CASES[part::PARTS]:
         code = declared(suggestion(sitemap(case, using, monkeypatch)).code, case.hook)
         if code is not None:
             suggestions[case] = code
     create_rows(using)
     # The usual collations of MariaDB do not compare texts exactly.
-    assert len(suggestions) >= 120
+    assert len(suggestions) >= 120 / PARTS
     for case, code in suggestions.items():
         old = sitemap(case, using, monkeypatch)
         new = type("Declared", (old,), {case.hook: declaration(code)})

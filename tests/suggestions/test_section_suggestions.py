@@ -279,6 +279,11 @@ class Counted(ModelSitemap[Entry]):
         return 0.9 if item.total else 0.1
 
 
+def test_columns_of_extra_replace_fields() -> None:
+    section = sitemap(Entry, queryset=Entry.objects.extra(select={"slug": "UPPER(slug)"}))
+    assert "reads what is not a plain field" in refusal(section)
+
+
 def test_annotations_are_fields_that_can_be_null() -> None:
     assert "Q(total=0) | Q(total__isnull=True)" in str(suggestion(Counted).code)
 
