@@ -166,8 +166,8 @@ class _Body:
                     return self.text(node, sides)
             case ast.BinOp(op=ast.Mod()) if not isinstance(right := self.value(node.right), list):
                 values = dict(enumerate(right if isinstance(right, tuple) else [right]))
-                template = _percent_to_format(self.template(node.left))
-                return self.formatted(node, template, right if isinstance(right, dict) else values)
+                values = right if isinstance(right, dict) else values
+                return self.formatted(node, self.value(node.left), values, _percent_to_format)
             case ast.IfExp():
                 condition = self.condition(node.test)
                 value = self.value_if(node.body, condition, result=True)
@@ -208,17 +208,16 @@ class _Body:
                 raise self.refuse(node, f"writes {'what can be NULL' if value.nulls else value.kind} in")
         return joined(values)
 
-    def template(self, node: Any) -> str:
-        value = self.value(node)
-        if not isinstance(value, Declared) or not isinstance(value.constant, str):
-            raise self.refuse(node, "formats")
-        return value.constant
-
-    def formatted(self, node: Any, template: str, values: Mapping[Any, Any]) -> Declared:
-        """Return the text of a template of `format()`, which must use all values."""
+    def formatted(
+        self, node: Any, template: Any, values: Mapping[Any, Any], convert: Any = str
+    ) -> Declared:
+        """Return the text of a constant template for `format()`, which must use all values."""
         parts, numbers, used, is_numbered = [], count(), set(), set()
+        text = getattr(template, "constant", None)
+        if not isinstance(text, str):
+            raise self.refuse(node, "formats")
         try:
-            for literal, name, form, conversion in Formatter().parse(template):
+            for literal, name, form, conversion in Formatter().parse(convert(text)):
                 parts.append(constant(literal))
                 if name is not None:
                     key: Any = int(name) if name.isdecimal() else name or next(numbers)
@@ -277,10 +276,11 @@ class _Body:
         nulls = (owner.nulls | ({own} if is_nullable else set())) - self.known
         if owner.nulls - self.known:
             raise self.refuse(node, "reads an attribute of what can be NULL:")
-        if plain.related is None:
-            kind = internals.value_kind(field) or "object"
+        if plain.related is None and (kind := internals.value_kind(field)):
             return Declared(kind, f"F({quoted(path)})", nulls, path, field)
         is_routed = any(hasattr(each, "db_for_read") for each in router.routers)
+        if plain.related is None:
+            raise self.refuse(node, f"reads a {type(field).__name__}, which can convert its values:")
         if plain.hides_rows or is_routed or not field.db_constraint:
             raise self.refuse(node, "reads what a manager or a router chooses:")
         return Instance(plain.related, path, nulls)
@@ -310,7 +310,7 @@ class _Body:
             ):
                 values: dict[Any, Any] = dict(enumerate(map(self.part, node.args)))
                 values |= {name: self.part(value) for name, value in words.items()}
-                return self.formatted(node, self.template(template), values)
+                return self.formatted(node, self.value(template), values)
             case ast.Attribute(value=ast.Name(id=name), attr=method) if name in self.names and not words:
                 owner = self.names[name]
                 given = [self.names.get(getattr(argument, "id", "")) for argument in node.args]

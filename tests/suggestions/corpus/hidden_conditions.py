@@ -243,7 +243,7 @@ class HiddenInText(Form):
         return ("/" + str(self.slug) + "/{}/").format(self.pk)
 
     def percent_of_a_text(self: Any) -> Any:
-        """Refused: formats `'/' + str(self.slug) + '/%s/'`"""
+        """Refused: formats `('/' + str(self.slug) + '/%s/') % self.pk`"""
         return ("/" + str(self.slug) + "/%s/") % self.pk
 
     def cut_by_a_format(self: Any) -> Any:
