@@ -263,7 +263,7 @@ class _Body:
         if type(raw) in (str, int):
             classes = (owner.model if isinstance(owner, Instance) else type(owner)).__mro__
             definer = next(each for each in classes if name in vars(each))
-            if is_constant(vars(sys.modules[definer.__module__]), name, definer):
+            if is_constant(vars(sys.modules.get(definer.__module__, sys)), name, definer):
                 return constant(raw)
         raise self.refuse(node, "reads what is not a plain field, a property of `self` or a constant:")
 
