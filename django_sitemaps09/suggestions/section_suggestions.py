@@ -91,7 +91,8 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
         return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
     is_plain = isinstance(items, QuerySet) and not is_fetched(items) and fetches_plainly(items)
-    if not is_plain or not gives_instances(items, plainly=True):
+    # The members of a union can be rows of other models, which become instances of the first one.
+    if not is_plain or items.query.combinator or not gives_instances(items, plainly=True):
         return Suggestion(name, notes=(_OTHER_ITEMS,))
     codes, notes = _codes(sitemap, items, methods)
     if not codes:

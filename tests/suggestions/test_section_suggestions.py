@@ -147,6 +147,10 @@ class TestSections:
 
         assert "does not return a plain queryset" in refusal(sitemap(Entry, items=items))
 
+    def test_that_are_unions_have_no_suggestion(self) -> None:
+        rows = Entry.objects.filter(number__lt=3).union(Entry.objects.filter(number__gt=5))
+        assert "does not return a plain queryset" in refusal(sitemap(Entry, queryset=rows))
+
     def test_of_generic_sitemaps_have_their_date_field(self) -> None:
         rows = {"queryset": Entry.objects.all(), "date_field": "updated"}
         assert suggestion(GenericSitemap(rows)).hooks == ("location", "lastmod")
