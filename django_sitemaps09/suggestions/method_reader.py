@@ -31,7 +31,7 @@ from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import candidates
 from django_sitemaps09.sitemaps import Sitemap
 from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, chosen, constant, joined, quoted
-from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, read
+from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, is_plain, read
 
 _PROPERTIES = (property, cached_property, functional.cached_property)
 _DJANGOS_LASTMOD = getattr_static(GenericSitemap, "lastmod")
@@ -139,7 +139,7 @@ class _Body:
         match node:
             case ast.Constant(value=literal):
                 is_finite = isinstance(literal, float) and math.isfinite(literal)
-                if is_finite or type(literal) in (str, int, type(None)):
+                if is_finite or literal is None or is_plain(literal):
                     return constant(literal)
             case ast.Name(id=name) if name in self.names:
                 return _without(self.names[name], self.known)

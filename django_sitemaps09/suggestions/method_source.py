@@ -63,6 +63,11 @@ def read(function: Any, decorators: int = 0) -> Method:
     return Method(name, function, definition)
 
 
+def is_plain(value: Any) -> bool:
+    """Return whether a value is text, or an integer that databases can store."""
+    return type(value) is str or (type(value) is int and abs(value) < 1 << 63)
+
+
 def is_constant(module: Mapping[str, Any], name: str, owner: type | None = None) -> bool:
     """Return whether a global, or an attribute of the class `owner`, is a literal text or integer.
 
@@ -81,7 +86,7 @@ def is_constant(module: Mapping[str, Any], name: str, owner: type | None = None)
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant)
         if name in [getattr(part, "id", None) for part in ast.walk(node)]
     ]
-    is_known = type(value) in (str, int) and (owner is not None or name.isupper())
+    is_known = is_plain(value) and (owner is not None or name.isupper())
     is_same = [(type(literal), literal) for literal in literals] == [(type(value), value)]
     return is_known and is_same and sum(_names(node, name) for node in nodes) == 1
 

@@ -191,6 +191,10 @@ class Conditions(Form):
         """Refused: has `-50`"""
         return "/small/" if self.number <= -50 else f"/{self.slug}/"
 
+    def number_that_no_database_has(self: Any) -> Any:
+        """Refused: has `999999999999999999999`"""
+        return "/big/" if self.author_id > 999999999999999999999 else f"/{self.slug}/"
+
     def number_equal_to_a_text(self: Any) -> Any:
         """Refused: compares, maybe not as the database does, `self.number == '0'`"""
         return "/zero/" if self.number == "0" else f"/{self.slug}/"
