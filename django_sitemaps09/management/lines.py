@@ -11,7 +11,7 @@ from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import Report, SectionReport, pluralize
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
-from django_sitemaps09.suggestions import Suggestion
+from django_sitemaps09.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -168,21 +168,28 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
 
 
 def suggestion_lines(suggestion: Suggestion) -> Iterator[str]:
-    """Yield the lines of a suggestion: what to declare, the code, and the notes."""
-    section = suggestion.section
-    if suggestion.code is not None:
-        speed = ""
-        if suggestion.microseconds is not None:
-            before, after = suggestion.microseconds
-            speed = f", and {before:.1f} -> {after:.1f} microseconds per URL"
+    """Yield the lines of a suggestion: what to declare, the code, differences and notes."""
+    section, comparison = suggestion.section, suggestion.comparison
+    if comparison is not None and suggestion.code is not None:
         hooks = " and ".join([", ".join(suggestion.hooks[:-1]), suggestion.hooks[-1]]).removeprefix(" and ")
-        items = pluralize(suggestion.items, "compared item")
-        yield f"{section}: declare {hooks}. Same bytes for {items}{speed}:"
+        yield f"{section}: declare {hooks}, {_equal(comparison)}:"
         yield ""
         yield suggestion.code
         yield ""
-    for note in suggestion.notes:
+    for note in [*suggestion.notes, *(comparison.differences if comparison else ())]:
         yield f"{section}: {note}"
+
+
+def comparison_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield the lines of a comparison of two classes."""
+    if not comparison.differences:
+        yield f"The classes are {_equal(comparison)}."
+    yield from comparison.differences
+
+
+def _equal(comparison: Comparison) -> str:
+    first = "" if comparison.is_complete else "the first "
+    return f"equal on {first}{pluralize(comparison.rows, 'row')}"
 
 
 def status_lines(status: Status) -> Iterator[str]:

@@ -6,29 +6,50 @@ For each function, a test fails if Django changes what the function needs.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from copy import copy
 from inspect import getattr_static
-from threading import RLock
 from typing import Any, NamedTuple
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, Model, QuerySet
+from django.db.models import (
+    BooleanField,
+    CharField,
+    CompositePrimaryKey,
+    DateField,
+    DateTimeField,
+    DecimalField,
+    Expression,
+    FloatField,
+    ForeignKey,
+    IntegerField,
+    Manager,
+    Model,
+    OneToOneField,
+    QuerySet,
+    TextField,
+    UUIDField,
+)
 from django.db.models.expressions import Col as Col
 from django.db.models.fields.related import ForeignObject
+from django.db.models.fields.related_descriptors import (
+    ForeignKeyDeferredAttribute,
+    ForwardManyToOneDescriptor,
+    ForwardOneToOneDescriptor,
+)
 from django.db.models.fields.reverse_related import OneToOneRel
 from django.db.models.query import ModelIterable, RawQuerySet
+from django.db.models.query_utils import DeferredAttribute
+from django.db.models.signals import post_init
 from django.db.models.sql.datastructures import Join
 from django.db.models.sql.query import Query as Query
 from django.db.models.sql.where import AND, WhereNode
 from django.http import HttpRequest
 from django.template import Context, Engine, Variable
-from django.urls import URLResolver, reverse
+from django.urls import URLResolver
 from django.urls.resolvers import get_ns_resolver
-from django.utils.functional import Promise
 
 # Rows of querysets.
 
@@ -98,6 +119,126 @@ def copy_loading(rows: QuerySet[Any], source: QuerySet[Any]) -> QuerySet[Any]:
     rows.query.select_related = source.query.select_related
     rows.query.deferred_loading = source.query.deferred_loading
     return rows.prefetch_related(*source._prefetch_related_lookups)  # type: ignore[attr-defined]
+
+
+def assigned_names(items: QuerySet[Any]) -> set[str]:
+    """Return the names that a queryset sets on instances: annotations, `extra()`, and known objects."""
+    lookups = items._prefetch_related_lookups  # type: ignore[attr-defined]
+    names = {name for lookup in lookups for name in getattr(lookup, "prefetch_to", lookup).split("__")}
+    known = {field.name for field in items._known_related_objects}  # type: ignore[attr-defined]
+    return {*items.query.annotation_select, *items.query.extra_select, *names, *known}
+
+
+# Fields of instances.
+
+
+class PlainField(NamedTuple):
+    """A field that an attribute of a model reads as Django does.
+
+    `name` is that of the attribute in a query. `related` is the model of a related object, whose manager
+    hides rows if `hides_rows` is true.
+    """
+
+    field: Any
+    name: str
+    related: type[Model] | None = None
+    hides_rows: bool = False
+
+
+def plain_field(model: type[Model], name: str) -> PlainField | None:
+    """Return the field that an attribute reads; `None` if it is not a field, or is not read plainly.
+
+    A field can have a descriptor of its own, and a model can define a property with the name of a field.
+    """
+    descriptor = getattr_static(model, name, None)
+    if name == "pk" and descriptor is getattr_static(Model, "pk"):
+        key: Any = model._meta.pk
+        plain = None if isinstance(key, CompositePrimaryKey) else plain_field(model, key.attname)
+        return plain and plain._replace(name="pk")
+    field: Any = getattr(descriptor, "field", None)
+    if field not in model._meta.concrete_fields:
+        return None
+    if type(descriptor) in (DeferredAttribute, ForeignKeyDeferredAttribute) and field.attname == name:
+        return PlainField(field, name)
+    is_relation = type(descriptor) in (ForwardManyToOneDescriptor, ForwardOneToOneDescriptor)
+    if is_relation and type(field) in (ForeignKey, OneToOneField) and field.name == name:
+        related = field.remote_field.model
+        return PlainField(field, name, related, type(related._meta.base_manager) is not Manager)
+    return None
+
+
+_KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("text", (CharField, TextField)),
+    ("integer", (IntegerField,)),
+    ("boolean", (BooleanField,)),
+    ("datetime", (DateTimeField,)),
+    ("date", (DateField,)),
+    ("float", (FloatField,)),
+    ("decimal", (DecimalField,)),
+    ("uuid", (UUIDField,)),
+)
+# What a subclass of a field can override to change the values of instances, or of queries.
+_CONVERSIONS = (
+    *("from_db_value", "get_db_converters", "select_format", "get_col", "get_internal_type", "db_type"),
+    *("to_python", "get_prep_value", "get_db_prep_value", "get_lookup", "get_transform"),
+)
+
+
+def value_kind(field: Any) -> str | None:
+    """Return the kind of a field's values; `None` for other kinds, and if the field is not as Django's."""
+    while field.remote_field is not None:
+        field = field.target_field
+    own = type(field)
+    djangos = next((each for each in own.__mro__ if each.__module__.startswith("django.db.models")), object)
+    if any(getattr(own, name, None) is not getattr(djangos, name, None) for name in _CONVERSIONS):
+        return None
+    return next((kind for kind, classes in _KINDS if issubclass(djangos, classes)), None)
+
+
+# What a class can define so that its instances have other attributes than the row or the source shows.
+_ATTRIBUTES = ("__getattribute__", "__getattr__")
+_INSTANCES = (
+    "__new__",
+    "__init__",
+    "__setattr__",
+    "__bool__",
+    "__len__",
+    "from_db",
+    "refresh_from_db",
+    "pk",
+)
+
+
+def overridden(kind: type) -> list[str]:
+    """Return what can give the instances of a class, maybe a model, other attributes than it seems."""
+    is_model = issubclass(kind, Model)
+    base, names = (Model, _ATTRIBUTES + _INSTANCES) if is_model else (object, _ATTRIBUTES)
+    changed = [n for n in names if getattr_static(kind, n, None) is not getattr_static(base, n, None)]
+    changed += ["metaclass"] * (type(kind).__call__ is not type.__call__)
+    return changed + ["post_init receiver"] * (is_model and post_init.has_listeners(kind))
+
+
+# The collations that compare texts as Python does: byte by byte, and without ignoring trailing spaces.
+_EXACT = {"postgresql": (None, "C", "POSIX"), "mysql": ("binary", "utf8mb4_nopad_bin")}
+# The types `text` and `varchar` of PostgreSQL. Others, such as `citext`, can have an equality of their own.
+_POSTGRESQL_TEXTS = (25, 1043)
+
+
+def compares_exactly(field: Any, using: str) -> bool:
+    """Return whether the column of a text field compares texts as Python does."""
+    connection, table = connections[using], field.model._meta.db_table
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            # Django splits this SQL at each comma, and can miss a collation.
+            cursor.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = %s", [table])
+            return all("collate" not in sql.lower() for (sql,) in cursor.fetchall() or [("collate",)])
+        columns = connection.introspection.get_table_description(cursor, table)
+    return any(
+        column.name == field.column
+        and column.collation in _EXACT.get(connection.vendor, ())
+        and (connection.vendor != "postgresql" or column.type_code in _POSTGRESQL_TEXTS)
+        for column in columns
+    )
 
 
 # Queries.
@@ -269,59 +410,6 @@ def reverse_candidates(resolver: URLResolver, name: object) -> list[Any]:
 def reverse_names(resolver: URLResolver) -> list[str]:
     """Return the names that `reverse()` accepts. Loading the URLconf can raise any exception."""
     return [name for name in resolver.reverse_dict if isinstance(name, str)]
-
-
-class ReverseCall(NamedTuple):
-    """The arguments of a call to `reverse()`, and its `urlconf` and `current_app`."""
-
-    viewname: Any
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
-    urlconf: Any
-    current_app: Any
-
-
-_intercept: ContextVar[Callable[[ReverseCall], Any] | None] = ContextVar("sitemaps09_reverse", default=None)
-_intercepting = RLock()
-
-
-@contextmanager
-def intercepted_reverse(intercept: Callable[[ReverseCall], Any]) -> Iterator[None]:
-    """Let `intercept` answer each call to `reverse()` inside the block. Other threads are not affected.
-
-    If it returns `NotImplemented`, `reverse()` continues as usual.
-
-    `reverse()` itself cannot be replaced, since other modules have imported it by name. So the resolver
-    method that `reverse()` calls is replaced. The arguments of that method lack the namespace, so the name
-    of the view is read from the calling frame.
-    """
-    original = URLResolver._reverse_with_prefix  # type: ignore[attr-defined]
-
-    def _answer(resolver: Any, view: Any, prefix: str, /, *args: Any, **kwargs: Any) -> Any:
-        handler, frame = _intercept.get(), sys._getframe(1)
-        if handler is None or frame.f_code is not reverse.__code__:
-            return original(resolver, view, prefix, *args, **kwargs)
-        names = frame.f_locals
-        call = ReverseCall(names["viewname"], args, kwargs, names["urlconf"], names["current_app"])
-        result = handler(call)
-        if result is NotImplemented:
-            return original(resolver, view, prefix, *args, **kwargs)
-        return result
-
-    with _intercepting:
-        token = _intercept.set(intercept)
-        URLResolver._reverse_with_prefix = _answer  # type: ignore[attr-defined]
-        try:
-            yield
-        finally:
-            URLResolver._reverse_with_prefix = original  # type: ignore[attr-defined]
-            _intercept.reset(token)
-
-
-def evaluate_lazy(value: Promise) -> Any:
-    """Return the result of a lazy function, such as `reverse_lazy()`, without converting it to `str`."""
-    _, (function, args, kwargs, *_) = value.__reduce__()  # type: ignore[misc]
-    return function(*args, **kwargs)
 
 
 # Templates.

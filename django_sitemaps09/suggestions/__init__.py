@@ -1,8 +1,8 @@
-"""Find declarations that can replace a section's methods, and prove on its rows that they are equal."""
+"""Read declarations that can replace a section's methods, and compare them with the methods on its rows."""
 
 from __future__ import annotations
 
-from django_sitemaps09.suggestions.section_proof import SAMPLE
+from django_sitemaps09.suggestions.row_comparison import Comparison, compare
 from django_sitemaps09.suggestions.section_suggestions import Suggestion, suggest
 
-__all__ = ["SAMPLE", "Suggestion", "suggest"]
+__all__ = ["Comparison", "Suggestion", "compare", "suggest"]

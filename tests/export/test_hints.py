@@ -517,7 +517,7 @@ class TestTheCommand:
         self, tmp_path: Path, suggestible: None
     ) -> None:
         loud = said(tmp_path, "--verbosity", "2", "--workers", "1")
-        code = loud.partition("reversed: declare location. Same bytes for 24 compared items")[2]
+        code = loud.partition("reversed: declare location, equal on 24 rows:")[2]
         assert 'location = Route("article", slug=F("slug"))' in code
         assert "related: declare" not in loud
         quiet = said(tmp_path, "--verbosity", "1", "--workers", "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from inspect import getsourcelines
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
 from tests.models import Article
-from tests.suggestions.blog.rows import KNOWS_CLASSES
 from tests.support import commands
 from tests.support.factories import ArticleFactory
 
@@ -23,18 +23,7 @@ class ArticleSitemap(ModelSitemap[Article]):
         return item.updated
 
     def priority(self, item: Article) -> float:
-        return 0.9 if item.published else 0.1
-
-
-class DatedSitemap(ModelSitemap[Article]):
-    model = Article
-    location = Route("article", slug=F("slug"))
-    lastmod = ArticleSitemap.lastmod
-    priority = ArticleSitemap.priority
-
-
-class PageSitemap(StaticViewSitemap):
-    viewnames = ["about"]
+        return round(item.pk / 10)
 
 
 class Plain(ModelSitemap[Article]):
@@ -42,8 +31,20 @@ class Plain(ModelSitemap[Article]):
     location = Route("article", slug=F("slug"))
 
 
+class Declared(Plain):
+    lastmod = F("updated")
+
+    def priority(self, item: Article) -> float:
+        return round(item.pk / 10)
+
+
+class PageSitemap(StaticViewSitemap):
+    viewnames = ["about"]
+
+
 LINE = getsourcelines(ArticleSitemap.priority)[1] + 1
-SECTIONS = {"articles": ArticleSitemap, "dated": DatedSitemap, "pages": PageSitemap, "plain": Plain}
+SECTIONS = {"articles": ArticleSitemap, "pages": PageSitemap, "plain": Plain}
+OLD, NEW, OTHER = (f"{__name__}.{name}" for name in ("ArticleSitemap", "Declared", "Plain"))
 
 pytestmark = [
     pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.SECTIONS"),
@@ -61,62 +62,60 @@ def said(*arguments: str) -> str:
 
 
 def test_each_section_has_its_suggestion_or_the_reason_why_it_has_none() -> None:
-    priority = (
-        f"priority stays a method: {'ArticleSitemap.' * KNOWS_CLASSES}priority, line {LINE}: "
-        "depends on the value of `item.published`.\n"
-    )
     assert said() == (
-        "articles: declare location and lastmod. Same bytes for 3 compared items:\n"
+        "articles: declare location and lastmod, equal on 3 rows:\n"
         "\n"
         "from django.db.models import F\n"
         "from django_sitemaps09 import PathTemplate\n"
         "\n"
+        'location = PathTemplate("/articles/{slug}/", slug=F("slug"))\n'
+        'lastmod = F("updated")\n'
         "\n"
-        "class ArticleSitemap(ModelSitemap[Article]):\n"
-        "    model = Article\n"
-        '    location = PathTemplate("/articles/{slug}/", slug=F("slug"))\n'
-        '    lastmod = F("updated")\n'
-        "\n"
-        "    def priority(self, item: Article) -> float:\n"
-        "        return 0.9 if item.published else 0.1\n"
-        "\n"
-        f"articles: {priority}"
-        f"dated: {priority}"
-        'dated: No gain by itself: lastmod = F("updated"), because model instances are still created for '
-        "priority().\n"
-        "pages: items() does not return a queryset of model instances.\n"
+        f"articles: priority stays a method: ArticleSitemap.priority, line {LINE}: calls `round()`.\n"
+        "articles: Model instances are still created for priority().\n"
+        "pages: items() does not return a plain queryset of model instances. Only that can have columns.\n"
         "plain: All hooks are constants or expressions.\n"
     )
-
-
-def test_the_time_per_url_is_shown_if_it_was_measured() -> None:
-    ArticleFactory.create_batch(120, dated=True)
-    first = said("articles").splitlines()[0]
-    head, _, speed = first.partition(", and ")
-    assert head == "articles: declare location and lastmod. Same bytes for 123 compared items"
-    before, arrow, after, *words = speed.split()
-    assert (arrow, words) == ("->", ["microseconds", "per", "URL:"])
-    assert float(before) > 0 < float(after)
 
 
 def test_only_the_named_sections_are_shown() -> None:
     assert said("plain", "plain") == "plain: All hooks are constants or expressions.\n"
 
 
-def test_the_sample_has_a_size_or_is_everything() -> None:
-    ArticleFactory.create_batch(60)
-    assert "Same bytes for 63 compared items" in said("articles", "--all")
-    few = int(said("articles", "--sample", "20").split("Same bytes for ")[1].split()[0])
-    # Rows with NULL are added to the sample.
-    assert 20 <= few <= 40
+def test_fewer_rows_can_be_compared() -> None:
+    assert "declare location and lastmod, equal on the first 2 rows:" in said("articles", "--rows", "2")
+    assert "declare location and lastmod, equal on 3 rows:" in said("articles", "--rows", "3")
+
+
+def test_two_classes_are_compared_on_all_rows(articles: list[Article]) -> None:
+    assert said("--compare", OLD, NEW) == "The classes are equal on 3 rows.\n"
+    assert said("--compare", OLD, NEW, "--rows", "1") == "The classes are equal on the first 1 row.\n"
+    out, _, error = commands.failed("suggest_sitemaps", "--compare", OLD, OTHER)
+    assert (str(error), error.returncode) == ("The classes differ.", 1)
+    first = out.splitlines()[0]
+    assert first.startswith(f"row {articles[0].pk} is <url><loc>")
+    assert "<priority>" in first
+    assert "<priority>" not in first.partition(", but would be ")[2]
+
+
+def test_the_output_can_be_json() -> None:
+    plain, articles = json.loads(said("plain", "articles", "--format", "json"))
+    assert plain["code"] is None
+    assert articles["section"] == "articles"
+    assert articles["hooks"] == ["location", "lastmod"]
+    assert articles["comparison"] == {"rows": 3, "is_complete": True, "differences": []}
+    comparison = json.loads(said("--compare", OLD, NEW, "--format", "json"))
+    assert comparison == {"rows": 3, "is_complete": True, "differences": []}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["artcles"], "There is no section 'artcles'. Did you mean 'articles'?"),
-        (["--sample", "0"], "--sample must be at least 1."),
-        (["--sample", "5", "--all"], "not allowed with argument"),
+        (["--rows", "0"], "--rows must be at least 1."),
+        (["--compare", "shop.Old", NEW], "No module named 'shop'"),
+        (["articles", "--compare", OLD, NEW], "--compare takes two classes and no sections."),
+        (["--all"], "unrecognized arguments: --all"),
     ],
 )
 def test_errors_name_the_problem(arguments: list[str], message: str) -> None:

@@ -10,18 +10,16 @@ from typing import Any
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, connection, connections
-from django.db.models import Case, Count, F, Max, Q, QuerySet, When
+from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, When
 from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
 from django.http import HttpResponse
 from django.middleware.cache import CacheMiddleware
-from django.shortcuts import resolve_url
-from django.urls import get_resolver, get_urlconf, reverse, reverse_lazy
-from django.utils.translation import gettext_lazy
+from django.urls import get_resolver, reverse
 
 import django_sitemaps09
 from django_sitemaps09.orm import internals
-from tests.models import Article, Category, Comment
+from tests.models import Article, Category, Child, Comment
 
 PACKAGE = Path(django_sitemaps09.__file__).parent
 pytestmark = pytest.mark.django_db
@@ -236,37 +234,46 @@ class TestPatterns:
     def test_reverse_names(self) -> None:
         assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
 
-    def test_intercepted_reverse(self) -> None:
-        """Every call arrives with its own arguments, except calls of other threads."""
-        calls: list[internals.ReverseCall] = []
-        others: list[str] = []
-        marker = object()
 
-        def intercept(call: internals.ReverseCall) -> Any:
-            calls.append(call)
-            return marker
+class TestFields:
+    def test_plain_field(self) -> None:
+        slug = internals.plain_field(Article, "slug")
+        assert slug == (Article._meta.get_field("slug"), "slug", None, False)
+        relation = internals.plain_field(Article, "category")
+        assert relation == (Article._meta.get_field("category"), "category", Category, False)
+        key = internals.plain_field(Article, "category_id")
+        assert key == (Article._meta.get_field("category"), "category_id", None, False)
+        assert internals.plain_field(Article, "pk") == (Article._meta.pk, "pk", None, False)
+        assert internals.plain_field(Child, "name") == (Child._meta.get_field("name"), "name", None, False)
+        for name in ("comments", "get_absolute_url", "missing", "objects"):
+            assert internals.plain_field(Article, name) is None
 
-        thread = threading.Thread(target=lambda: others.append(reverse("about")))
-        with internals.intercepted_reverse(intercept):
-            assert reverse("article", kwargs={"slug": marker}) is marker
-            assert resolve_url("article", "a b") is marker
-            lazy = reverse_lazy("django_sitemaps09:index", urlconf="tests.urls", current_app="x")
-            assert internals.evaluate_lazy(lazy) is marker
-            thread.start()
-            thread.join()
-        assert others == ["/about/"]
-        assert [call[:3] for call in calls] == [
-            ("article", (), {"slug": marker}),
-            ("article", ("a b",), {}),
-            ("django_sitemaps09:index", (), {}),
-        ]
-        assert [call.current_app for call in calls] == [None, None, "x"]
-        assert [call.urlconf for call in calls] == [get_urlconf(), get_urlconf(), "tests.urls"]
-        assert reverse("article", kwargs={"slug": "a"}) == "/articles/a/"
+    def test_value_kind(self) -> None:
+        names = ("id", "slug", "published", "updated", "category")
+        kinds = [internals.value_kind(Article._meta.get_field(name)) for name in names]
+        assert kinds == ["integer", "text", "boolean", "datetime", "integer"]
+        assert internals.value_kind(JSONField()) is None
 
-    def test_evaluate_lazy(self) -> None:
-        assert internals.evaluate_lazy(reverse_lazy("about")) == "/about/"
-        assert internals.evaluate_lazy(gettext_lazy("English")) == "English"
+    def test_overridden(self) -> None:
+        own = type(
+            "Own", (Article,), {"__module__": __name__, "Meta": type("Meta", (), {"abstract": True})}
+        )
+        assert internals.overridden(Article) == internals.overridden(own) == []
+        own.from_db = classmethod(lambda cls, *args: None)
+        assert internals.overridden(own) == ["from_db"]
+
+    def test_assigned_names(self) -> None:
+        rows: QuerySet[Any] = Article.objects.annotate(total=Count("comments")).prefetch_related(
+            "comments__article", Prefetch("comments", to_attr="all_comments")
+        )
+        assert internals.assigned_names(rows) == {"total", "comments", "article", "all_comments"}
+        category = Category.objects.create(slug="c")
+        assert internals.assigned_names(category.article_set.all()) == {"category"}
+
+    def test_compares_exactly(self, using: str) -> None:
+        """MariaDB's usual collations ignore case and trailing spaces."""
+        field = Article._meta.get_field("slug")
+        assert internals.compares_exactly(field, using) == (using != "mariadb")
 
 
 def attributes_of_queries() -> set[str]:

@@ -42,6 +42,8 @@ _PASSED_ON = (
     *("force", "remove", "engine", "workers", "changes", "submit"),
 )
 #: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
+# Number of rows on which a suggestion is compared. `suggest_sitemaps` compares all rows.
+_COMPARED = 1_000
 _VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
 
 
@@ -150,7 +152,9 @@ class Command(BaseCommand):
         reported = [section for report in reports.values() for section in report.sections]
         names = dict.fromkeys(each.section for each in reported if has_suggestible(each.hints))
         try:
-            suggestions = suggest(list(names), base_url=next(iter(reports))) if names else []
+            suggestions = (
+                suggest(list(names), rows=_COMPARED, base_url=next(iter(reports))) if names else []
+            )
         except Exception as error:  # noqa: BLE001 the export has succeeded, whatever the project's code does
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.module_loading import import_string
 
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
-from django_sitemaps09.management.lines import suggestion_lines
-from django_sitemaps09.suggestions import SAMPLE, suggest
+from django_sitemaps09.management.lines import comparison_lines, suggestion_lines
+from django_sitemaps09.suggestions import compare, suggest
 
 
 class Command(BaseCommand):
     help = (
-        "Suggests columns for sections whose hooks are methods, and compares their output with that of the "
-        "methods, for a sample of items or for all items."
+        "Suggests columns for sections whose hooks are methods. Reads the source of the methods, and "
+        "compares the columns with them on all rows."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("sections", nargs="*", help="sections to look at (default: all sections)")
-        group = parser.add_mutually_exclusive_group()
-        group.add_argument(
-            "--sample",
-            type=int,
-            default=SAMPLE,
-            metavar="N",
-            help=f"number of items to compare (default: {SAMPLE:,})",
-        )
-        parser.add_argument(
-            "--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)"
-        )
-        group.add_argument("--all", action="store_true", help="compare all items (recommended)")
+        add = parser.add_argument
+        add("sections", nargs="*", help="sections to look at (default: all sections)")
+        add("--rows", type=int, metavar="N", help="compare the first N rows only")
+        add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
+        add("--compare", nargs=2, metavar=("OLD", "NEW"), help="compare two classes by their dotted paths")
+        add("--format", choices=["text", "json"], default="text")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["sample"] < 1:
-            raise CommandError("--sample must be at least 1.")
+        if options["rows"] is not None and options["rows"] < 1:
+            raise CommandError("--rows must be at least 1.")
+        if options["compare"] and options["sections"]:
+            raise CommandError("--compare takes two classes and no sections.")
+        arguments = {"rows": options["rows"], "base_url": options["base_url"]}
         try:
-            suggestions = suggest(
-                options["sections"],
-                sample=None if options["all"] else options["sample"],
-                base_url=options["base_url"],
-            )
-        except EXPORT_ERRORS as error:
+            if options["compare"]:
+                result: Any = compare(*map(import_string, options["compare"]), **arguments)
+                lines = [*comparison_lines(result)]
+            else:
+                result = suggest(options["sections"], **arguments)
+                lines = [line for each in result for line in suggestion_lines(each)]
+        except (*EXPORT_ERRORS, ImportError) as error:
             raise CommandError(str(error)) from error
-        if not suggestions:
-            self.stdout.write("There are no sections.")
-        for suggestion in suggestions:
-            for line in suggestion_lines(suggestion):
-                self.stdout.write(line)
+        if options["format"] == "json":
+            data = asdict(result) if options["compare"] else [asdict(each) for each in result]
+            lines = [json.dumps(data, indent=2)]
+        self.stdout.write("\n".join(lines or ["There are no sections."]))
+        if options["compare"] and result.differences:
+            raise CommandError("The classes differ.")

@@ -35,7 +35,6 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import PAGES, Snippet, blocks
 from tests.shop.models import Product
-from tests.suggestions.blog.rows import KNOWS_CLASSES
 
 
 @pytest.fixture
@@ -88,10 +87,7 @@ def test_the_columns_of_the_example_are_suggested(
     out = StringIO()
     call_command("suggest_sitemaps", stdout=out)
     [shown_output] = blocks("text", *SUGGESTED)
-    text = (
-        shown_output.text if KNOWS_CLASSES else shown_output.text.replace("Products.priority", "priority")
-    )
-    assert out.getvalue() == text
+    assert out.getvalue() == shown_output.text
 
 
 @snippet_of(SUGGEST)

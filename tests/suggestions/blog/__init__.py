@@ -1,1 +1,1 @@
-"""Models with the usual kinds of `get_absolute_url()`. A comment `here` marks a line that is refused."""
+"""An app with models for methods as projects write them."""

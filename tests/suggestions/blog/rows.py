@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
-from types import CodeType
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.suggestions import Suggestion, suggest
 from tests.suggestions.blog.models import Author, Entry, Label, Section, Team
 
-#: Python 3.10 does not know the class of the function that runs.
-KNOWS_CLASSES = hasattr(CodeType, "co_qualname")
 NOON = datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc)
 
 

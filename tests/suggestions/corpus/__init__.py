@@ -1,10 +1,14 @@
-"""Methods as projects write them: what each of them is declared as, or why it stays a method."""
+"""Methods as projects write them: what each of them is declared as, or why it stays a method.
+
+The docstring of a method is the expected declaration, or `Refused: ` with the reason.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import getdoc
 from typing import Any
 
 from tests.suggestions.blog.models import Entry, Proxy
@@ -14,43 +18,41 @@ CASES: list[Case] = []
 
 @dataclass(frozen=True)
 class Case:
-    """A method in a form such as `Reverse`, with the suggested code or the reason for its refusal.
-
-    The command says that a suggestion is only right if `assumed` is never NULL.
-    """
+    """A method in a form such as `Reverse`: of the model, or of the sitemap if it takes an item."""
 
     form: str
     name: str
     hook: str
-    method: Callable[[Any], Any]
-    code: str | None
-    reason: str
-    assumed: str = ""
+    method: Callable[..., Any]
 
     def __str__(self) -> str:
         return f"{self.form}.{self.name}"
 
+    @property
+    def expected(self) -> str:
+        """The expected declaration, or the reason."""
+        return " ".join(str(getdoc(self.method)).split())
 
-def declares(code: str, *, assumed: str = "") -> Callable[[Callable[..., Any]], Any]:
-    """Expect a declaration."""
-    return lambda method: (method, code, "", assumed)
+    @property
+    def takes_item(self) -> bool:
+        function: Any = self.method
+        return bool(function.__code__.co_argcount == 2)
 
-
-def refuses(reason: str) -> Callable[[Callable[..., Any]], Any]:
-    """Expect that the method stays a method."""
-    return lambda method: (method, None, reason)
+    @property
+    def is_refused(self) -> bool:
+        return self.expected.startswith("Refused: ")
 
 
 class Form:
-    """A form in which projects write methods. Each attribute of a subclass is a case."""
+    """A form in which projects write methods. Each public method of a subclass is a case."""
 
     hook = "location"
 
     def __init_subclass__(cls) -> None:
         CASES.extend(
-            Case(cls.__name__, name, cls.hook, *value)
-            for name, value in vars(cls).items()
-            if name[0] != "_" and isinstance(value, tuple)
+            Case(cls.__name__, name, cls.hook, method)
+            for name, method in vars(cls).items()
+            if name[0] != "_" and callable(method)
         )
 
 

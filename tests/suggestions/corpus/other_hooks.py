@@ -9,173 +9,197 @@ from typing import Any
 from django.utils import timezone
 from django.utils.timezone import now
 
-from tests.suggestions.corpus import Form, declares, refuses
+from tests.suggestions.corpus import Form
 
 
 class Lastmods(Form):
     hook = "lastmod"
 
-    @declares('F("updated")')
-    def field(item: Any) -> Any:
+    def field(self: Any, item: Any) -> Any:
+        """F("updated")"""
         return item.updated
 
-    @declares('F("day")')
-    def date(item: Any) -> Any:
+    def date(self: Any, item: Any) -> Any:
+        """F("day")"""
         return item.day
 
-    @declares('F("author__changed")')
-    def related(item: Any) -> Any:
+    def related(self: Any, item: Any) -> Any:
+        """F("author__changed")"""
         return item.author.changed
 
-    @declares('F("section__changed")')
-    def nullable_relation(item: Any) -> Any:
+    def nullable_relation(self: Any, item: Any) -> Any:
+        """Refused: reads an attribute of what can be NULL: `item.section.changed`"""
         return item.section.changed
 
-    @declares('F("section__changed")')
-    def nullable_relation_or_none(item: Any) -> Any:
+    def nullable_relation_or_none(self: Any, item: Any) -> Any:
+        """Refused: has `if item.section:`"""
         if item.section:
             return item.section.changed
         return None
 
-    @declares('Coalesce(F("updated"), F("created"))')
-    def either(item: Any) -> Any:
+    def either(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(updated__isnull=True), then=F("created")), default=F("updated"),
+        output_field=DateTimeField())
+        """
         return item.updated or item.created
 
-    @declares('Coalesce(F("updated"), F("author__changed"), F("created"))')
-    def one_of_three(item: Any) -> Any:
+    def one_of_three(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(updated__isnull=True), then=Case(When(Q(author__changed__isnull=True),
+        then=F("created")), default=F("author__changed"), output_field=DateTimeField())),
+        default=F("updated"), output_field=DateTimeField())
+        """
         return item.updated or item.author.changed or item.created
 
-    @declares('Coalesce(F("updated"), F("created"))')
-    def both_read_first(item: Any) -> Any:
+    def both_read_first(self: Any, item: Any) -> Any:
+        """Refused: has `updated, created = (item.updated, item.created)`"""
         updated, created = item.updated, item.created
         return created if updated is None else updated
 
-    @refuses("would convert a date to a datetime")
-    def time_or_day(item: Any) -> Any:
+    def time_or_day(self: Any, item: Any) -> Any:
+        """Refused: chooses between date and datetime in `item.updated or item.day`"""
         return item.updated or item.day
 
-    @refuses("would convert a date to a datetime")
-    def time_or_day_of_a_time(item: Any) -> Any:
+    def time_or_day_of_a_time(self: Any, item: Any) -> Any:
+        """Refused: calls `item.created.date()`"""
         return item.author.changed or item.updated or item.created.date()
 
-    @declares('Coalesce(TruncDate("updated", tzinfo=ZoneInfo("UTC")), F("day"))')
-    def day_or_day(item: Any) -> Any:
+    def day_or_day(self: Any, item: Any) -> Any:
+        """Refused: calls `item.updated.date()`"""
         return item.updated.date() if item.updated else item.day
 
-    @declares('TruncDate("created", tzinfo=ZoneInfo("UTC"))')
-    def day_of_a_time(item: Any) -> Any:
+    def day_of_a_time(self: Any, item: Any) -> Any:
+        """Refused: calls `item.created.date()`"""
         return item.created.date()
 
-    @declares('TruncDate("updated", tzinfo=ZoneInfo("UTC"))')
-    def day_of_a_nullable_time(item: Any) -> Any:
+    def day_of_a_nullable_time(self: Any, item: Any) -> Any:
+        """Refused: has `item.updated and item.updated.date()`"""
         return item.updated and item.updated.date()
 
-    @declares("None")
-    def nothing(item: Any) -> Any:
+    def nothing(self: Any, item: Any) -> Any:
+        """None"""
         return None
 
-    @declares('F("updated")')
-    def by_name(item: Any) -> Any:
+    def by_name(self: Any, item: Any) -> Any:
+        """Refused: calls `getattr()`"""
         return getattr(item, "updated", None)
 
-    @declares('F("updated")')
-    def if_any(item: Any) -> Any:
+    def if_any(self: Any, item: Any) -> Any:
+        """Refused: calls `hasattr()`"""
         return item.updated if hasattr(item, "updated") else item.created
 
-    @refuses("depends on the value of `item.author.changed`")
-    def newest(item: Any) -> Any:
+    def newest(self: Any, item: Any) -> Any:
+        """Refused: calls `max()`"""
         return max(item.created, item.author.changed)
 
-    @refuses("computes with `item.created`")
-    def later(item: Any) -> Any:
+    def later(self: Any, item: Any) -> Any:
+        """Refused: calls `timedelta()`"""
         return item.created + timedelta(days=1)
 
-    @refuses("returns an object of type datetime")
-    def clock(item: Any) -> Any:
+    def clock(self: Any, item: Any) -> Any:
+        """Refused: calls `timezone.now()`"""
         return timezone.now()
 
-    @refuses("passes `item.created` to Django")
-    def local_time(item: Any) -> Any:
+    def local_time(self: Any, item: Any) -> Any:
+        """Refused: calls `timezone.localtime(item.created).date()`"""
         return timezone.localtime(item.created).date()
 
-    @refuses("needs the value of a field")
-    def combined(item: Any) -> Any:
+    def combined(self: Any, item: Any) -> Any:
+        """Refused: calls `datetime.combine()`"""
         return datetime.combine(item.day, datetime.min.time())
 
-    @refuses("uses `item.created.strftime`")
-    def formatted(item: Any) -> Any:
+    def formatted(self: Any, item: Any) -> Any:
+        """Refused: calls `item.created.strftime()`"""
         return item.created.strftime("%Y-%m-%d")
 
-    @refuses("uses `item.labels`")
-    def newest_label(item: Any) -> Any:
+    def newest_label(self: Any, item: Any) -> Any:
+        """Refused: calls `item.labels.order_by('-pk').first()`"""
         return item.labels.order_by("-pk").first()
 
-    @refuses("depends on whether `item.section` is None")
-    def other_field_for_null(item: Any) -> Any:
+    def other_field_for_null(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(section__isnull=True), then=F("created")), default=F("author__changed"),
+        output_field=DateTimeField())
+        """
         return item.created if item.section is None else item.author.changed
 
 
 class Changefreqs(Form):
     hook = "changefreq"
 
-    @declares('"daily"')
-    def constant(item: Any) -> Any:
+    def constant(self: Any, item: Any) -> Any:
+        """
+        "daily"
+        """
         return "daily"
 
-    @declares('F("freq")')
-    def field(item: Any) -> Any:
+    def field(self: Any, item: Any) -> Any:
+        """F("freq")"""
         return item.freq
 
-    @declares('Coalesce(F("freq"), Value("weekly"))')
-    def fallback(item: Any) -> Any:
+    def fallback(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(freq__isnull=True), then=Value("weekly")), default=F("freq"),
+        output_field=CharField())
+        """
         return item.freq if item.freq is not None else "weekly"
 
-    @refuses("depends on the value of `item.freq`")
-    def fallback_for_empty(item: Any) -> Any:
+    def fallback_for_empty(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(freq="") | Q(freq__isnull=True), then=Value("weekly")), default=F("freq"),
+        output_field=CharField())
+        """
         return item.freq or "weekly"
 
-    @refuses("depends on the value of `item.updated`")
-    def by_age(item: Any) -> Any:
+    def by_age(self: Any, item: Any) -> Any:
+        """Refused: has `if item.updated and item.updated > now() - timedelta(days=7):`"""
         if item.updated and item.updated > now() - timedelta(days=7):
             return "daily"
         return "monthly"
 
-    @refuses("creates a string from several parts")
-    def format(item: Any) -> Any:
+    def format(self: Any, item: Any) -> Any:
+        """Concat(F("kind"), Value("ly"), output_field=CharField())"""
         return f"{item.kind}ly"
 
 
 class Priorities(Form):
     hook = "priority"
 
-    @declares("0.5")
-    def constant(item: Any) -> Any:
+    def constant(self: Any, item: Any) -> Any:
+        """0.5"""
         return 0.5
 
-    @declares('F("weight")')
-    def field(item: Any) -> Any:
+    def field(self: Any, item: Any) -> Any:
+        """F("weight")"""
         return item.weight
 
-    @declares('Coalesce(F("weight"), 0.5)')
-    def fallback(item: Any) -> Any:
+    def fallback(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(weight__isnull=True), then=Value(0.5)), default=F("weight"),
+        output_field=FloatField())
+        """
         return 0.5 if item.weight is None else item.weight
 
-    @refuses("computes with `item.weight`")
-    def computed(item: Any) -> Any:
+    def computed(self: Any, item: Any) -> Any:
+        """Refused: has `item.weight / 10`"""
         return item.weight / 10 if item.weight is not None else None
 
-    @refuses("computes with `item.weight`")
-    def rounded(item: Any) -> Any:
+    def rounded(self: Any, item: Any) -> Any:
+        """Refused: calls `round()`"""
         return round(item.weight, 1)
 
-    @refuses("depends on the value of `item.number`")
-    def branch(item: Any) -> Any:
+    def branch(self: Any, item: Any) -> Any:
+        """Case(When(Q(number__gt=10), then=Value(0.9)), default=Value(0.1), output_field=FloatField())"""
         return 0.9 if item.number > 10 else 0.1
 
-    @refuses("uses `item.weight` as a number")
-    def text(item: Any) -> Any:
+    def text(self: Any, item: Any) -> Any:
+        """Refused: formats otherwise than by plain fields: `'%.1f' % item.weight`"""
         return "%.1f" % item.weight
 
-    @refuses("depends on whether `item.section_id` is None")
-    def null(item: Any) -> Any:
+    def null(self: Any, item: Any) -> Any:
+        """
+        Case(When(Q(section_id__isnull=True), then=Value(0.5)), default=Value(0.8),
+        output_field=FloatField())
+        """
         return 0.5 if item.section_id is None else 0.8
