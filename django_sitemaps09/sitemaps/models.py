@@ -214,7 +214,7 @@ class GenericSitemap(Sitemap[ModelT], contrib.GenericSitemap):  # type: ignore[m
     get_latest_lastmod = contrib.GenericSitemap.get_latest_lastmod
 
     def __init__(self, info_dict: Mapping[str, Any], *arguments: Any, **options: Any) -> None:
-        if not isinstance(info_dict, Mapping) or "queryset" not in info_dict:
+        if not isinstance(info_dict, Mapping):
             # Not the dict itself: the repr() of a queryset in it reads rows.
             raise ImproperlyConfigured(
                 f"{type(self).__qualname__}() needs a dict such as {{'queryset': Article.objects.all(), "

@@ -383,9 +383,9 @@ class TestSeveralHosts:
         assert after[0] == before[0]
         assert {name for name in after[1] if after[1][name] != before[1][name]} == {PAGES[1]}
 
-    @pytest.mark.parametrize("base_urls", [[], BASE])
-    def test_are_a_list(self, base_urls: Any) -> None:
-        with pytest.raises(ExportError, match="list"):
+    @pytest.mark.parametrize(("base_urls", "error"), [([], ExportError), (BASE, ImproperlyConfigured)])
+    def test_are_a_list(self, base_urls: Any, error: type[Exception]) -> None:
+        with pytest.raises(error, match="list"):
             verify_hosts(base_urls)
 
 
