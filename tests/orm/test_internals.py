@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, connection, connections
-from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, When
+from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, SlugField, When
 from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
 from django.http import HttpResponse
@@ -253,6 +253,9 @@ class TestFields:
         kinds = [internals.value_kind(Article._meta.get_field(name)) for name in names]
         assert kinds == ["integer", "text", "boolean", "datetime", "integer"]
         assert internals.value_kind(JSONField()) is None
+        assert internals.value_kind(type("Plain", (SlugField,), {})()) == "text"
+        own = type("Lowered", (SlugField,), {"from_db_value": lambda self, value, *args: value.lower()})
+        assert internals.value_kind(own()) is None
 
     def test_overridden(self) -> None:
         own = type(
@@ -274,6 +277,15 @@ class TestFields:
         """MariaDB's usual collations ignore case and trailing spaces."""
         field = Article._meta.get_field("slug")
         assert internals.compares_exactly(field, using) == (using != "mariadb")
+
+    @pytest.mark.django_db
+    @pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])
+    def test_compares_exactly_by_the_collation_of_the_column(self, collation: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE tests_article RENAME COLUMN slug TO old_slug")
+            cursor.execute(f"ALTER TABLE tests_article ADD COLUMN slug varchar(10) DEFAULT '' {collation}")
+        field = Article._meta.get_field("slug")
+        assert internals.compares_exactly(field, "default") == (not collation)
 
 
 def attributes_of_queries() -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from django.db import models
 from django.urls import reverse
@@ -62,11 +61,3 @@ class Entry(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("entry", kwargs={"slug": self.slug})
-
-
-class Proxy(models.base.ModelBase):
-    """Makes each subclass of `Entry` a proxy."""
-
-    def __new__(cls, name: str, bases: Any, attributes: Any, **kwargs: Any) -> Any:
-        attributes["Meta"] = type("Meta", (), {"proxy": True, "app_label": "blog"})
-        return super().__new__(cls, name, bases, attributes, **kwargs)

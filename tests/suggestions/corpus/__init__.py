@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
 
-from tests.suggestions.blog.models import Entry, Proxy
+from django.db.models.base import ModelBase
+
+from tests.suggestions.blog.models import Entry
 
 CASES: list[Case] = []
 
@@ -64,6 +66,14 @@ def kept(method: Any) -> Any:
         return method(*args)
 
     return wrapper
+
+
+class Proxy(ModelBase):
+    """Makes each subclass of `Entry` a proxy."""
+
+    def __new__(cls, name: str, bases: Any, attributes: Any, **kwargs: Any) -> Any:
+        attributes["Meta"] = type("Meta", (), {"proxy": True, "app_label": "blog"})
+        return super().__new__(cls, name, bases, attributes, **kwargs)
 
 
 class Post(Entry, metaclass=Proxy):
