@@ -142,17 +142,16 @@ class SectionPages(NamedTuple):
         return Plan(iter(ranges), closed_numbers, self._kept_pages(ranges), rows_on_page)
 
     def divide(self, plan: Plan, page: Page, rendered: RenderedPage | KeptPage) -> Sequence[Key]:
-        """Record that a page is split, and return the keys at which it is split."""
-        plan.split_numbers.add(page.number)
-        if rendered.cut is None:
-            return []
+        """Return the keys at which a page is split, and record it, unless rows were only appended."""
         # Rows that were appended to the last page are divided as in a first export.
         if page.until is None and plan.rows_on_page:
             parts = pages.each_page(self.rows, plan.rows_on_page, after=page.after)
-            return [part.until for part in parts if part.until is not None]
+            if bounds := [part.until for part in parts if part.until is not None]:
+                return bounds
+        plan.split_numbers.add(page.number)
         # Crawlers may still use an index with the old file of a page that has an upper bound, so all parts
         # of such a page get new numbers.
-        if has_key_ranges(self.source) and page.number in plan.closed_numbers:
+        if rendered.cut and has_key_ranges(self.source) and page.number in plan.closed_numbers:
             return pages.even_bounds(self.rows, page, rendered.cut)
         return []
 

@@ -58,16 +58,14 @@ SCENARIOS: dict[str, list[Run]] = {
         Run(THIRTY, keys={"MAX_BYTES": 1_500}),
         Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys={"MAX_BYTES": 1_500}),
     ],
-    "merge": [Run(SIXTY), Run(THIN), Run(THIN)],
+    "merge": [Run(SIXTY), Run(THIN)],
     "merge-and-grow": [
         Run(SIXTY),
-        Run(THIN),
         Run(THIN | many(*range(301, 320)) | many(*range(2_301, 2_312))),
     ],
-    "merge-and-overflow": [Run(SIXTY), Run(THIN), Run(THIN | many(301))],
+    "merge-and-overflow": [Run(SIXTY), Run(THIN | many(301))],
     "merge-of-the-tail-and-grow": [
         Run(THIRTY),
-        Run(TAPERED),
         Run(TAPERED | many(*range(1_101, 1_115))),
     ],
     "deleted": [Run(SIXTY), Run(without(SIXTY, *range(1_100, 2_100, 100), 100, *range(5_100, 6_100, 100)))],
