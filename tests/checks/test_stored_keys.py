@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemaps09 import checks
 from tests.models import Coupon
 from tests.support.checking import ids_of
-from tests.support.databases import require
+from tests.support.databases import parameter
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
 
 #: What the setting `SITEMAPS` names.
@@ -73,20 +73,18 @@ def test_a_key_that_repeats_is_named_by_a_check(snapshot_using: str) -> None:
     assert "or a value repeats" in message.msg
 
 
-@pytest.mark.services
-@pytest.mark.django_db(databases=["mariadb"], transaction=True)
-def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(settings: Any) -> None:
-    require("mariadb")
+@pytest.mark.parametrize("snapshot_using", [parameter("mariadb", transaction=True)], indirect=True)
+def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_using: str) -> None:
     with isolate_apps("tests"):
         meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "sitemaps09_level"})
         fields = {"level": models.CharField(max_length=9, primary_key=True)}
         model = type("Level", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
-    with connections["mariadb"].cursor() as cursor:
+    with connections[snapshot_using].cursor() as cursor:
         cursor.execute("CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)")
         try:
             cursor.execute("INSERT INTO sitemaps09_level VALUES ('low'), ('high')")
-            DECLARED["s"] = section(model._default_manager.using("mariadb"), "pk")
-            [message] = checks.check_keys(databases=["mariadb"])
+            DECLARED["s"] = section(model._default_manager.using(snapshot_using), "pk")
+            [message] = checks.check_keys(databases=[snapshot_using])
         finally:
             cursor.execute("DROP TABLE sitemaps09_level")
     assert ids_of([message]) == ["W069"]

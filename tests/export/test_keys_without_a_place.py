@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_sitemaps09.export import export
 from tests.models import Coupon
-from tests.support.databases import require
+from tests.support.databases import parameter
 from tests.support.published import pages, urls
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
 from tests.support.ways import native, native_pages
@@ -106,8 +106,7 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: st
     assert "distinct()" not in report.failures[0]
 
 
-@pytest.mark.services
-@pytest.mark.django_db(databases=["postgresql"])
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
 @pytest.mark.parametrize(
     ("kind", "field", "values"),
     [
@@ -118,19 +117,18 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: st
     ],
 )
 def test_keys_that_python_cannot_represent_are_skipped_and_counted(
-    kind: str, field: Any, values: list[str], folder: Path
+    kind: str, field: Any, values: list[str], using: str, folder: Path
 ) -> None:
-    require("postgresql")
     arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
     meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_moment"})
     with isolate_apps("tests"):
         fields = {"at": field(primary_key=True, **arguments), "number": models.IntegerField()}
         model = type("Moment", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
-    with connections["postgresql"].cursor() as cursor:
+    with connections[using].cursor() as cursor:
         cursor.execute(f"CREATE TABLE sitemaps09_moment (at {kind} PRIMARY KEY, number int)")
         rows = [(value, number) for number, value in enumerate(values)]
         cursor.executemany("INSERT INTO sitemaps09_moment VALUES (%s, %s)", rows)
-    declared = section(model._default_manager.using("postgresql"), "pk")
+    declared = section(model._default_manager.using(using), "pk")
     [found] = export(sitemaps={"s": declared}, output=folder).sections
     assert (found.failure, found.urls, found.skipped_items) == (None, 1, len(values) - 1)
     assert "is out of range" in str(found.errors[0])
