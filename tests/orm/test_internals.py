@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, connection, connections
-from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, When
+from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, SlugField, When
 from django.db.models.lookups import GreaterThan
 from django.db.models.sql.query import Query
 from django.http import HttpResponse
@@ -235,6 +235,11 @@ class TestPatterns:
         assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
 
 
+class Lowered(SlugField):
+    def from_db_value(self, value: str, *args: object) -> str:
+        return value.lower()
+
+
 class TestFields:
     def test_plain_field(self) -> None:
         slug = internals.plain_field(Article, "slug")
@@ -253,6 +258,9 @@ class TestFields:
         kinds = [internals.value_kind(Article._meta.get_field(name)) for name in names]
         assert kinds == ["integer", "text", "boolean", "datetime", "integer"]
         assert internals.value_kind(JSONField()) is None
+        assert internals.value_kind(SlugField()) == "text"
+        assert internals.value_kind(type("Plain", (SlugField,), {})()) == "text"
+        assert internals.value_kind(Lowered()) is None
 
     def test_overridden(self) -> None:
         own = type(

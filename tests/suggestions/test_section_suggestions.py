@@ -13,8 +13,8 @@ from django.contrib.sitemaps import (
     views,
 )
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
-from django.db.models import Count, F, Manager, Prefetch, QuerySet, SlugField
+from django.db import connection, router
+from django.db.models import Count, F, Manager, Prefetch, QuerySet
 from django.db.models.query import ModelIterable
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.signals import post_init
@@ -22,7 +22,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, reverse
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
-from django_sitemaps09.orm.internals import value_kind
 from django_sitemaps09.suggestions import compare, row_comparison, section_suggestions, suggest
 from tests.models import Article, Child
 from tests.suggestions.blog.models import Author, Entry, Label
@@ -37,6 +36,7 @@ pytestmark = [
     pytest.mark.django_db,
 ]
 
+OTHER_ITEMS = "does not return a plain queryset"
 SLUG = Route("entry", slug=F("slug"))
 ARTICLE = Route("article", slug=F("slug"))
 
@@ -88,6 +88,22 @@ def test_the_declarations_are_printed_with_their_imports_and_with_what_stays_a_m
     assert second == "Model instances are still created for priority() and images()."
 
 
+class OtherRows(QuerySet[Any]):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._iterable_class = type("Iterable", (ModelIterable,), {})
+
+
+def evaluated(self: Any) -> Any:
+    rows = Entry.objects.all()
+    for row in rows:
+        row.slug = "changed"
+    return rows
+
+
+UNION = Entry.objects.filter(number__lt=3).union(Entry.objects.filter(number__gt=5))
+
+
 class TestSections:
     def test_are_also_those_of_dicts_in_the_urlconf(self, settings: Any) -> None:
         urls = ModuleType("urls")
@@ -107,12 +123,12 @@ class TestSections:
         ("section", "note"),
         [
             (sitemap(Entry, location=SLUG), "All hooks are constants or expressions."),
-            (type("Pages", (StaticViewSitemap,), {"viewnames": []}), "does not return a plain queryset"),
-            (
-                sitemap(Entry, items=lambda self: list(Entry.objects.all())),
-                "does not return a plain queryset",
-            ),
-            (sitemap(Entry, items=lambda self: Entry.objects.values()), "does not return a plain queryset"),
+            (type("Pages", (StaticViewSitemap,), {"viewnames": []}), OTHER_ITEMS),
+            (sitemap(Entry, items=lambda self: list(Entry.objects.all())), OTHER_ITEMS),
+            (sitemap(Entry, items=lambda self: Entry.objects.values()), OTHER_ITEMS),
+            (sitemap(Entry, items=evaluated), OTHER_ITEMS),
+            (sitemap(Entry, queryset=OtherRows(Entry)), OTHER_ITEMS),
+            (sitemap(Entry, queryset=UNION), OTHER_ITEMS),
             (sitemap(Entry, get_urls=lambda self, **kwargs: []), "BlogSitemap overrides get_urls"),
             (
                 type("Old", (ContribSitemap,), {"items": lambda self: Entry.objects.all()}),
@@ -125,31 +141,23 @@ class TestSections:
             (sitemap(Entry, items=lambda self: 1 / 0), "ZeroDivisionError: division by zero"),
             (ModelSitemap, "ModelSitemap has no queryset"),
         ],
-        ids=["declared", "views", "list", "dicts", "urls", "contrib", "generic", "error", "empty"],
+        ids=[
+            "declared",
+            "views",
+            "list",
+            "dicts",
+            "evaluated",
+            "rows",
+            "union",
+            "urls",
+            "contrib",
+            "generic",
+            "error",
+            "empty",
+        ],
     )
     def test_without_a_suggestion_have_a_reason(self, section: Any, note: str) -> None:
         assert note in refusal(section)
-
-    def test_with_rows_of_other_classes_have_no_suggestion(self) -> None:
-        class Rows(QuerySet[Any]):
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                super().__init__(*args, **kwargs)
-                self._iterable_class = type("Iterable", (ModelIterable,), {})
-
-        assert "does not return a plain queryset" in refusal(sitemap(Entry, queryset=Rows(Entry)))
-
-    def test_that_are_evaluated_have_no_suggestion(self) -> None:
-        def items(self: Any) -> Any:
-            rows = Entry.objects.all()
-            for row in rows:
-                row.slug = "changed"
-            return rows
-
-        assert "does not return a plain queryset" in refusal(sitemap(Entry, items=items))
-
-    def test_that_are_unions_have_no_suggestion(self) -> None:
-        rows = Entry.objects.filter(number__lt=3).union(Entry.objects.filter(number__gt=5))
-        assert "does not return a plain queryset" in refusal(sitemap(Entry, queryset=rows))
 
     def test_of_generic_sitemaps_have_their_date_field(self) -> None:
         rows = {"queryset": Entry.objects.all(), "date_field": "updated"}
@@ -179,11 +187,6 @@ class ReadReplica:
 class Moved(DeferredAttribute):
     def __get__(self, instance: Any, cls: Any = None) -> Any:
         return {"old": "new"}.get(str(super().__get__(instance, cls)))
-
-
-class Lowered(SlugField):
-    def from_db_value(self, value: str, *args: object) -> str:
-        return value.lower()
 
 
 def nothing(self: Any, name: str) -> Any:
@@ -225,37 +228,35 @@ class TestModels:
             note = refusal(sitemap(Entry, queryset=Entry.objects.filter(number=-1)))
         assert "self.slug" in note or "is a lambda" in note
 
-    def test_with_their_own_fields_are_not_read(self) -> None:
-        assert value_kind(SlugField()) == "text"
-        assert value_kind(type("Plain", (SlugField,), {})()) == "text"
-        assert value_kind(Lowered()) is None
-
-    def test_whose_rows_a_manager_hides_are_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("owner", "name", "value"),
+        [
+            (Author._meta, "base_manager", NotAllRows()),
+            (router, "routers", [ReadReplica()]),
+            (Entry._meta.get_field("author"), "db_constraint", False),
+        ],
+    )
+    def test_whose_rows_can_be_others_or_missing_are_not_followed(
+        self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, value: Any
+    ) -> None:
         assert suggestion(ByAuthor).hooks == ("location",)
-        monkeypatch.setitem(vars(Author._meta), "base_manager", NotAllRows())
-        assert "reads what a manager or a router chooses: `item.author`" in refusal(ByAuthor)
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, value)
+            note = refusal(ByAuthor)
+        assert "reads what a manager or a router chooses: `item.author`" in note
 
-    def test_whose_rows_can_be_missing_are_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Entry._meta.get_field("author"), "db_constraint", False)
-        assert "`item.author`" in refusal(ByAuthor)
-
-    def test_that_a_router_reads_elsewhere_are_not_followed(self, settings: Any) -> None:
-        settings.DATABASE_ROUTERS = [ReadReplica()]
-        assert "`item.author`" in refusal(ByAuthor)
-
-    def test_that_a_prefetch_sets_are_not_followed(self) -> None:
-        class Prefetched(ByAuthor):
-            queryset = Entry.objects.prefetch_related(Prefetch("author", Author.objects.filter(name="x")))
-
-        assert "`item.author`" in refusal(Prefetched)
-        Prefetched.queryset = Entry.objects.prefetch_related("labels")
-        assert suggestion(Prefetched).hooks == ("location",)
-
-    def test_that_the_queryset_knows_are_not_followed(self, entries: list[Entry]) -> None:
-        class OfAuthor(ByAuthor):
-            queryset = entries[0].author.entry_set.all()
-
-        assert "`item.author`" in refusal(OfAuthor)
+    @pytest.mark.parametrize(
+        ("rows", "is_followed"),
+        [
+            (Entry.objects.prefetch_related(Prefetch("author", Author.objects.filter(name="x"))), False),
+            (Author(pk=1).entry_set.all(), False),
+            (Entry.objects.prefetch_related("labels"), True),
+        ],
+    )
+    def test_that_the_queryset_sets_are_not_followed(self, rows: Any, is_followed: bool) -> None:
+        found = suggestion(type("Prefetched", (ByAuthor,), {"queryset": rows}))
+        assert found.hooks == (("location",) if is_followed else ())
+        assert is_followed or "`item.author`" in found.notes[0]
 
     def test_without_a_table_of_django_can_have_null_everywhere(
         self, monkeypatch: pytest.MonkeyPatch
@@ -288,20 +289,19 @@ def test_columns_of_extra_replace_fields() -> None:
     assert "reads what is not a plain field" in refusal(section)
 
 
+def by_url(self: Any, item: Any) -> Any:
+    return item.url
+
+
+def by_total(self: Any, item: Any) -> Any:
+    return f"/{item.total}/"
+
+
 def test_annotations_are_fields_that_can_be_null() -> None:
     assert "Q(total=0) | Q(total__isnull=True)" in str(suggestion(Counted).code)
-
-    class ByUrl(Counted):
-        def location(self, item: Any) -> Any:  # type: ignore[override]
-            return item.url
-
-    assert 'location = F("url")' in str(suggestion(ByUrl).code)
-
-    class InText(Counted):
-        def location(self, item: Any) -> Any:  # type: ignore[override]
-            return f"/{item.total}/"
-
-    assert "writes what can be NULL" in suggestion(InText).notes[0]
+    found = [suggestion(type("Other", (Counted,), {"location": each})) for each in (by_url, by_total)]
+    assert 'location = F("url")' in str(found[0].code)
+    assert "writes what can be NULL" in found[1].notes[0]
 
 
 class TestMethods:
@@ -318,14 +318,11 @@ class TestMethods:
         monkeypatch.setattr(Entry, "get_absolute_url", None)
         assert "is not a plain function" in refusal(sitemap(Entry))
 
-    def test_that_are_set_on_an_object_are_not_read(self) -> None:
+    def test_that_an_object_or_its_own_attributes_replace_are_not_read(self) -> None:
         section = sitemap(Entry)()
         section.location = lambda item: "/"
         assert "is not a plain function of the class" in refusal(section)
-
-    def test_of_a_sitemap_with_its_own_attributes_are_not_read(self) -> None:
-        section = sitemap(Entry, __getattr__=nothing)
-        assert "BlogSitemap: has its own __getattr__" in refusal(section)
+        assert "BlogSitemap: has its own __getattr__" in refusal(sitemap(Entry, __getattr__=nothing))
 
     def test_that_an_edited_file_no_longer_has_are_not_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

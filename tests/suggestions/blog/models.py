@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from django.db import models
 from django.urls import reverse
@@ -49,24 +48,12 @@ class Entry(models.Model):
     updated = models.DateTimeField(null=True)
     weight = models.FloatField(null=True)
     path = models.CharField(max_length=50, blank=True)
-    slug_en = models.SlugField()
-    slug_de = models.SlugField()
     rank = models.IntegerField(null=True)
     freq = models.CharField(max_length=10, null=True)
     code = models.CharField(max_length=50, null=True)
-
-    viewname = "entry"
 
     def __str__(self) -> str:
         return self.title
 
     def get_absolute_url(self) -> str:
         return reverse("entry", kwargs={"slug": self.slug})
-
-
-class Proxy(models.base.ModelBase):
-    """Makes each subclass of `Entry` a proxy."""
-
-    def __new__(cls, name: str, bases: Any, attributes: Any, **kwargs: Any) -> Any:
-        attributes["Meta"] = type("Meta", (), {"proxy": True, "app_label": "blog"})
-        return super().__new__(cls, name, bases, attributes, **kwargs)

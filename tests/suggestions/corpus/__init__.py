@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
 
-from tests.suggestions.blog.models import Entry, Proxy
+from tests.suggestions.blog.models import Entry
 
 CASES: list[Case] = []
 
@@ -66,12 +66,16 @@ def kept(method: Any) -> Any:
     return wrapper
 
 
-class Post(Entry, metaclass=Proxy):
+class Post(Entry):
     """The model of all methods, with properties and methods that these use."""
 
     viewname = "entry"
     pattern = "/posts/{}/"
     prefix = "/posts"
+
+    class Meta:
+        proxy = True
+        app_label = "blog"
 
     @property
     def url_kwargs(self) -> dict[str, Any]:
