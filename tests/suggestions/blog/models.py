@@ -17,9 +17,6 @@ class Author(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE)
     changed = models.DateTimeField(null=True)
 
-    def url_of(self, entry: Entry) -> str:
-        return reverse("author-entry", args=(self.name, entry.pk))
-
 
 class Section(models.Model):
     slug = models.SlugField()

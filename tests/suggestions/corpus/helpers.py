@@ -289,8 +289,8 @@ class HiddenInHelpers(Form):
         return path_of(self)
 
     def method_of_a_related_object(self: Any) -> Any:
-        """Refused: calls `self.author.url_of()`"""
-        return self.author.url_of(self)
+        """Refused: calls `self.author.serializable_value()`"""
+        return "/" + self.author.serializable_value("name")
 
     def changed_global(self: Any) -> Any:
         """Refused: reads `CHANGED`"""
