@@ -101,14 +101,6 @@ def joined(values: Iterable[Declared]) -> Declared:
     return Declared("text", code, parts=tuple(parts))
 
 
-def chosen(condition: str, value: Declared, default: Declared) -> Declared:
-    """Return one of two values, by the code of a `Q`."""
-    kind = value.kind if value.kind != "none" else default.kind
-    when = f"When({condition}, then={value.operand})"
-    code = f"Case({when}, default={default.operand}, output_field={OUTPUTS[kind]}())"
-    return Declared(kind, code, value.nulls | default.nulls)
-
-
 def _names(code: str) -> set[str]:
     """Return the names that code calls."""
     nodes = [node.func for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]

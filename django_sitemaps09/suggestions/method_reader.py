@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import math
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,7 +29,7 @@ from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import candidates
 from django_sitemaps09.sitemaps import Sitemap
-from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, chosen, constant, joined, quoted
+from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, constant, joined, quoted
 from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, is_plain, read
 
 _PROPERTIES = (property, cached_property, functional.cached_property)
@@ -42,7 +41,6 @@ _KINDS: Mapping[Field, set[str]] = {
     "changefreq": {"text", "none"},
     "priority": {"integer", "float", "decimal", "none"},
 }
-_LOOKUPS = {ast.Eq: "", ast.NotEq: "", ast.Lt: "__lt", ast.LtE: "__lte", ast.Gt: "__gt", ast.GtE: "__gte"}
 _REVERSE = ("viewname", "urlconf", "args", "kwargs")
 _NULL = constant(None)
 
@@ -58,13 +56,12 @@ class Instance(NamedTuple):
 class Condition(NamedTuple):
     """The code of a `Q` that is true exactly if a test has the result `is_true`.
 
-    If the result is `known_if`, the relations and columns in `known` are not NULL.
+    If it has the other result, the relations and columns in `known` are not NULL.
     """
 
     code: str
     is_true: bool
     known: frozenset[str] = frozenset()
-    known_if: bool = True
 
 
 def read_hook(sitemap: Any, items: QuerySet[Any], hook: Field) -> Declared:
@@ -123,9 +120,10 @@ class _Body:
         *statements, last = definition.body[ast.get_docstring(definition) is not None :] or definition.body
         for statement in statements:
             match statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as node) if name in used:
-                    self.names[name] = self.value(node)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node) if name in used:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as node)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as node)
+                ) if name in used:
                     self.names[name] = self.value(node)
                 case _:
                     raise self.refuse(statement, "has")
@@ -193,7 +191,7 @@ class _Body:
     def value_if(self, node: Any, condition: Condition, *, result: bool) -> Any:
         """Return the value of a branch, where a condition has this result."""
         known = self.known
-        self.known |= condition.known if result is condition.known_if else set()
+        self.known |= set() if result is condition.is_true else condition.known
         value = self.value(node)
         self.known = known
         return value
@@ -204,7 +202,7 @@ class _Body:
         """Return several values as one text, as `str()` writes them."""
         values = list(parts)
         for value in values:
-            if value.nulls or value.kind not in ("text", "integer", "uuid"):
+            if value.nulls or value.kind not in ("text", "integer"):
                 raise self.refuse(node, f"writes {'what can be NULL' if value.nulls else value.kind} in")
         return joined(values)
 
@@ -245,7 +243,7 @@ class _Body:
         return None if name in assigned else getattr_static(kind, name, None)
 
     def attribute(self, node: Any, owner: Any, name: str) -> Any:
-        """Return the value of an attribute: a column, a related object, a property or a constant."""
+        """Return the value of an attribute: a column, a related object or a property."""
         if isinstance(owner, Declared) and owner.kind in ("date", "datetime"):
             return self.date_part(node, owner, name)
         if not isinstance(owner, Instance) and owner is not self.sitemap:
@@ -260,12 +258,7 @@ class _Body:
                 return self.field(node, owner, field)
         if type(raw) in _PROPERTIES and (owner is self.owner or owner is self.row):
             return self.called(node, owner, getattr(raw, "fget", None) or raw.func, [], 1)
-        if type(raw) in (str, int):
-            classes = (owner.model if isinstance(owner, Instance) else type(owner)).__mro__
-            definer = next(each for each in classes if name in vars(each))
-            if is_constant(vars(sys.modules.get(definer.__module__, sys)), name, definer):
-                return constant(raw)
-        raise self.refuse(node, "reads what is not a plain field, a property of `self` or a constant:")
+        raise self.refuse(node, "reads what is not a plain field or a property of `self`:")
 
     def field(self, node: Any, owner: Instance, plain: internals.PlainField) -> Any:
         """Return the column of a field, or a related object."""
@@ -332,23 +325,19 @@ class _Body:
             raise self.refuse(node, "needs a constant name, and plain arguments, for")
         if not all(name.isidentifier() and not iskeyword(name) for name in kwargs):
             raise self.refuse(node, "has names that are not Python's in")
-        shape = (viewname.constant, len(args), tuple(kwargs))
-        codes = [self.argument(node, value, shape) for value in args]
-        codes += [f"{name}={self.argument(node, value, shape)}" for name, value in kwargs.items()]
-        return Declared("URL", f"Route({', '.join([viewname.code, *codes])})")
-
-    def argument(self, node: Any, value: Declared, shape: tuple[str, int, tuple[str, ...]]) -> str:
-        if value.nulls:
+        if any(value.nulls for value in (*args, *kwargs.values())):
             raise self.refuse(node, "passes what can be NULL to")
-        if len(value.parts) != 1:
-            return self.operand(node, value).code
-        # Django's own converters write a number or a UUID like its text.
-        found = candidates(get_resolver(), *shape, "/")
+        found = candidates(get_resolver(), viewname.constant, len(args), tuple(kwargs), "/")
         converters = [each for candidate in found for each in candidate.converters.values()]
+        # Django's own converters write a number like its text.
         is_djangos = all(type(each).__module__ == "django.urls.converters" for each in converters)
-        if not found or not is_djangos or any(candidate.defaults for candidate in found):
-            raise self.refuse(node, "passes a number as text to a pattern that can tell the difference:")
-        return value.parts[0].code
+        is_alike = found and is_djangos and not any(candidate.defaults for candidate in found)
+
+        def code_of(value: Declared) -> str:
+            return value.parts[0].code if is_alike and len(value.parts) == 1 else value.code
+
+        codes = [*map(code_of, args), *(f"{name}={code_of(value)}" for name, value in kwargs.items())]
+        return Declared("URL", f"Route({', '.join([viewname.code, *codes])})")
 
     # Conditions.
 
@@ -358,33 +347,29 @@ class _Body:
             raise self.refuse(node, "needs a Route in Case(), which is not possible, for")
         if len(kinds) != 1 or not kinds <= {*OUTPUTS}:
             raise self.refuse(node, f"chooses between {' and '.join(sorted(kinds)) or 'nothing'} in")
-        values = [self.operand(node, each) for each in (value, other)]
-        return chosen(condition.code, *(values if condition.is_true else reversed(values)))
-
-    def operand(self, node: Any, value: Declared) -> Declared:
-        """Return a value that can be a part of a query expression."""
-        if any(part.kind == "uuid" for part in value.parts):
-            raise self.refuse(node, "joins a UUID, which databases write in different ways, in")
-        return value
+        [kind] = kinds
+        then, default = (value, other) if condition.is_true else (other, value)
+        output = f"output_field={OUTPUTS[kind]}()"
+        code = f"Case(When({condition.code}, then={then.operand}), default={default.operand}, {output})"
+        return Declared(kind, code, value.nulls | other.nulls)
 
     def condition(self, node: Any) -> Condition:
         match node:
             case ast.UnaryOp(op=ast.Not()):
-                code, is_true, known, known_if = self.condition(node.operand)
-                return Condition(code, not is_true, known, not known_if)
+                condition = self.condition(node.operand)
+                return condition._replace(is_true=not condition.is_true)
             case ast.Compare(
                 ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
             ):
                 value, is_null = self.value(node.left), isinstance(operator, ast.Is)
                 if isinstance(value, (Instance, Declared)) and value.path and value.nulls:
-                    return Condition(f"Q({value.path}__isnull=True)", is_null, value.nulls, not is_null)
-            case ast.Compare(ops=[operator], comparators=[right]) if type(operator) in _LOOKUPS:
-                value, other, lookup = self.value(node.left), self.value(right), _LOOKUPS[type(operator)]
-                if isinstance(value, Declared) and value.path and getattr(other, "is_constant", False):
-                    is_integer = value.kind == "integer" and not (lookup and value.nulls)
-                    if value.kind == other.kind and (is_integer or (not lookup and self.is_exact(value))):
-                        code = f"Q({value.path}{lookup}={other.code})"
-                        return Condition(code, not isinstance(operator, ast.NotEq))
+                    return Condition(f"Q({value.path}__isnull=True)", is_null, value.nulls)
+            case ast.Compare(ops=[ast.Eq() | ast.NotEq() as operator], comparators=[right]):
+                value, other = self.value(node.left), self.value(right)
+                is_column = getattr(value, "path", "") and getattr(other, "is_constant", False)
+                is_same_kind = is_column and getattr(value, "kind", "instance") == other.kind
+                if is_same_kind and (value.kind == "integer" or self.is_exact(value)):
+                    return Condition(f"Q({value.path}={other.code})", isinstance(operator, ast.Eq))
             case _ if not isinstance(node, ast.Compare):
                 return self.truth(node, self.value(node))
         raise self.refuse(node, "compares, maybe not as the database does,")

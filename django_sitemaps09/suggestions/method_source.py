@@ -68,27 +68,23 @@ def is_plain(value: Any) -> bool:
     return type(value) is str or (type(value) is int and abs(value) < 1 << 63)
 
 
-def is_constant(module: Mapping[str, Any], name: str, owner: type | None = None) -> bool:
-    """Return whether a global, or an attribute of the class `owner`, is a literal text or integer.
+def is_constant(module: Mapping[str, Any], name: str) -> bool:
+    """Return whether a global is a literal text or integer.
 
     Nothing else in the module may name it, other than to read it: an assignment, an import, or a string
     for `setattr()` can give it another value.
     """
-    value = (module if owner is None else vars(owner)).get(name)
-    filename = str(module.get("__file__"))
-    nodes = [*ast.walk(_compiled(filename, _source(filename, module))[0])]
-    kind, scope_name = (ast.Module, None) if owner is None else (ast.ClassDef, owner.__name__)
-    scopes: list[Any] = [n for n in nodes if isinstance(n, kind) and getattr(n, "name", None) == scope_name]
+    value, filename = module.get(name), str(module.get("__file__"))
+    tree = _compiled(filename, _source(filename, module))[0]
+    named = [node for node in ast.walk(tree) if _names(node, name)]
     literals = [
         node.value.value
-        for scope in scopes
-        for node in scope.body
+        for node in tree.body
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant)
-        if name in [getattr(part, "id", None) for part in ast.walk(node)]
+        if named == [part for part in ast.walk(node) if part in named]
     ]
-    is_known = is_plain(value) and (owner is not None or name.isupper())
     is_same = [(type(literal), literal) for literal in literals] == [(type(value), value)]
-    return is_known and is_same and sum(_names(node, name) for node in nodes) == 1
+    return is_plain(value) and name.isupper() and len(named) == 1 and is_same
 
 
 def _names(node: Any, name: str) -> bool:

@@ -26,6 +26,7 @@ from django_sitemaps09.suggestions.method_reader import read_hook
 from django_sitemaps09.suggestions.method_source import RefusedError
 from django_sitemaps09.suggestions.row_comparison import Comparison, compare_rows
 
+_PLAIN_LOCATION = PathTemplate("/{pk}/", pk=F("pk"))
 _OTHER_ITEMS = "items() does not return a plain queryset of model instances. Only that can have columns."
 
 
@@ -97,17 +98,19 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     codes, notes = _codes(sitemap, items, methods)
     if not codes:
         return Suggestion(name, notes=tuple(notes))
-    with_items = [f"{hook}()" for hook in [*methods, *content_hooks(sitemap)] if hook not in codes]
-    if with_items:
-        notes.append(f"Model instances are still created for {' and '.join(with_items)}.")
-    comparison = _compared(sitemap, items, codes, base, rows)
-    if comparison.differences:
-        shown = [f"{hook} = {code}" for hook, code in codes.items()]
-        notes.insert(0, f"The columns do not have the values of the methods: {' and '.join(shown)}.")
-        return Suggestion(name, comparison=comparison, notes=tuple(notes))
-    imports = import_lines(codes.values())
+    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
+    others = {hook: None for hook in [*methods, *content_hooks(sitemap)] if hook not in codes}
+    if others:
+        called = " and ".join(f"{hook}()" for hook in others)
+        notes.append(f"Model instances are still created for {called}.")
+    # No other method of the sitemap is called for a row.
+    kept: dict[str, Any] = others | ({"location": _PLAIN_LOCATION} if "location" in others else {})
+    comparison = compare_rows(_with(sitemap, kept), _with(sitemap, {**kept, **declared}), base, rows)
     declarations = [f"{hook} = {code}" for hook, code in codes.items()]
-    code = "\n".join([*imports, "", *declarations])
+    if comparison.differences:
+        notes.insert(0, f"The columns do not have the values of the methods: {' and '.join(declarations)}.")
+        return Suggestion(name, comparison=comparison, notes=tuple(notes))
+    code = "\n".join([*import_lines(codes.values()), "", *declarations])
     return Suggestion(name, code, tuple(codes), comparison, tuple(notes))
 
 
@@ -126,19 +129,6 @@ def _codes(
         except (RefusedError, SyntaxError, ValueError) as error:
             notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
     return codes, notes
-
-
-def _compared(
-    sitemap: Any, items: QuerySet[Any], codes: Mapping[Field, str], base: Base, rows: int | None
-) -> Comparison:
-    """Compare the methods with their declarations. No other method of the sitemap is called for a row."""
-    plain: dict[str, Any] = dict.fromkeys(
-        [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))] + list(content_hooks(sitemap))
-    )
-    plain |= {"location": PathTemplate("/{pk}/", pk=F("pk"))} if "location" in plain else {}
-    kept = {name: value for name, value in plain.items() if name not in codes}
-    declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
-    return compare_rows(_with(sitemap, kept), _with(sitemap, {**kept, **declared}), base, rows)
 
 
 def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:

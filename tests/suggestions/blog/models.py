@@ -17,9 +17,6 @@ class Author(models.Model):
     team = models.ForeignKey(Team, on_delete=models.CASCADE)
     changed = models.DateTimeField(null=True)
 
-    def url_of(self, entry: Entry) -> str:
-        return reverse("author-entry", args=(self.name, entry.pk))
-
 
 class Section(models.Model):
     slug = models.SlugField()
@@ -48,13 +45,9 @@ class Entry(models.Model):
     updated = models.DateTimeField(null=True)
     weight = models.FloatField(null=True)
     path = models.CharField(max_length=50, blank=True)
-    slug_en = models.SlugField()
-    slug_de = models.SlugField()
     rank = models.IntegerField(null=True)
     freq = models.CharField(max_length=10, null=True)
     code = models.CharField(max_length=50, null=True)
-
-    viewname = "entry"
 
     def __str__(self) -> str:
         return self.title

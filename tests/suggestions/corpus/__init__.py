@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from inspect import getdoc
 from typing import Any
 
-from django.db.models.base import ModelBase
-
 from tests.suggestions.blog.models import Entry
 
 CASES: list[Case] = []
@@ -68,20 +66,16 @@ def kept(method: Any) -> Any:
     return wrapper
 
 
-class Proxy(ModelBase):
-    """Makes each subclass of `Entry` a proxy."""
-
-    def __new__(cls, name: str, bases: Any, attributes: Any, **kwargs: Any) -> Any:
-        attributes["Meta"] = type("Meta", (), {"proxy": True, "app_label": "blog"})
-        return super().__new__(cls, name, bases, attributes, **kwargs)
-
-
-class Post(Entry, metaclass=Proxy):
+class Post(Entry):
     """The model of all methods, with properties and methods that these use."""
 
     viewname = "entry"
     pattern = "/posts/{}/"
     prefix = "/posts"
+
+    class Meta:
+        proxy = True
+        app_label = "blog"
 
     @property
     def url_kwargs(self) -> dict[str, Any]:

@@ -188,12 +188,12 @@ class Conditions(Form):
         return "/big/" if self.rank > 5 else f"/{self.slug}/"
 
     def number_at_most(self: Any) -> Any:
-        """Refused: has `-50`"""
+        """Refused: compares, maybe not as the database does, `self.number <= -50`"""
         return "/small/" if self.number <= -50 else f"/{self.slug}/"
 
     def number_that_no_database_has(self: Any) -> Any:
         """Refused: has `999999999999999999999`"""
-        return "/big/" if self.author_id > 999999999999999999999 else f"/{self.slug}/"
+        return "/big/" if self.author_id == 999999999999999999999 else f"/{self.slug}/"
 
     def number_equal_to_a_text(self: Any) -> Any:
         """Refused: compares, maybe not as the database does, `self.number == '0'`"""
@@ -275,10 +275,7 @@ class Conditions(Form):
         return f"/{self.uid if self.public else 'hidden'}/"
 
     def uuid_in_a_branch(self: Any) -> Any:
-        """
-        Refused: joins a UUID, which databases write in different ways, in `f'/{self.uid}/' if self.public
-        else '/hidden/'`
-        """
+        """Refused: writes uuid in `f'/{self.uid}/'`"""
         return f"/{self.uid}/" if self.public else "/hidden/"
 
     def number_in_a_branch(self: Any) -> Any:

@@ -137,10 +137,6 @@ class Followed(Form):
         """PathTemplate("/{slug}/", slug=F("slug"))"""
         return f"/{self.get_slug()}/"
 
-    def constant(self: Any) -> Any:
-        """PathTemplate("/root/{slug}/", slug=F("slug"))"""
-        return f"{self.get_root()}/{self.slug}/"
-
     def url(self: Any) -> Any:
         """Route("entry", slug=F("slug"))"""
         return self.get_url()
@@ -156,10 +152,6 @@ class Followed(Form):
     def of_cached_property(self: Any) -> Any:
         """PathTemplate("/kept/{slug}/", slug=F("slug"))"""
         return self.kept
-
-    def attribute_of_the_class(self: Any) -> Any:
-        """PathTemplate("/root/{slug}/", slug=F("slug"))"""
-        return f"{self.root}/{self.slug}/"
 
     def constant_of_the_module(self: Any) -> Any:
         """PathTemplate("/fixed/10/{slug}/", slug=F("slug"))"""
@@ -229,7 +221,7 @@ class HiddenInHelpers(Form):
         return f"/{self.slug}/" if Label.objects.exists() else f"/{self.pk}/"
 
     def related_manager(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.labels`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.labels`"""
         return f"/{self.labels}/"
 
     def count_of_a_related_manager(self: Any) -> Any:
@@ -297,8 +289,8 @@ class HiddenInHelpers(Form):
         return path_of(self)
 
     def method_of_a_related_object(self: Any) -> Any:
-        """Refused: calls `self.author.url_of()`"""
-        return self.author.url_of(self)
+        """Refused: calls `self.author.serializable_value()`"""
+        return "/" + self.author.serializable_value("name")
 
     def changed_global(self: Any) -> Any:
         """Refused: reads `CHANGED`"""
@@ -313,7 +305,7 @@ class HiddenInHelpers(Form):
         return f"{lower}/{self.slug}/"
 
     def attribute_that_a_method_changes(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.counted`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.counted`"""
         return f"{self.counted}/{self.slug}/"
 
     def tuple_of_the_class(self: Any) -> Any:
@@ -321,7 +313,7 @@ class HiddenInHelpers(Form):
         return f"{self.labels_root[0]}/{self.slug}/"
 
     def shadowed_name(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.get_slug`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.get_slug`"""
         reverse = self.get_slug
         return f"/{reverse()}/"
 
@@ -351,15 +343,15 @@ class HiddenInHelpers(Form):
         return f"/{first}/{second}/"
 
     def private_name(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.__slug`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.__slug`"""
         return f"/{self.__slug}/"
 
     def state(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self._state`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self._state`"""
         return f"/{self._state.adding}/{self.slug}/"
 
     def constructor(self: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.__class__`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.__class__`"""
         return f"/{self.__class__.__name__}/{self.slug}/"
 
     def comparison_of_a_helper(self: Any) -> Any:
@@ -453,11 +445,11 @@ class HiddenInSitemaps(Form):
         return settings.LANGUAGE_CODE
 
     def instance(self: Any, item: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.freq`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.freq`"""
         return self.freq
 
     def class_attribute(self: Any, item: Any) -> Any:
-        """Refused: reads what is not a plain field, a property of `self` or a constant: `self.protocol`"""
+        """Refused: reads what is not a plain field or a property of `self`: `self.protocol`"""
         return self.protocol
 
     def subscript(self: Any, item: Any) -> Any:

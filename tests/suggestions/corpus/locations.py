@@ -93,10 +93,6 @@ class Reverse(Form):
         kwargs = {"slug": str(self.slug)}
         return reverse("entry", kwargs=kwargs)
 
-    def by_property(self: Any) -> Any:
-        """Route("entry", slug=F("slug"))"""
-        return reverse(self.viewname, kwargs=self.url_kwargs)
-
     def by_position(self: Any) -> Any:
         """Route("entry", slug=F("slug"))"""
         return reverse("entry", None, (), {"slug": self.slug})
@@ -128,10 +124,6 @@ class Reverse(Form):
     def by_uuid(self: Any) -> Any:
         """Route("uid", uid=F("uid"))"""
         return reverse("uid", kwargs={"uid": self.uid})
-
-    def by_text_of_uuid(self: Any) -> Any:
-        """Route("uid", F("uid"))"""
-        return reverse("uid", args=[str(self.uid)])
 
     def by_date(self: Any) -> Any:
         """Route("day", day=F("day"), slug=F("slug"))"""
@@ -211,10 +203,6 @@ class Formats(Form):
         """PathTemplate("/posts/{slug}/", slug=F("slug"))"""
         return TEMPLATE.format(slug=self.slug)
 
-    def format_of_a_class_attribute(self: Any) -> Any:
-        """PathTemplate("/posts/{slug}/", slug=F("slug"))"""
-        return self.pattern.format(self.slug)
-
     def text_conversion(self: Any) -> Any:
         """PathTemplate("/posts/{slug}/", slug=F("slug"))"""
         return f"/posts/{self.slug!s}/"
@@ -238,10 +226,6 @@ class Formats(Form):
     def property_in_a_format(self: Any) -> Any:
         """PathTemplate("/{kind}/{slug}/", kind=F("kind"), slug=F("slug"))"""
         return f"{self.path_of_kind}{self.slug}/"
-
-    def prefix(self: Any) -> Any:
-        """PathTemplate("/posts/{slug}/", slug=F("slug"))"""
-        return f"{self.prefix}/{self.slug}/"
 
     def absolute(self: Any) -> Any:
         """PathTemplate("https://www.example.com/{slug}/", slug=F("slug"))"""
@@ -479,7 +463,7 @@ class NotLiteral(Form):
         return path + str(self.pk)
 
     def other_types(self: Any) -> Any:
-        """Refused: writes boolean in `f'/{self.uid}/{self.number}/{self.public}/'`"""
+        """Refused: writes uuid in `f'/{self.uid}/{self.number}/{self.public}/'`"""
         return f"/{self.uid}/{self.number}/{self.public}/"
 
     def dates(self: Any) -> Any:
@@ -489,3 +473,35 @@ class NotLiteral(Form):
     def none(self: Any) -> Any:
         """Refused: writes what can be NULL in `f'/{self.rank}/'`"""
         return f"/{self.rank}/"
+
+    def by_text_of_uuid(self: Any) -> Any:
+        """Refused: writes uuid in `str(self.uid)`"""
+        return reverse("uid", args=[str(self.uid)])
+
+    def by_property(self: Any) -> Any:
+        """Refused: reads what is not a plain field or a property of `self`: `self.viewname`"""
+        return reverse(self.viewname, kwargs=self.url_kwargs)
+
+    def format_of_a_class_attribute(self: Any) -> Any:
+        """Refused: reads what is not a plain field or a property of `self`: `self.pattern`"""
+        return self.pattern.format(self.slug)
+
+    def prefix_of_the_class(self: Any) -> Any:
+        """Refused: reads what is not a plain field or a property of `self`: `self.prefix`"""
+        return f"{self.prefix}/{self.slug}/"
+
+    def uuid(self: Any) -> Any:
+        """Refused: writes uuid in `f'/{self.uid}/'`"""
+        return f"/{self.uid}/"
+
+    def uuid_and_number(self: Any) -> Any:
+        """Refused: writes uuid in `'/%s/%s/' % (self.uid, self.number)`"""
+        return "/%s/%s/" % (self.uid, self.number)
+
+    def attribute_of_the_class_in_a_helper(self: Any) -> Any:
+        """Refused: reads what is not a plain field or a property of `self`: `self.root`"""
+        return f"{self.get_root()}/{self.slug}/"
+
+    def attribute_of_the_class(self: Any) -> Any:
+        """Refused: reads what is not a plain field or a property of `self`: `self.root`"""
+        return f"{self.root}/{self.slug}/"

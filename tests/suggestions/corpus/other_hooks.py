@@ -190,7 +190,7 @@ class Priorities(Form):
         return round(item.weight, 1)
 
     def branch(self: Any, item: Any) -> Any:
-        """Case(When(Q(number__gt=10), then=Value(0.9)), default=Value(0.1), output_field=FloatField())"""
+        """Refused: compares, maybe not as the database does, `item.number > 10`"""
         return 0.9 if item.number > 10 else 0.1
 
     def text(self: Any, item: Any) -> Any:
@@ -203,3 +203,7 @@ class Priorities(Form):
         output_field=FloatField())
         """
         return 0.5 if item.section_id is None else 0.8
+
+    def equal(self: Any, item: Any) -> Any:
+        """Case(When(Q(number=10), then=Value(0.9)), default=Value(0.1), output_field=FloatField())"""
+        return 0.9 if item.number == 10 else 0.1

@@ -205,14 +205,6 @@ class PlainFormats(Form):
         """PathTemplate("/{number}-{slug}/", number=F("number"), slug=F("slug"))"""
         return "/%d-%s/" % (self.number, self.slug)
 
-    def uuid(self: Any) -> Any:
-        """PathTemplate("/{uid}/", uid=F("uid"))"""
-        return f"/{self.uid}/"
-
-    def uuid_and_number(self: Any) -> Any:
-        """PathTemplate("/{uid}/{number}/", uid=F("uid"), number=F("number"))"""
-        return "/%s/%s/" % (self.uid, self.number)
-
     def parts_in_variables(self: Any) -> Any:
         """PathTemplate("/{kind}/{slug}/", kind=F("kind"), slug=F("slug"))"""
         kind = self.kind
