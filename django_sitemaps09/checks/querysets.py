@@ -115,9 +115,12 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
         return
     hint = "Pass the name of a date field or an annotation of the queryset, or remove `date_field`."
     is_known = isinstance(name, str) and (
-        name in rows.query.annotations or inspect.getattr_static(rows.model, name, None) is not None
+        name in {**rows.query.annotations, **rows.query.extra_select}
+        or inspect.getattr_static(rows.model, name, None) is not None
     )
-    if not (is_known or hasattr(rows.model, "__getattr__")):
+    # Code of the model can set any attribute.
+    has_own_code = hasattr(rows.model, "__getattr__") or rows.model.__init__ is not Model.__init__
+    if not (is_known or has_own_code):
         problem = field_problem(name, rows.model, (DateField,), "an attribute of its rows")
         yield message("E097", f"{subject}: `date_field` is {typed(name)}, but {problem}.", hint)
         return
@@ -128,7 +131,8 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
             if name in rows.query.annotations
             else (rows.model._meta.get_field(rows.model._meta.pk.name if name == "pk" else name))
         )
-        if type(field).__module__.startswith("django.") and not isinstance(field, DateField):
+        is_djangos = type(field).__module__.startswith("django.") and type(field) is not models.Field
+        if is_djangos and not isinstance(field, DateField):
             kind = f"{type(field).__name__} of {rows.model._meta.label}"
             yield message("W099", f"{subject}: `date_field` is {name!r}, which is a {kind}.", hint)
 

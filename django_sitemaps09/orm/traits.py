@@ -123,23 +123,24 @@ def count_rows(items: QuerySet[Any]) -> int:
     """Count the rows of a queryset, including repeated rows from the joins of its order.
 
     `count()` drops the order with its joins and its grouping, except for a slice. It cannot count a slice
-    of an ordered union, so the whole union is counted.
+    of an ordered union, so the whole union is counted. A project's own `count()` can be an estimate, so
+    Django's is called.
     """
-    query = items.query
+    query, count = items.query, QuerySet.count
     if is_fetched(items):
-        return items.count()
+        return count(items)
     if query.combinator and query.is_sliced:
         union = items.all()
         union.query.clear_limits()
         last = query.high_mark if query.high_mark is not None else maxsize
-        return max(0, min(union.count(), last) - query.low_mark)
+        return max(0, min(count(union), last) - query.low_mark)
     if not (query.combinator or query.distinct_fields) and order_repeats_rows(items):
-        return (items if query.is_sliced else items[:maxsize]).count()
+        return count(items if query.is_sliced else items[:maxsize])
     if query.is_sliced and gives_instances(items) and not (query.distinct or query.group_by):
         # The database need not sort all rows to count the first ones.
         items = items.all()
         items.query.clear_ordering(force=True)
-    return items.count()
+    return count(items)
 
 
 def order_repeats_rows(items: QuerySet[Any]) -> bool:

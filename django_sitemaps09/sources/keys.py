@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, ValidationError
 from django.db import DataError, IntegrityError, connections, models
+from django.db.transaction import atomic
 
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.orm.internals import filter_first
@@ -30,6 +32,8 @@ _PAIRS = 300
 # among them: they can be stored in a local zone, where an hour repeats in autumn. UUIDs are not, since
 # MariaDB compares them from their end.
 _ORDERED_ALIKE = (models.IntegerField, models.DecimalField)
+# A decimal that is greater than all keys.
+_NUMBERS = Decimal("1E1000")
 # SQLite stores integers with 64 bits.
 _INTEGERS = 1 << 63
 # A column of numbers in SQLite stores such a text as a number.
@@ -103,9 +107,8 @@ class KeyColumns:
             # An index shows that there are none. Only then are they counted.
             if dropped_rows.exists():
                 count = dropped_rows.count()
-                reason = (
-                    f"{count:,} rows have no place on any page, because their key {name!r} is {problem}"
-                )
+                affected = "1 row has" if count == 1 else f"{count:,} rows have"
+                reason = f"{affected} no place on any page, because the key {name!r} is {problem}"
                 yield count, ItemError(problem, "row", reason)
 
     def _conditions(self) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
@@ -162,7 +165,7 @@ class KeyColumns:
             parts += [field.model._meta.db_table, field.column, kind, column.collation]
         return tuple(parts)
 
-    @property
+    @cached_property
     def _stored_columns(self) -> list[StoredColumn]:
         connection = connections[self.using]
         lookup = _STORED.get(connection.vendor, _unknown)
@@ -196,7 +199,9 @@ class KeyColumns:
         comparison = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
         parameters = [part for pair in pairwise(values) for row in pair for part in row]
         try:
-            with connection.cursor() as cursor:
+            # Without a savepoint, an error would end the transaction of a caller.
+            savepoint = atomic(self.using) if connection.in_atomic_block else nullcontext()
+            with savepoint, connection.cursor() as cursor:
                 cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
         except (DataError, IntegrityError):
@@ -211,11 +216,11 @@ def _can_be_null(column: Any) -> bool:
 
 
 def _limits(field: Any, connection: Any) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value that Python can represent, if a column can have others.
+    """Return the least and the greatest value that Python can represent, if a server can store others.
 
     PostgreSQL has infinite dates and times, dates after 9999, 24:00, and decimals that are not a number.
     """
-    if not type(field).__module__.startswith("django."):
+    if connection.vendor == "sqlite" or not type(field).__module__.startswith("django."):
         return None
     if isinstance(field, models.DateTimeField):
         zone = connection.timezone if settings.USE_TZ else None
@@ -224,10 +229,9 @@ def _limits(field: Any, connection: Any) -> tuple[Any, Any] | None:
         return date.min, date.max
     if isinstance(field, models.TimeField):
         return time.min, time.max
-    if isinstance(field, models.DecimalField) and field.max_digits is not None:
+    if isinstance(field, models.DecimalField) and connection.vendor == "postgresql":
         # PostgreSQL orders what is not a number after all numbers.
-        greatest = Decimal(10) ** (field.max_digits - (field.decimal_places or 0))
-        return -greatest, greatest
+        return -_NUMBERS, _NUMBERS
     return None
 
 
@@ -309,6 +313,11 @@ def _mysql(connection: Any, field: Any) -> StoredColumn:
     if row is None:
         return _unknown(connection, field)
     kind, full_kind, name, characters = row
+    if kind in ("enum", "set"):
+        raise ImproperlyConfigured(
+            f"{field.model._meta.label}.{field.name} cannot be used as `key`: the database sorts its type "
+            f"{kind.upper()} otherwise than it compares its values. Set `key` to another unique column."
+        )
     if name is not None:
         # A plain `%s` has the character set of the connection, which may not support the collation.
         return StoredColumn(name, f"CONVERT(%s USING {characters}) COLLATE {name}")

@@ -34,8 +34,7 @@ from django_sitemaps09.sources.slices import SAMPLE, read_each
 class PositionSource(CompiledSource):
     """Source of items in their given order. The key of an item is its position, counted from 1.
 
-    `count` only proposes pages, since a project's `count()` can be an estimate. The last page is read to
-    its end.
+    `count` only proposes pages, since rows can be added meanwhile. The last page is read to its end.
     """
 
     items: Any
@@ -58,7 +57,7 @@ class PositionSource(CompiledSource):
         return digest(declared_facts(self.declaration, self.limit))
 
     def is_empty(self) -> bool:
-        return not (self.count or self.items[:1])
+        return self.count == 0
 
     def sample(self) -> Batch | None:
         return next(self.batches(Page(1, None, (str(min(SAMPLE, self.count)),))), None)

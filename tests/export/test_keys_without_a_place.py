@@ -45,7 +45,7 @@ def test_a_generated_key_that_is_null_is_skipped_and_counted(
     [found] = report.sections
     assert (found.urls, found.skipped_items, found.failure) == (16, 4, None)
     assert [str(error) for error in found.errors] == [
-        "item NULL, row: 4 rows have no place on any page, because their key 'serial' is NULL"
+        "item NULL, row: 4 rows have no place on any page, because the key 'serial' is NULL"
     ]
     assert sorted(exported_paths(folder)) == sorted(f"/{number}/" for number in range(20) if number % 5)
     assert not export(sitemaps=declared, output=folder).written
@@ -113,7 +113,8 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: st
         ("date", models.DateField, ["infinity", "-infinity", "2020-01-01", "0044-03-15 BC", "10000-01-01"]),
         ("timestamptz", models.DateTimeField, ["infinity", "-infinity", "2020-01-01", "10000-01-01"]),
         ("time", models.TimeField, ["24:00", "23:59"]),
-        ("numeric", models.DecimalField, ["NaN", "1.5"]),
+        # Django's own field may have fewer digits than the column, as in a view.
+        ("numeric", models.DecimalField, ["NaN", "123456.5"]),
     ],
 )
 def test_keys_that_python_cannot_represent_are_skipped_and_counted(

@@ -17,6 +17,7 @@ from django.db.models import F, QuerySet
 from django.test.utils import isolate_apps
 
 from django_sitemaps09 import PathTemplate
+from tests.support.databases import parameter
 from tests.support.sources import compiled, declaration, page_map, rendered, set_slices
 
 pytestmark = pytest.mark.usefixtures("cached_site")
@@ -234,3 +235,13 @@ def test_a_key_whose_values_cannot_be_hashed_is_refused(name: str) -> None:
         compiled(declaration(queryset=QuerySet(model), location="/"))
     assert "cannot be hashed" in str(refused.value)
     assert "Set `key` to" in str(refused.value)
+
+
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+@pytest.mark.parametrize("kind", ["text", ""], ids=["text", "no type"])
+def test_decimals_that_sqlite_stores_as_text_are_listed(kind: str, using: str) -> None:
+    columns = [Column(models.DecimalField(max_digits=4, decimal_places=2), DECIMALS[:3], {"sqlite": kind})]
+    with table(using, columns) as model:
+        make_rows(model, using, columns)
+        source = compiled(declaration(queryset=model._default_manager.using(using), location="/"))
+        assert sum(page.written.urls for page in rendered(source)) == 3
