@@ -199,9 +199,9 @@ class KeyColumns:
         comparison = " AND ".join([f"{literal} < {literal}"] * (len(rows) - 1))
         parameters = [part for pair in pairwise(values) for row in pair for part in row]
         try:
-            # Without a savepoint, an error would end the transaction of a caller.
-            savepoint = atomic(self.using) if connection.in_atomic_block else nullcontext()
-            with savepoint, connection.cursor() as cursor:
+            # Without a savepoint, PostgreSQL would end the transaction of a caller after an error.
+            needs_savepoint = connection.in_atomic_block and connection.vendor == "postgresql"
+            with atomic(self.using) if needs_savepoint else nullcontext(), connection.cursor() as cursor:
                 cursor.execute(f"SELECT CASE WHEN {comparison} THEN 1 ELSE 0 END", parameters)
                 return bool(cursor.fetchone() == (1,))
         except (DataError, IntegrityError):

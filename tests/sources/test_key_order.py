@@ -245,3 +245,14 @@ def test_decimals_that_sqlite_stores_as_text_are_listed(kind: str, using: str) -
         make_rows(model, using, columns)
         source = compiled(declaration(queryset=model._default_manager.using(using), location="/"))
         assert sum(page.written.urls for page in rendered(source)) == 3
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_a_bound_that_the_database_rejects_does_not_end_a_transaction(using: str) -> None:
+    columns = KINDS["words in an order of their own"]
+    with table(using, columns) as model:
+        make_rows(model, using, columns)
+        rows = model._default_manager.using(using)
+        source = compiled(declaration(queryset=rows.all(), location="/"))
+        assert not source.in_order([("low",), ("removed",)])
+        assert rows.count() == 3
