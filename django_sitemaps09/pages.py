@@ -16,6 +16,8 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from django_sitemaps09.protocol import Limits
 
+#: Number of URLs, and of bytes.
+Size: TypeAlias = "tuple[int, int]"
 #: A key as strings, one for each column. Workers receive keys in this form, and the manifest stores it.
 Key: TypeAlias = "tuple[str, ...]"
 #: The modulus for sums of 64-bit hashes. Modular sums can be subtracted without loss.
@@ -192,15 +194,14 @@ def fullest(rows: int) -> int:
     return rows * 20 // 19
 
 
-def fit_together(sizes: Sequence[tuple[int, int]], limits: Limits, *, is_last: bool) -> bool:
-    """Return whether adjacent pages, of which each has a number of URLs and bytes, fit on one page.
+def fit_together(size: Size, limits: Limits, *, is_last: bool) -> bool:
+    """Return whether adjacent pages, which have `size` together, fit on one page.
 
     The last page grows, so it must be at most half full. There are at most twice as many pages as a new
     division would have if no two adjacent pages fit together.
     """
     divisor = 2 if is_last else 1
-    urls, size = map(sum, zip(*sizes, strict=True))
-    return bool(urls <= fill(limits.urls) // divisor and size <= fill(limits.bytes) // divisor)
+    return size[0] <= fill(limits.urls) // divisor and size[1] <= fill(limits.bytes) // divisor
 
 
 def render_all(
@@ -209,7 +210,7 @@ def render_all(
     ahead: int = 1,
     *,
     divide: Callable[[Page, RenderedT], Sequence[Key]] = lambda page, rendered: (),
-    fits: Callable[[Sequence[tuple[Page, RenderedT]]], bool] = lambda adjacent: False,
+    join: Callable[[Size | None, Page, RenderedT], Size | None] = lambda size, page, rendered: None,
     highest: int = 0,
 ) -> Iterator[tuple[Page, RenderedT]]:
     """Yield each page with its rendered result. Split pages that are too full, and merge small ones.
@@ -222,14 +223,17 @@ def render_all(
     again, except for the last page: its first part keeps its number. New numbers are the first unused ones
     above `highest`: all `pages` are read before the first split.
 
-    Adjacent pages for which `fits` returns true are rendered again as one page, with the first number. So
-    the result is at rest: if it is rendered once more from the same rows, no page is split or merged.
+    Adjacent pages that fit together are rendered again as one page, with the first number. `join` gets the
+    size of adjacent pages, or `None` for none, and the next page, and returns the size of them all, or
+    `None` if they do not fit. So the result is at rest: if it is rendered once more from the same rows, no
+    page is split or merged.
     """
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
     queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
     # Adjacent rendered pages that fit together on one page.
     group: list[tuple[Page, RenderedT]] = []
+    size: Size | None = None
     with _await_on_error(queue):
         while True:
             for page in islice(remaining_pages, max(0, ahead - len(queue))):
@@ -255,8 +259,10 @@ def render_all(
                 if rendered.is_empty:
                     yield page, rendered
                     continue
-                if not group or fits([*group, (page, rendered)]):
+                joined_size = join(size, page, rendered)
+                if not group or joined_size:
                     group.append((page, rendered))
+                    size = joined_size
                     continue
                 queue.appendleft((page, partial(_same, rendered)))
             if len(group) > 1:
@@ -264,6 +270,7 @@ def render_all(
             else:
                 yield from group
             group.clear()
+            size = None
             if is_end and not queue:
                 return
 

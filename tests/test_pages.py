@@ -20,6 +20,7 @@ from django_sitemaps09.pages import (
     KnownPage,
     Page,
     PageMap,
+    Size,
     each_page,
     even_bounds,
     fill,
@@ -530,9 +531,11 @@ def test_small_pages_are_rendered_as_one_until_no_two_fit_together(
 ) -> None:
     numbers: list[int] = []
 
-    def fits(adjacent: Sequence[tuple[Page, Sized]]) -> bool:
-        is_last = adjacent[-1][0].until is None
-        return fit_together([(size.urls, size.bytes) for _, size in adjacent], PAGE_LIMITS, is_last=is_last)
+    def join(size: Size | None, page: Page, rendered: Sized) -> Size | None:
+        if size is None:
+            return rendered.urls, rendered.bytes
+        size = size[0] + rendered.urls, size[1] + rendered.bytes
+        return size if fit_together(size, PAGE_LIMITS, is_last=page.until is None) else None
 
     def submit(page: Page) -> Callable[[], Sized]:
         numbers.append(page.number)
@@ -543,10 +546,10 @@ def test_small_pages_are_rendered_as_one_until_no_two_fit_together(
 
     bounds = [None, *((str(place),) for place in range(1, len(sizes))), None]
     cut_pages = [Page(number, *pair) for number, pair in enumerate(pairwise(bounds), 1)]
-    done = [page for page, _ in render_all(cut_pages, submit, ahead, fits=fits)]
+    done = [page for page, _ in render_all(cut_pages, submit, ahead, join=join)]
     assert [sum(groups[:place]) + 1 for place in range(len(groups))] == [page.number for page in done]
     assert len(numbers) == len(sizes) + sum(group > 1 for group in groups)
-    again = [page for page, _ in render_all(done, submit, ahead, fits=fits)]
+    again = [page for page, _ in render_all(done, submit, ahead, join=join)]
     assert again == done
     assert len(numbers) == len(sizes) + sum(group > 1 for group in groups) + len(done)
 

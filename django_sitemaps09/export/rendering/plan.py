@@ -14,7 +14,7 @@ from django_sitemaps09.export.options import ExportOptions, Listeners
 from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
 from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.filenames import Suffix, page_name
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.retry import RetriedSource
@@ -38,8 +38,7 @@ class Plan:
 
     `pages` yields the pages in order. `closed_numbers` lists published pages with an upper bound.
     `kept_pages` lists pages that are not rendered. `rows_on_page` is the number of rows on a new page after
-    the published ones. `split_numbers` and `merged_numbers`, of pages that
-    are split, and merged into others, are filled while pages are rendered.
+    the published ones. `split_numbers` and `merged_numbers` are filled while pages are rendered.
     """
 
     pages: Iterator[Page]
@@ -155,27 +154,31 @@ class SectionPages(NamedTuple):
             return pages.even_bounds(self.rows, page, rendered.cut)
         return []
 
-    def merge(self, plan: Plan, adjacent: Sequence[tuple[Page, RenderedPage | KeptPage]]) -> bool:
-        """Return whether rendered pages fit on one page, and record that the last one is merged."""
+    def join(
+        self, plan: Plan, size: Size | None, page: Page, rendered: RenderedPage | KeptPage
+    ) -> Size | None:
+        """Return the size of adjacent pages with the next page, and record that it is merged into them.
+
+        Return `None` if they do not fit together. `size` is `None` for the first page. The bytes are those
+        of the largest host's file.
+        """
         # Pages of a paginator are not merged, since the next run would divide them again.
         if not has_key_ranges(self.source) or self.run.options.is_repair:
-            return False
-        limits = sources.page_limits(self.source, conf.limits)
-        sizes = [self._size(page, rendered) for page, rendered in adjacent]
-        last_page = adjacent[-1][0]
-        if not pages.fit_together(sizes, limits, is_last=last_page.until is None):
-            return False
-        plan.merged_numbers.add(last_page.number)
-        return True
-
-    def _size(self, page: Page, rendered: RenderedPage | KeptPage) -> tuple[int, int]:
-        """Return the number of URLs of a page, and the bytes of the largest host's file."""
+            return None
         files: Iterable[PageFile | PageRecord] = (
             rendered.files
             if isinstance(rendered, RenderedPage)
             else [records[page.number] for _, records in self.previous_by_host]
         )
-        return max(file.urls for file in files), max(file.bytes for file in files)
+        page_size = max(file.urls for file in files), max(file.bytes for file in files)
+        if size is None:
+            return page_size
+        size = size[0] + page_size[0], size[1] + page_size[1]
+        limits = sources.page_limits(self.source, conf.limits)
+        if not pages.fit_together(size, limits, is_last=page.until is None):
+            return None
+        plan.merged_numbers.add(page.number)
+        return size
 
     def fingerprint(self, plan: Plan, page: Page, rendered: RenderedPage) -> Fingerprint | None:
         """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""

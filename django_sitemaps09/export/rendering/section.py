@@ -182,7 +182,7 @@ def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, Re
             submit,
             2 if engine is None else 2 * engine.workers,
             divide=partial(section_pages.divide, plan),
-            fits=partial(section_pages.merge, plan),
+            join=partial(section_pages.join, plan),
             highest=0 if source.is_transient else section_pages.previous.highest,
         )
     except BaseException:
