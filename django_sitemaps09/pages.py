@@ -231,7 +231,7 @@ def render_all(
     remaining_pages = iter(pages)
     # Pages in their order. Parts of a split page are submitted when they are among the first `ahead`.
     queue: deque[tuple[Page, Callable[[], RenderedT] | None]] = deque()
-    # Adjacent rendered pages that fit together on one page.
+    # Adjacent rendered pages that fit together on one page, with empty ones between and after them.
     group: list[tuple[Page, RenderedT]] = []
     size: Size | None = None
     with _await_on_error(queue):
@@ -256,16 +256,16 @@ def render_all(
                     queue.extendleft((part, None) for part in reversed(parts[is_rendered:]))
                     if not is_rendered:
                         continue
-                if rendered.is_empty:
+                if rendered.is_empty and not group:
                     yield page, rendered
                     continue
-                joined_size = join(size, page, rendered)
-                if not group or joined_size:
+                joined_size = size if rendered.is_empty else join(size, page, rendered)
+                if rendered.is_empty or not group or joined_size:
                     group.append((page, rendered))
                     size = joined_size
                     continue
                 queue.appendleft((page, partial(_same, rendered)))
-            if len(group) > 1:
+            if sum(not rendered.is_empty for _, rendered in group) > 1:
                 queue.appendleft((group[0][0]._replace(until=group[-1][0].until), None))
             else:
                 yield from group

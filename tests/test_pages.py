@@ -554,6 +554,27 @@ def test_small_pages_are_rendered_as_one_until_no_two_fit_together(
     assert len(numbers) == len(sizes) + sum(group > 1 for group in groups) + len(done)
 
 
+def test_empty_pages_are_not_read_again_by_a_result_that_follows() -> None:
+    sizes = [0, 0, 20, 0, 0, 20, 0, FULL, 0, 0, HALF, 0]
+
+    def submit(page: Page) -> Callable[[], Sized]:
+        first, last = (int(bound[0]) if bound else None for bound in (page.after, page.until))
+        urls = sum(sizes[first:last])
+        return lambda: Sized(urls, 0, is_empty=not urls)
+
+    def join(size: Size | None, page: Page, rendered: Sized) -> Size | None:
+        urls = rendered.urls + (size[0] if size else 0)
+        return (urls, 0) if size is None or urls <= FULL else None
+
+    bounds = [None, *((str(place),) for place in range(1, len(sizes))), None]
+    pages = [Page(number, *pair) for number, pair in enumerate(pairwise(bounds), 1)]
+    done = list(render_all(pages, submit, join=join))
+    assert [(page.number, rendered.urls) for page, rendered in done] == [
+        *((1, 0), (2, 0), (3, 40), (8, FULL), (9, 0), (10, 0), (11, HALF), (12, 0)),
+    ]
+    assert [page.after for page, _ in done[1:]] == [page.until for page, _ in done[:-1]]
+
+
 def test_sums_of_hashes_have_64_bits() -> None:
     greatest, one = Fingerprint(1, None, 2**64 - 1), Fingerprint(1, None, 1)
     assert greatest.plus(one).hash == 0

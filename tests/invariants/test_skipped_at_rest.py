@@ -80,10 +80,15 @@ def test_a_second_export_writes_nothing(
     def run() -> Any:
         return export(sitemaps={"s": section}, output=folder, changed_only=changed_only)
 
-    assert not run().failures
+    [first] = run().sections
+    has_languages = declared is Languages
+    # Items without most languages are listed. Others are counted once, however often a page is rendered.
+    assert (first.failure, first.skipped_items) == (
+        None,
+        0 if has_languages else sum(not is_listed(number) for number in range(400)),
+    )
     assert run().written == ()
     found = [url for page in pages(folder) for url in urls(folder, page)]
-    has_languages = declared is Languages
     counts = [(3 if has_languages else 1) if is_listed(number) else has_languages for number in range(400)]
     expected = sum(counts)
     assert len(found) == len({*found}) == expected
