@@ -24,10 +24,11 @@ from django.db.transaction import atomic
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, typed
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.internals import has_database
+from django_sitemaps09.orm.internals import assigned_names, has_database, overridden
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.items import field_problem, queryset_problem
 from django_sitemaps09.sitemaps.models import can_filter
@@ -115,12 +116,11 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
         return
     hint = "Pass the name of a date field or an annotation of the queryset, or remove `date_field`."
     is_known = isinstance(name, str) and (
-        name in {**rows.query.annotations, **rows.query.extra_select}
+        name in {*rows.query.annotations, *assigned_names(rows)}
         or inspect.getattr_static(rows.model, name, None) is not None
     )
     # Code of the model can set any attribute.
-    has_own_code = hasattr(rows.model, "__getattr__") or rows.model.__init__ is not Model.__init__
-    if not (is_known or has_own_code):
+    if not (is_known or overridden(rows.model)):
         problem = field_problem(name, rows.model, (DateField,), "an attribute of its rows")
         yield message("E097", f"{subject}: `date_field` is {typed(name)}, but {problem}.", hint)
         return
@@ -244,8 +244,15 @@ def _check_order(key: KeyColumns, rows: QuerySet[Any]) -> None:
     """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
-    last = reversed(model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS])
-    if not all(key.in_order([key.text(key.row_key(row)) for row in part]) for part in (first, last)):
+    last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
+    try:
+        texts = [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
+    except traits.UNREADABLE as error:
+        raise ImproperlyConfigured(
+            f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
+            f"{reason_of(error)}."
+        ) from error
+    if not all(map(key.in_order, texts)):
         raise ImproperlyConfigured(
             f"The database sorts the key {key.name!r} of {rows.model._meta.label} otherwise than it "
             "compares its values, or a value repeats."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F
+from django.db.models import F, Prefetch
 
 from django_sitemaps09 import GenericSitemap, Sitemap
 from django_sitemaps09.checks import check_declarations
@@ -64,6 +64,15 @@ class TestAGenericSitemap:
     def test_can_have_a_date_of_any_kind(self, name: Any) -> None:
         rows = Article.objects.annotate(newest=F("updated"))
         assert not check_declarations([GenericSitemap({"queryset": rows, "date_field": name})])
+
+    def test_can_have_an_attribute_that_code_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = Article.objects.prefetch_related(Prefetch("comments", to_attr="remarks"))
+        assert not check_declarations([GenericSitemap({"queryset": rows, "date_field": "remarks"})])
+        wrong = GenericSitemap({"queryset": Article.objects.all(), "date_field": "changed_at"})
+        assert len(check_declarations([wrong])) == 1
+        with monkeypatch.context() as patched:
+            patched.setattr(Article, "from_db", classmethod(lambda cls, *args: cls()))
+            assert not check_declarations([wrong])
 
     def test_names_its_date_field_in_the_export(self, tmp_path: Path) -> None:
         Article.objects.create(slug="a")

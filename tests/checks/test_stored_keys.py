@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -58,6 +59,32 @@ def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using: str) -
     [message] = checks.check_keys(databases=[using])
     assert ids_of([message]) == ["W069"]
     assert "changes when pk converts it to text" in message.msg
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("field", "column", "value"),
+    [
+        (models.UUIDField(), "char(32)", ""),
+        (models.DateTimeField(), "datetime", "2020-13-45 00:00:00"),
+        (models.DecimalField(max_digits=5, decimal_places=2), "decimal", "abc"),
+        (models.IntegerField(), "varchar(9)", "abc"),
+    ],
+    ids=["UUID", "time", "decimal", "integer"],
+)
+def test_a_key_that_cannot_be_converted_is_named_by_a_check(field: Any, column: str, value: str) -> None:
+    with isolate_apps("tests"):
+        key = field.clone()
+        key.primary_key = True
+        meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_damaged"})
+        model = type("Damaged", (models.Model,), {"__module__": __name__, "Meta": meta, "id": key})
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f"CREATE TABLE sitemaps09_damaged (id {column} PRIMARY KEY)")
+        cursor.execute("INSERT INTO sitemaps09_damaged VALUES (%s)", [value])
+    DECLARED["s"] = section(model._default_manager.all(), "pk")
+    [message] = checks.check_keys(databases=["default"])
+    assert ids_of([message]) == ["W069"]
+    assert re.search("of tests.Damaged cannot be converted|changes when pk converts it", message.msg)
 
 
 @pytest.mark.usefixtures("_no_view")
