@@ -32,8 +32,8 @@ _PAIRS = 300
 # among them: they can be stored in a local zone, where an hour repeats in autumn. UUIDs are not, since
 # MariaDB compares them from their end.
 _ORDERED_ALIKE = (models.IntegerField, models.DecimalField)
-# A decimal that is greater than all keys.
-_NUMBERS = Decimal("1E1000")
+# A decimal that is greater than all keys, and that a column of floats can be compared with, too.
+_NUMBERS = Decimal("1E308")
 # SQLite stores integers with 64 bits.
 _INTEGERS = 1 << 63
 # A column of numbers in SQLite stores such a text as a number.

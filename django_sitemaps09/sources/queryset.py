@@ -180,7 +180,10 @@ class QuerySource(CompiledSource):
         place = "" if after is None else f" after key {after!r}"
         if options.managed:
             problem = f"the queryset returns rows of {options.label} more than once{place}"
-            advice = "Return each row once, for example with distinct() or an aggregate."
+            advice = (
+                "Return each row once, for example with distinct() or an aggregate. If no row repeats, the "
+                "database sorts this key otherwise than it compares it: name another one as `key`."
+            )
         else:
             problem = f"the key {key!r} of {options.label} is not unique in {options.db_table}{place}"
             advice = "Set primary_key=True on a column that is unique and not null, or name one as `key`."

@@ -101,6 +101,12 @@ KINDS: dict[str, list[Column]] = {
     "integer in a column of text": [text(["9", "10", "-3", "100"])],
     "decimal": [DECIMAL],
     "decimal of a project": [PRICE],
+    "decimal in a column of floats": [
+        Column(DECIMAL.field, DECIMALS[:5], {"postgresql": "double precision", "mysql": "double"})
+    ],
+    "decimal in a column of short floats": [
+        Column(DECIMAL.field, DECIMALS[:5], {"postgresql": "real", "mysql": "float"})
+    ],
     "date": [DAY],
     "date and time": [TIME],
     "time": [Column(models.TimeField(), [time(9), time(10), time(23, 59, 59, 999999), time(0, 0, 0, 1)])],
