@@ -70,7 +70,7 @@ def update(content: bytes | None, urls: Sequence[str]) -> bytes:
 
 
 def missing_lines(content: bytes, urls: Iterable[str]) -> list[str]:
-    """Return a `Sitemap` line for each URL that the content does not list yet, in any spelling."""
+    """Return a `Sitemap` line for each URL that the content does not list yet, in any common spelling."""
     listed = {_normalized(field.value) for field in _fields(content) if field.name == "sitemap"}
     lines = {_normalized(url): sitemap_line(url) for url in urls}
     return [line for url, line in lines.items() if url not in listed]

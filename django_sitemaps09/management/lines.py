@@ -188,6 +188,8 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _equal(comparison: Comparison) -> str:
+    if not comparison.rows:
+        return "not compared, because there are no rows"
     first = "" if comparison.is_complete else "the first "
     return f"equal on {first}{pluralize(comparison.rows, 'row')}"
 

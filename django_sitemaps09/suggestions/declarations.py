@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from django.db.models import Count, Value
+from django.db.models.functions import Coalesce, Lower, Upper
+
+from django_sitemaps09.orm import internals
+
 #: The output fields of `Case()`. Values of other kinds could be converted in another way than a column is.
 OUTPUTS = {
     "text": "CharField", "integer": "IntegerField", "float": "FloatField",
@@ -23,6 +28,9 @@ _MODULES = {
     "ZoneInfo": "zoneinfo",
 }
 _NOT_CONSTANT = object()
+# Expressions that return values of columns, or texts.
+_STORED = (internals.Col, Coalesce, Lower, Upper)
+_LITERALS = {str: "text", int: "integer", float: "float"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,7 @@ def quoted(value: object) -> str:
 
 def constant(value: Any) -> Declared:
     """Return text, a number or `None` as a value."""
-    kind = {str: "text", int: "integer", float: "float"}.get(type(value), "none")
+    kind = _LITERALS.get(type(value), "none")
     return Declared(kind, quoted(value), frozenset({"None"} if value is None else ()), constant=value)
 
 
@@ -99,6 +107,20 @@ def joined(values: Iterable[Declared]) -> Declared:
     ]
     code = texts[0] if len(texts) == 1 else f"Concat({', '.join(texts)}, output_field=CharField())"
     return Declared("text", code, parts=tuple(parts))
+
+
+def is_stored(annotation: Any) -> bool:
+    """Return whether an annotation has the same values in Python as in other expressions.
+
+    Python converts those of others, such as `TruncDay()`, or a product whose output field is an integer.
+    """
+    if type(annotation) is Count:
+        return True
+    kinds = {internals.value_kind(part.output_field) for part in annotation.flatten()}
+    return len(kinds) == 1 and all(
+        _LITERALS.get(type(part.value)) in kinds if type(part) is Value else type(part) in _STORED
+        for part in annotation.flatten()
+    )
 
 
 def _names(code: str) -> set[str]:

@@ -29,7 +29,14 @@ from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import candidates
 from django_sitemaps09.sitemaps import Sitemap
-from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, constant, joined, quoted
+from django_sitemaps09.suggestions.declarations import (
+    OUTPUTS,
+    Declared,
+    constant,
+    is_stored,
+    joined,
+    quoted,
+)
 from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, is_plain, read
 
 _PROPERTIES = (property, cached_property, functional.cached_property)
@@ -43,6 +50,8 @@ _KINDS: Mapping[Field, set[str]] = {
 }
 _REVERSE = ("viewname", "urlconf", "args", "kwargs")
 _NULL = constant(None)
+# The values of such an annotation can differ in Python, so it is only a value of its own.
+_COMPUTED = "computed "
 
 
 class Instance(NamedTuple):
@@ -73,7 +82,7 @@ def read_hook(sitemap: Any, items: QuerySet[Any], hook: Field) -> Declared:
         value = body.attribute(node, row, sitemap.date_field) if sitemap.date_field else _NULL
     else:
         value = body.called(node, sitemap, body.member(sitemap, hook), [row])
-    kind = getattr(value, "kind", "object")
+    kind = getattr(value, "kind", "object").removeprefix(_COMPUTED)
     if kind not in _KINDS[hook] or (hook == "location" and value.is_constant):
         raise RefusedError(f"its value is {'the same for all rows' if kind in _KINDS[hook] else kind}")
     return value
@@ -253,6 +262,7 @@ class _Body:
             annotation = self.items.query.annotation_select.get(name) if owner is self.row else None
             if annotation is not None and getattr_static(owner.model, name, None) is None:
                 kind = internals.value_kind(annotation.output_field) or "object"
+                kind = kind if is_stored(annotation) else f"{_COMPUTED}{kind}"
                 return Declared(kind, f"F({quoted(name)})", frozenset({name}), name)
             if raw is not None and (field := internals.plain_field(owner.model, name)):
                 return self.field(node, owner, field)
@@ -378,6 +388,8 @@ class _Body:
         """Return the condition that a value is true in Python."""
         kind = getattr(value, "kind", "instance") if getattr(value, "path", "") else ""
         codes = []
+        if isinstance(value, Instance):
+            self.member(value, "__bool__")
         if kind in ("boolean", "integer", "float"):
             codes = [f"Q({value.path}={False if kind == 'boolean' else 0})"]
         elif kind == "text" and value.field and connections[self.items.db].vendor == "mysql":

@@ -91,7 +91,7 @@ def _names(node: Any, name: str) -> bool:
     """Return whether a node has a name, other than to read its value."""
     if isinstance(node, ast.Constant):
         return bool(node.value == name)
-    names = [getattr(node, each, None) for each in ("id", "attr", "name", "asname")]
+    names = [getattr(node, each, None) for each in ("id", "arg", "attr", "name", "asname")]
     return not isinstance(getattr(node, "ctx", None), ast.Load) and name in [
         *names,
         *getattr(node, "names", ()),

@@ -14,17 +14,31 @@ from django.contrib.sitemaps import (
 )
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
-from django.db.models import Count, F, Manager, Prefetch, QuerySet
+from django.db.models import (
+    Count,
+    DateTimeField,
+    ExpressionWrapper,
+    F,
+    IntegerField,
+    Manager,
+    Max,
+    Prefetch,
+    QuerySet,
+    SlugField,
+    Value,
+)
+from django.db.models.functions import Coalesce, TruncDay
+from django.db.models.lookups import Exact
 from django.db.models.query import ModelIterable
 from django.db.models.query_utils import DeferredAttribute
 from django.db.models.signals import post_init
-from django.test.utils import CaptureQueriesContext
+from django.test.utils import CaptureQueriesContext, register_lookup
 from django.urls import include, path, reverse
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.suggestions import compare, row_comparison, section_suggestions, suggest
 from tests.models import Article, Child
-from tests.suggestions.blog.models import Author, Entry, Label
+from tests.suggestions.blog.models import Author, Entry, Label, Section
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
 from tests.support.factories import ArticleFactory
 
@@ -215,6 +229,29 @@ class TestModels:
             note = refusal(sitemap(Entry, queryset=Entry.objects.filter(number=-1)))
         assert "self.slug" in note or "is a lambda" in note
 
+    def test_that_are_tested_by_code_of_their_own_are_not_read(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class BySection(ModelSitemap[Entry]):
+            model = Entry
+
+            def location(self, item: Entry) -> str:
+                return f"/s/{item.slug}/" if item.section else f"/n/{item.slug}/"
+
+        assert suggestion(BySection).hooks == ("location",)
+        with monkeypatch.context() as patched:
+            patched.setattr(Section, "__bool__", lambda self: self.slug != "hidden", raising=False)
+            assert "Section: has its own __bool__" in refusal(BySection)
+
+    def test_with_lookups_of_a_project_are_not_read(self) -> None:
+        class Blind(Exact):
+            def as_sql(self, compiler: Any, connection: Any) -> Any:
+                raise NotImplementedError
+
+        with register_lookup(SlugField, Blind, lookup_name="exact"):
+            assert "reads what is not a plain field" in refusal(sitemap(Entry))
+        assert suggestion(sitemap(Entry)).hooks == ("location",)
+
     def test_whose_rows_a_manager_hides_are_not_followed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert suggestion(ByAuthor).hooks == ("location",)
         monkeypatch.setitem(vars(Author._meta), "base_manager", NotAllRows())
@@ -287,6 +324,44 @@ def test_annotations_are_fields_that_can_be_null() -> None:
             return f"/{item.total}/"
 
     assert "writes what can be NULL" in suggestion(InText).notes[0]
+
+
+class Computed(ModelSitemap[Entry]):
+    location = SLUG
+
+    def lastmod(self, item: Any) -> Any:
+        return item.updated or item.start
+
+    def priority(self, item: Any) -> Any:
+        return 0.9 if item.half == 2 else 0.1
+
+
+@pytest.mark.parametrize(
+    ("start", "half", "hooks"),
+    [
+        (F("created"), F("number"), ("lastmod", "priority")),
+        (Coalesce("updated", "created"), Coalesce("rank", "number", Value(2)), ("lastmod", "priority")),
+        (F("author__changed"), Count("labels"), ("lastmod", "priority")),
+        (TruncDay("created"), ExpressionWrapper(F("number") * 0.5, IntegerField()), ()),
+        (Coalesce("day", "created", output_field=DateTimeField()), Coalesce("rank", F("number") * 1), ()),
+        (Max("updated"), Coalesce("rank", Value(1.5), output_field=IntegerField()), ()),
+    ],
+)
+def test_annotations_that_python_converts_are_no_part_of_another_value(
+    start: Any, half: Any, hooks: tuple[str, ...]
+) -> None:
+    section = type("Section", (Computed,), {"queryset": Entry.objects.annotate(start=start, half=half)})
+    found = suggestion(section)
+    assert found.hooks == hooks
+    if not hooks:
+        assert "chooses between computed datetime and datetime in `item.updated or" in found.notes[0]
+        assert "compares, maybe not as the database does, `item.half == 2`" in found.notes[1]
+    section.lastmod = start_of
+    assert suggestion(section).hooks == ("lastmod", *hooks[1:])
+
+
+def start_of(self: Any, item: Any) -> Any:
+    return item.start
 
 
 class TestMethods:
@@ -382,6 +457,8 @@ class TestTheComparison:
         old = type("Old", (ContribSitemap,), {"items": lambda self: Entry.objects.all()})
         with pytest.raises(ImproperlyConfigured, match="Old is read through get_urls"):
             compare(old, sitemap(Entry))
+        with pytest.raises(ImproperlyConfigured, match="GenericSitemap cannot be created: TypeError: "):
+            compare(sitemap(Entry), GenericSitemap)
 
     def test_of_classes_names_rows_that_only_one_lists(self) -> None:
         fewer = sitemap(Entry, queryset=Entry.objects.exclude(slug="S-3"))

@@ -23,6 +23,7 @@ MOVED = {"/posts/old/": "/posts/new/"}
 DIGITS = re.compile(r"^\d")
 ROOT = ""
 MAY = 5
+UPDATED = "/updated"
 
 
 class Clean(str):
@@ -37,6 +38,10 @@ class Clean(str):
 
 CLEAN = Clean("/posts/")
 CLEAN_FORMAT = Clean("/posts/%s/")
+
+
+def update() -> None:
+    globals().update(UPDATED="/other")
 
 
 def moved(method: Any) -> Any:
@@ -302,6 +307,10 @@ class HiddenElsewhere(Form):
     def identity_of_a_part(self: Any) -> Any:
         """Refused: compares, maybe not as the database does, `self.day.month is not MAY`"""
         return f"/{self.day.year}/" if self.day.month is not MAY else f"/may/{self.day.month}/"
+
+    def global_that_is_updated(self: Any) -> Any:
+        """Refused: reads `UPDATED`"""
+        return f"{UPDATED}/{self.slug}/"
 
     def identity_function(self: Any) -> Any:
         """Refused: calls `operator.is_()`"""
