@@ -195,3 +195,7 @@ class Coupon(models.Model):
         db_persist=True,
         unique=True,
     )
+
+
+class Redemption(models.Model):
+    coupon = models.ForeignKey(Coupon, on_delete=models.CASCADE, related_name="redemptions")

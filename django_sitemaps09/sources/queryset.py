@@ -18,7 +18,7 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.internals import compile_query, fetches_plainly
+from django_sitemaps09.orm.internals import add_condition, compile_query, fetches_plainly
 from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
 from django_sitemaps09.pages import Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
@@ -34,7 +34,7 @@ from django_sitemaps09.sources.declaration_digests import (
 )
 from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
 from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.members import Members, Span
+from django_sitemaps09.sources.members import KeyInRows, Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
 
 
@@ -67,7 +67,9 @@ class QuerySource(CompiledSource):
             problem = f"key must be the name of a field, not {typed_repr(key_name)}"
             raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}.{problem}.")
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
-        all_rows, rows = rows if original is None else original, key.filter_readable(rows)
+        # The queryset can repeat its rows, so they are not counted there.
+        all_rows = rows if original is None else add_condition(rows, KeyInRows(original))
+        rows = key.filter_readable(rows)
         annotated_rows = add_columns(rows, declaration.expressions)
         if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(

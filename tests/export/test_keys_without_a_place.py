@@ -11,7 +11,7 @@ from django.db import connections, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_sitemaps09.export import export
-from tests.models import Coupon
+from tests.models import Coupon, Redemption
 from tests.support.databases import parameter
 from tests.support.published import pages, urls
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
@@ -50,6 +50,15 @@ def test_a_generated_key_that_is_null_is_skipped_and_counted(
     assert sorted(exported_paths(folder)) == sorted(f"/{number}/" for number in range(20) if number % 5)
     assert not export(sitemaps=declared, output=folder).written
     assert sorted(path for path, _ in native(declared["s"])) == sorted(exported_paths(folder))
+
+
+def test_a_row_that_a_join_repeats_is_counted_once(using: str, coupons: Any, folder: Path) -> None:
+    Redemption.objects.using(using).bulk_create(
+        Redemption(coupon=coupon) for coupon in coupons for _ in range(coupon.number % 4)
+    )
+    for rows in (coupons.filter(redemptions__pk__gt=0), coupons.filter(redemptions__pk__gt=0).distinct()):
+        [found] = export(sitemaps={"s": section(rows, "serial")}, output=folder).sections
+        assert (found.urls, found.skipped_items, found.failure) == (12, 3, None)
 
 
 def test_only_exports_ask_for_null_keys(using: str, coupons: Any, folder: Path) -> None:
