@@ -19,6 +19,7 @@ from django_sitemaps09.entries.fields import (
     NOT_XML as NOT_XML,
     check_text as check_text,
     excerpt as excerpt,
+    key_excerpt as key_excerpt,
     plain_text as plain_text,
     reason_of as reason_of,
     short_repr as short_repr,

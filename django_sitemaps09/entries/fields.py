@@ -106,6 +106,16 @@ def excerpt(text: object, most: int = MAX_SHOWN) -> str:
     return short_text if len(short_text) <= most else f"{short_text[: most - 3]}..."
 
 
+def key_excerpt(key: object) -> str:
+    """Return the key of an item, shortened like `excerpt()`: `('B', 2026-05-01)` for a composite key.
+
+    The `repr()` of dates is so long that the keys of different rows would look alike, and count as one.
+    """
+    if not isinstance(key, tuple):
+        return excerpt(key)
+    return excerpt(f"({', '.join(repr(part) if isinstance(part, str) else str(part) for part in key)})")
+
+
 def short_repr(value: object) -> str:
     """Return a value for an error message: a short Python literal, or the first members of a collection."""
     if isinstance(value, (str, bytes, bytearray)):

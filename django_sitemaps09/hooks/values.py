@@ -22,7 +22,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
     ItemError,
     check_text,
-    excerpt,
+    key_excerpt,
     plain_text,
     reason_of,
     short_repr,
@@ -54,7 +54,7 @@ class Items(NamedTuple):
 
     def skip(self, position: int, field: str, reason: str) -> None:
         """Report that a field of an item is not written."""
-        self.errors.append(ItemError(excerpt(self.keys[position]), field, reason))
+        self.errors.append(ItemError(key_excerpt(self.keys[position]), field, reason))
 
     def each(
         self, function: Callable[[Any], Any], values: Iterable[Any], field: str, *, failed: Any = FAILED

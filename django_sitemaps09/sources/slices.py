@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, reason_of
+from django_sitemaps09.entries import ItemError, key_excerpt, reason_of
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
 from django_sitemaps09.orm.traits import UNREADABLE, stream_items
@@ -112,7 +112,7 @@ def read_each(fetch: Callable[[range], ResultT], keys: Sequence[object]) -> Iter
             yield result
             continue
         if len(part) == 1:
-            yield ItemError(str(keys[part.start]), "row", f"cannot be read: {reason}")
+            yield ItemError(key_excerpt(keys[part.start]), "row", f"cannot be read: {reason}")
         else:
             middle = len(part) // 2
             remaining += [part[middle:], part[:middle]]

@@ -20,7 +20,7 @@ from django_sitemaps09.entries import (
     IndexEntry,
     ItemError,
     SafeColumn,
-    excerpt,
+    key_excerpt,
     short_repr,
 )
 from django_sitemaps09.exceptions import TextError
@@ -143,7 +143,7 @@ class _Documents:
                 self.cut = self._last
             elif stop < len(keys):
                 reason = "its entries alone exceed the limits of a page"
-                self._errors.append(ItemError(excerpt(keys[stop]), "location", reason))
+                self._errors.append(ItemError(key_excerpt(keys[stop]), "location", reason))
                 stop += 1
             start = stop
 
@@ -215,7 +215,7 @@ def escape(column: Sequence[str], keys: Iterable[Hashable]) -> Sequence[str]:
         return column
     if NOT_XML.search(content):
         index = next(i for i, text in enumerate(column) if NOT_XML.search(text))
-        [subject] = [f"Item {excerpt(key)}:" for key in islice(keys, index, index + 1)] or ["The value"]
+        [subject] = [f"Item {key_excerpt(key)}:" for key in islice(keys, index, index + 1)] or ["The value"]
         raise TextError(
             f"{subject} {short_repr(column[index])} contains a character that is not allowed in XML."
         )

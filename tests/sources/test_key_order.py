@@ -19,7 +19,7 @@ from django.test.utils import isolate_apps
 
 from django_sitemaps09 import PathTemplate
 from tests.support.databases import parameter
-from tests.support.sources import compiled, declaration, page_map, rendered, set_slices
+from tests.support.sources import compiled, declaration, errors, page_map, rendered, set_slices
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 
@@ -248,6 +248,19 @@ def assert_sorted_alike(model: type[models.Model], using: str, columns: list[Col
     assert listed == keys
     assert source.key_identity == compiled(declaration(queryset=rows.all(), location=location)).key_identity
     assert sum(page.written.urls for page in rendered(source)) == len(keys)
+
+
+def test_rows_that_differ_at_the_end_of_their_key_are_named_apart(snapshot_using: str) -> None:
+    columns = [TIME, TIME, DECIMAL, INTEGER]
+    with table(snapshot_using, columns) as model:
+        for number in NUMBERS:
+            row = model(k0=TIMES[2], k1=TIMES[2], k2=DECIMALS[0], k3=number)
+            row.save(using=snapshot_using, force_insert=True)
+        rows = model._default_manager.using(snapshot_using)
+        source = compiled(declaration(queryset=rows.all(), location=PathTemplate("/#{k3}/", k3=F("k3"))))
+        named = [key for key, _, _ in errors(rendered(source))]
+    time = "2020-10-25 00:30:00.000001+00:00"
+    assert named == [f"({time}, {time}, 9.75, {number})" for number in sorted(NUMBERS)]
 
 
 @pytest.mark.services
