@@ -111,7 +111,7 @@ def key_excerpt(key: object) -> str:
 
     The `repr()` of dates is so long that the keys of different rows would look alike, and count as one.
     """
-    if not isinstance(key, tuple):
+    if type(key) is not tuple:
         return excerpt(key)
     return excerpt(f"({', '.join(repr(part) if isinstance(part, str) else str(part) for part in key)})")
 

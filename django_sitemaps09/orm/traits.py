@@ -52,8 +52,9 @@ HIDES_COLUMNS = (
     "Filter by Exists() instead of the aggregate.",
 )
 #: Exceptions that drivers and fields raise for values that they cannot convert: infinity, the year 10000,
-#: 2020-02-30. Django raises `AttributeError` for a time in SQLite that it cannot parse.
-UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError)
+#: 2020-02-30. In SQLite, Django raises `AttributeError` for a time that it cannot parse, and before 6.1,
+#: `TypeError` for a decimal.
+UNREADABLE = (DataError, ValueError, ArithmeticError, ValidationError, AttributeError, TypeError)
 #: Maximum number of instances in memory. `django.contrib.sitemaps` keeps all instances of a page. This
 #: takes three times the memory, and 50% more time, mostly for garbage collection.
 AT_A_TIME = 1_000

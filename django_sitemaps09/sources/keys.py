@@ -333,7 +333,7 @@ def _mysql(connection: Any, field: Any) -> StoredColumn:
 
 def _sqlite(connection: Any, field: Any) -> StoredColumn:
     """Return a column's collation, and a literal with its affinity: https://sqlite.org/datatype3.html."""
-    # Each key of a table has an index. Django's introspection of collations overlooks composite keys.
+    # A text that is the key of a table has an index. Django's introspection overlooks composite keys.
     table, column = field.model._meta.db_table, field.column
     sql = (
         "SELECT t.type, (SELECT x.coll FROM pragma_index_list(%s) l JOIN pragma_index_xinfo(l.name) x "
@@ -344,7 +344,8 @@ def _sqlite(connection: Any, field: Any) -> StoredColumn:
     if row is None:
         return _unknown(connection, field)
     kind, name = row[0].upper(), row[1]
-    if name is None:
+    is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
+    if name is None and (is_text or not kind):
         # Values in a union are compared by the collation of its first column.
         key, rows = map(connection.ops.quote_name, (column, table))
         sql = f"SELECT k = 'A', k = 'a ' FROM (SELECT {key} k FROM {rows} WHERE 0 UNION ALL VALUES ('a'))"  # noqa: S608
@@ -352,7 +353,6 @@ def _sqlite(connection: Any, field: Any) -> StoredColumn:
         name = "NOCASE" if is_without_case else "RTRIM" if ignores_spaces else None
     name = None if name == "BINARY" else name
     collate = f" COLLATE {connection.ops.quote_name(name).replace('%', '%%')}" if name else ""
-    is_text = "INT" not in kind and any(word in kind for word in ("CHAR", "CLOB", "TEXT"))
     if is_text or "BLOB" in kind or not kind:
         return StoredColumn(name or "", f"{'CAST(%s AS TEXT)' if is_text else '%s'}{collate}")
     # CAST(... AS datetime) would keep only the year.
