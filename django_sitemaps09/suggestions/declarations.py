@@ -116,11 +116,14 @@ def is_stored(annotation: Any) -> bool:
     """
     if type(annotation) is Count:
         return True
-    kinds = {internals.value_kind(part.output_field) for part in annotation.flatten()}
-    return len(kinds) == 1 and all(
-        _LITERALS.get(type(part.value)) in kinds if type(part) is Value else type(part) in _STORED
-        for part in annotation.flatten()
-    )
+    kind = internals.value_kind(annotation.output_field)
+    return kind is not None and {*map(_stored_kind, annotation.flatten())} == {kind}
+
+
+def _stored_kind(part: Any) -> str | None:
+    if type(part) is Value:
+        return _LITERALS.get(type(part.value))
+    return internals.value_kind(part.output_field) if type(part) in _STORED else None
 
 
 def _names(code: str) -> set[str]:

@@ -15,6 +15,7 @@ from django.contrib.sitemaps import (
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import (
+    Case,
     Count,
     DateTimeField,
     ExpressionWrapper,
@@ -22,12 +23,15 @@ from django.db.models import (
     IntegerField,
     Manager,
     Max,
+    OuterRef,
     Prefetch,
     QuerySet,
     SlugField,
+    Subquery,
     Value,
+    When,
 )
-from django.db.models.functions import Coalesce, TruncDay
+from django.db.models.functions import Coalesce, Length, TruncDay
 from django.db.models.lookups import Exact
 from django.db.models.query import ModelIterable
 from django.db.models.query_utils import DeferredAttribute
@@ -345,6 +349,11 @@ class Computed(ModelSitemap[Entry]):
         (TruncDay("created"), ExpressionWrapper(F("number") * 0.5, IntegerField()), ()),
         (Coalesce("day", "created", output_field=DateTimeField()), Coalesce("rank", F("number") * 1), ()),
         (Max("updated"), Coalesce("rank", Value(1.5), output_field=IntegerField()), ()),
+        (
+            Subquery(Author.objects.filter(pk=OuterRef("author")).values("changed")[:1]),
+            Case(When(rank=1, then=2), default=Length("slug")),
+            (),
+        ),
     ],
 )
 def test_annotations_that_python_converts_are_no_part_of_another_value(
