@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
@@ -43,7 +43,7 @@ def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None
     """
     base = export_base(base_url)
     with site_locale():
-        sitemaps = [_created(section, base) for section in (old, new)]
+        sitemaps = [sections.bind(section, base.domain) for section in (old, new)]
         first, second = (type(sitemap).__qualname__ for sitemap in sitemaps)
         for name, sitemap in zip((first, second), sitemaps, strict=True):
             if not sources.is_compiled(sitemap):
@@ -57,14 +57,6 @@ def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None
                 "Give both the same model and `key`."
             )
         return compare_rows(sitemaps[0], sitemaps[1], base, rows)
-
-
-def _created(section: Any, base: Base) -> Any:
-    try:
-        return sections.bind(section, base.domain)
-    except Exception as error:
-        name = getattr(section, "__qualname__", repr(section))
-        raise ImproperlyConfigured(f"{name} cannot be created: {reason_of(error)}") from error
 
 
 def compare_rows(old: Any, new: Any, base: Base, rows: int | None = None) -> Comparison:

@@ -33,9 +33,7 @@ class Plain(ModelSitemap[Article]):
 
 class Declared(Plain):
     lastmod = F("updated")
-
-    def priority(self, item: Article) -> float:
-        return round(item.pk / 10)
+    priority = ArticleSitemap.priority
 
 
 class PageSitemap(StaticViewSitemap):
@@ -97,6 +95,8 @@ def test_two_classes_are_compared_on_all_rows(articles: list[Article]) -> None:
 def test_classes_that_differ_are_an_error(articles: list[Article]) -> None:
     out, _, error = commands.failed("suggest_sitemaps", "--compare", OLD, OTHER)
     assert (str(error), error.returncode) == ("The classes differ.", 1)
+    *_, error = commands.failed("suggest_sitemaps", "--compare", OLD, "django_sitemaps09.GenericSitemap")
+    assert "__init__() missing 1 required positional argument" in str(error)
     first = out.splitlines()[0]
     assert first.startswith(f"row {articles[0].pk} is <url><loc>")
     assert "<priority>" in first

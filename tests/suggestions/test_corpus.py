@@ -15,6 +15,7 @@ from tests.suggestions.blog.rows import suggestion
 from tests.suggestions.corpus import (  # noqa: F401 define the cases
     CASES,
     Case,
+    annotations,
     conditional_values,
     hidden_conditions,
     locations,
@@ -38,7 +39,7 @@ PLAIN = ("Chains", "Reverse", "Formats", "Followed", "PlainChains", "PlainRevers
 
 
 def sitemap(case: Case, using: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    attributes: dict[str, Any] = {"queryset": Helpers.objects.using(using)}
+    attributes: dict[str, Any] = {"queryset": Helpers.objects.using(using).annotate(**case.annotations)}
     if case.takes_item:
         attributes[case.hook] = case.method
     else:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
             else:
                 result = suggest(options["sections"], **arguments)
                 lines = [line for each in result for line in suggestion_lines(each)]
-        except (*EXPORT_ERRORS, ImportError) as error:
+        except (*EXPORT_ERRORS, ImportError, TypeError) as error:
             raise CommandError(str(error)) from error
         if options["format"] == "json":
             data = asdict(result) if options["compare"] else [asdict(each) for each in result]

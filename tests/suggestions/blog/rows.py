@@ -20,8 +20,6 @@ def entries(db: None) -> list[Entry]:
     rows = [
         Entry.objects.create(
             slug=f"S-{number}",
-            title=f"Title {number}",
-            kind=("post", "note")[number % 2],
             author=author,
             number=number,
             day=date(2026, 1 + number % 12, 1 + number),

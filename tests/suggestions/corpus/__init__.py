@@ -16,7 +16,7 @@ from tests.suggestions.blog.models import Entry
 CASES: list[Case] = []
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A method in a form such as `Reverse`: of the model, or of the sitemap if it takes an item."""
 
@@ -24,6 +24,7 @@ class Case:
     name: str
     hook: str
     method: Callable[..., Any]
+    annotations: dict[str, Any]
 
     def __str__(self) -> str:
         return f"{self.form}.{self.name}"
@@ -47,10 +48,11 @@ class Form:
     """A form in which projects write methods. Each public method of a subclass is a case."""
 
     hook = "location"
+    annotations: dict[str, Any] = {}
 
     def __init_subclass__(cls) -> None:
         CASES.extend(
-            Case(cls.__name__, name, cls.hook, method)
+            Case(cls.__name__, name, cls.hook, method, cls.annotations)
             for name, method in vars(cls).items()
             if name[0] != "_" and callable(method)
         )
