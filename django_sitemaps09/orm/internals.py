@@ -156,7 +156,10 @@ def plain_field(model: type[Model], name: str) -> PlainField | None:
         plain = None if isinstance(key, CompositePrimaryKey) else plain_field(model, key.attname)
         return plain and plain._replace(name="pk")
     field: Any = getattr(descriptor, "field", None)
-    if field not in model._meta.concrete_fields or not _has_djangos_lookups(field):
+    if field not in model._meta.concrete_fields:
+        return None
+    # Projects can register lookups, which conditions use.
+    if not all(field.get_lookup(each).__module__.startswith("django.") for each in ("exact", "isnull")):
         return None
     if type(descriptor) in (DeferredAttribute, ForeignKeyDeferredAttribute) and field.attname == name:
         return PlainField(field, name)
@@ -165,12 +168,6 @@ def plain_field(model: type[Model], name: str) -> PlainField | None:
         related = field.remote_field.model
         return PlainField(field, name, related, type(related._meta.base_manager) is not Manager)
     return None
-
-
-def _has_djangos_lookups(field: Any) -> bool:
-    """Return whether conditions compare a field as Django does. Projects can register lookups."""
-    lookups = [field.get_lookup(name) for name in ("exact", "isnull")]
-    return all(lookup is not None and lookup.__module__.startswith("django.") for lookup in lookups)
 
 
 _KINDS: tuple[tuple[str, tuple[type, ...]], ...] = (

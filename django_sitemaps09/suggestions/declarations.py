@@ -117,13 +117,12 @@ def is_stored(annotation: Any) -> bool:
     if type(annotation) is Count:
         return True
     kind = internals.value_kind(annotation.output_field)
-    return kind is not None and {*map(_stored_kind, annotation.flatten())} == {kind}
-
-
-def _stored_kind(part: Any) -> str | None:
-    if type(part) is Value:
-        return _LITERALS.get(type(part.value))
-    return internals.value_kind(part.output_field) if type(part) in _STORED else None
+    return kind is not None and all(
+        _LITERALS.get(type(part.value)) == kind
+        if type(part) is Value
+        else type(part) in _STORED and internals.value_kind(part.output_field) == kind
+        for part in annotation.flatten()
+    )
 
 
 def _names(code: str) -> set[str]:

@@ -29,14 +29,7 @@ from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.orm import internals
 from django_sitemaps09.routing.routes import candidates
 from django_sitemaps09.sitemaps import Sitemap
-from django_sitemaps09.suggestions.declarations import (
-    OUTPUTS,
-    Declared,
-    constant,
-    is_stored,
-    joined,
-    quoted,
-)
+from django_sitemaps09.suggestions.declarations import OUTPUTS, Declared, constant, is_stored, joined
 from django_sitemaps09.suggestions.method_source import Method, RefusedError, is_constant, is_plain, read
 
 _PROPERTIES = (property, cached_property, functional.cached_property)
@@ -263,7 +256,7 @@ class _Body:
             if annotation is not None and getattr_static(owner.model, name, None) is None:
                 kind = internals.value_kind(annotation.output_field) or "object"
                 kind = kind if is_stored(annotation) else f"{_COMPUTED}{kind}"
-                return Declared(kind, f"F({quoted(name)})", frozenset({name}), name)
+                return Declared(kind, f'F("{name}")', frozenset({name}), name)
             if raw is not None and (field := internals.plain_field(owner.model, name)):
                 return self.field(node, owner, field)
         if type(raw) in _PROPERTIES and (owner is self.owner or owner is self.row):
@@ -280,7 +273,7 @@ class _Body:
         if owner.nulls - self.known:
             raise self.refuse(node, "reads an attribute of what can be NULL:")
         if plain.related is None and (kind := internals.value_kind(field)):
-            return Declared(kind, f"F({quoted(path)})", nulls, path, field)
+            return Declared(kind, f'F("{path}")', nulls, path, field)
         is_routed = any(hasattr(each, "db_for_read") for each in router.routers)
         if plain.related is None:
             raise self.refuse(node, f"reads a {type(field).__name__}, which can convert its values:")
@@ -293,9 +286,9 @@ class _Body:
             raise self.refuse(node, "reads")
         # Instances have times in the zone of the connection, which is UTC by default. Queries extract parts
         # in the current time zone.
-        zone = quoted(connections[self.items.db].timezone_name)
-        argument = f", tzinfo=ZoneInfo({zone})" if column.kind == "datetime" and settings.USE_TZ else ""
-        return Declared("integer", f"Extract{name.capitalize()}({quoted(column.path)}{argument})")
+        zone = connections[self.items.db].timezone_name
+        argument = f', tzinfo=ZoneInfo("{zone}")' if column.kind == "datetime" and settings.USE_TZ else ""
+        return Declared("integer", f'Extract{name.capitalize()}("{column.path}"{argument})')
 
     # Calls.
 

@@ -127,10 +127,7 @@ class TestSections:
             ),
             (sitemap(Entry, items=lambda self: Entry.objects.values()), "does not return a plain queryset"),
             (sitemap(Entry, items=evaluated_items), "does not return a plain queryset"),
-            (
-                sitemap(Entry, queryset=Entry.objects.union()),
-                "does not return a plain queryset",
-            ),
+            (sitemap(Entry, queryset=Entry.objects.union(Entry.objects.all())), "a plain queryset"),
             (sitemap(Entry, items=lambda self: OtherRows(Entry)), "does not return a plain queryset"),
             (sitemap(Entry, get_urls=lambda self, **kwargs: []), "BlogSitemap overrides get_urls"),
             (

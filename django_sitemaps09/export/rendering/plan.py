@@ -157,10 +157,9 @@ class SectionPages(NamedTuple):
     def join(
         self, plan: Plan, size: Size | None, page: Page, rendered: RenderedPage | KeptPage
     ) -> Size | None:
-        """Return the size of adjacent pages with the next page, and record that it is merged into them.
+        """Return the size of pages, of which this is the next one, or `None` if they do not fit together.
 
-        Return `None` if they do not fit together. `size` is `None` for the first page. The bytes are those
-        of the largest host's file.
+        `size` is that of the others, or `None`. The bytes are those of the largest host's file.
         """
         # Pages of a paginator are not merged, since the next run would divide them again.
         if not has_key_ranges(self.source) or self.run.options.is_repair:
