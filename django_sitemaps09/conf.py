@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -283,9 +283,13 @@ def local_path(value: object, name: str, instead: str = "") -> Path | None:
     """
     if value is None:
         return None
-    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    try:
+        # A path can be a lazy object.
+        text = str(value) if isinstance(value, str) else os.fspath(Path(cast("os.PathLike[str]", value)))
+    except TypeError:
+        text = ""
     # Path("") would be the current directory.
-    if not isinstance(text, str) or not text or "\0" in text:
+    if not text or "\0" in text:
         raise ImproperlyConfigured(f"{name} must be a path, not {typed_repr(value)}.")
     if _URL.search(text):
         instead = instead or "For a bucket such as S3, set SITEMAPS09['STORAGE'] to an alias in STORAGES."
@@ -298,7 +302,7 @@ def local_path(value: object, name: str, instead: str = "") -> Path | None:
         user = Path(text).parts[0]
         raise ImproperlyConfigured(
             f"{name} is {text!r}, but {user} is not the home directory of a user. Set an absolute path, or "
-            f"{f'./{text}'!r} for a directory with this name."
+            f"the string {f'./{text}'!r} for a directory with this name."
         )
     return Path(expanded)
 

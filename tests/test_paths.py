@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
+from django.utils.functional import SimpleLazyObject
 
 from django_sitemaps09 import audit
 from django_sitemaps09.audit.api import last_report
@@ -134,6 +135,15 @@ def test_a_directory_can_have_a_tilde_in_its_name(tmp_path: Path, settings: Any)
     assert conf.root == Path("~public")
     settings.SITEMAPS09 = {"ROOT": str(tmp_path / "~")}
     assert conf.root == tmp_path / "~"
+
+
+def test_a_path_can_be_lazy(settings: Any) -> None:
+    for path in (Path("/srv/public"), "/srv/public"):
+        settings.SITEMAPS09 = {"ROOT": SimpleLazyObject(lambda path=path: path)}
+        assert conf.root == Path("/srv/public")
+    settings.SITEMAPS09 = {"ROOT": SimpleLazyObject(lambda: 7)}
+    with pytest.raises(ImproperlyConfigured, match="must be a path, not <SimpleLazyObject: 7>"):
+        assert conf.root
 
 
 @pytest.mark.parametrize("path", ["C:/public", "C:\\public", "a:b", "c:", "//server/share"])

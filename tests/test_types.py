@@ -94,6 +94,14 @@ def test_an_argument_of_a_wrong_type_is_named_with_its_type(
     assert ("list" if value == [] else kind_of(value)) in str(raised.value)
 
 
+def test_names_can_be_any_iterable(tmp_path: Path) -> None:
+    sections = {"s": Numbers(2), "t": Numbers(2)}
+    report = export(iter(["s"]), sitemaps=sections, output=tmp_path)
+    assert [section.section for section in report.sections] == ["s"]
+    checked = verify((name for name in ["s"]), sitemaps=sections, output=tmp_path)
+    assert checked.files == verify(["s"], sitemaps=sections, output=tmp_path).files == 2
+
+
 @pytest.mark.parametrize("name", [2024, True, 1.5, b"x", ("x",), None])
 def test_the_name_of_a_section_is_a_string(name: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=rf"a name must be a string, not .*{kind_of(name)}"):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
+from numbers import Number
 from typing import Any
 
 from django.core.checks import CheckMessage
+from django.utils.functional import Promise
 
 from django_sitemaps09.checks.querysets import names_in_rows
 from django_sitemaps09.checks.subjects import (
@@ -18,6 +21,7 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
+from django_sitemaps09.entries import NOT_TEXTS
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
@@ -34,8 +38,11 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
         if problem := location_problem(location, None if is_off(i18n) else codes):
             hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
             yield message("E024", f"{subject}.location {problem}.", hint)
+    # Other objects can have the text of a path, such as those of `pathlib`.
+    method: Any = type(location).__str__
+    has_text = method is not object.__str__ and not isinstance(location, (*NOT_TEXTS, Number, date))
     is_known = location is None or isinstance(location, (str, Mapping, LocationTemplate))
-    if not (is_known or is_expression(location)):
+    if not (has_text or is_known or is_expression(location)):
         text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
         yield message("E098", text, "Define `def location(self, item)`, which returns a path.")
     for value in location.values() if isinstance(location, Mapping) else [location]:
@@ -81,8 +88,12 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
     if issubclass(type(names), (str, bytes)) or not (is_code(names) or hasattr(names, "__iter__")):
         text = f"{subject}.viewnames must be a list, not {typed(names)}."
         yield message("E022", text, "Set a list of the names of URL patterns, such as ['about'].")
-    elif subject.inherits(StaticViewSitemap, "default_location") and isinstance(names, COLLECTIONS):
+    elif subject.inherits(StaticViewSitemap, "location", "default_location") and isinstance(
+        names, COLLECTIONS
+    ):
         for name in names:
-            if not is_code(name) and (problem := route_problem(Route(name))):
+            is_name = isinstance(name, (str, Promise)) or is_code(name)
+            problem = route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
+            if not is_code(name) and problem:
                 text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
                 yield message("E023", text, "Use only names of URL patterns that take no arguments.")

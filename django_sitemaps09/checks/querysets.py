@@ -122,7 +122,7 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
     # Code of the model can set any attribute.
     if not (is_known or overridden(rows.model)):
         problem = field_problem(name, rows.model, (DateField,), "an attribute of its rows")
-        yield message("E097", f"{subject}: `date_field` is {typed(name)}, but {problem}.", hint)
+        yield message("W097", f"{subject}: `date_field` is {typed(name)}, but {problem}.", hint)
         return
     # A property of the model can be a date, too, and only the database may know the type of an annotation.
     with suppress(FieldError, FieldDoesNotExist):

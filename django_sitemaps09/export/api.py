@@ -136,7 +136,7 @@ def export_all(
     If `several` is true, each host has its own folder.
     """
     started = time.perf_counter()
-    options.check_types()
+    options = options.checked()
     # Reject invalid arguments before touching any file. Choose the engine before querying a database, since
     # the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)

@@ -48,15 +48,15 @@ class ExportOptions(NamedTuple):
     def is_repair(self) -> bool:
         return self.damaged is not None
 
-    def check_types(self) -> None:
-        """Raise `ImproperlyConfigured` for an argument of a wrong type."""
-        for name in ("names", "force", "remove"):
-            strings(getattr(self, name), name)
+    def checked(self) -> ExportOptions:
+        """Return the options with lists of names. Raise `ImproperlyConfigured` for a wrong type."""
+        names, force, remove = (strings(getattr(self, name), name) for name in ("names", "force", "remove"))
         for name, (kind, expected) in _TYPES.items():
             value = getattr(self, name)
             is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
             if value is not None and is_wrong:
                 raise ImproperlyConfigured(f"{name} must be {expected}, not {typed_repr(value)}.")
+        return self._replace(names=names, force=force, remove=remove)
 
 
 _FLAGS = ("gzip", "strict", "dry_run", "changed_only", "rebalance", "changes", "submit")

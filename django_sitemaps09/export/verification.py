@@ -129,7 +129,7 @@ def _verify_all(
     base_urls: Sequence[str | None], options: ExportOptions, *, repair: bool, several: bool
 ) -> list[Verification]:
     started = time.perf_counter()
-    options.check_types()
+    options = options.checked()
     hosts = [HostOptions.resolve(options, url, several=several) for url in base_urls]
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")

@@ -318,11 +318,19 @@ def test_what_only_an_instance_knows_is_not_checked(declared: Any) -> None:
 
 @pytest.mark.parametrize(
     ("names", "expected"),
-    [(["about", "home"], []), ("about", ["E022"]), (["article"], ["E023"]), (["nowhere"], ["E023"])],
+    [
+        (["about", "home"], []),
+        ("about", ["E022"]),
+        (["article"], ["E023"]),
+        (["nowhere"], ["E023"]),
+        ([7, ("about", 0.5)], ["E023", "E023"]),
+    ],
 )
 def test_the_names_of_static_views_must_exist(names: Any, expected: list[str]) -> None:
     declared = type("Pages", (StaticViewSitemap,), {"viewnames": names})
     assert ids(declared) == expected
+    own = type("Own", (declared,), {"location": lambda self, item: f"/{item[0]}/"})
+    assert ids(own) == [each for each in expected if each == "E022"]
 
 
 def test_a_module_that_cannot_be_imported_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

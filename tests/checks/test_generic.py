@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -29,6 +29,11 @@ def test_a_location_of_a_wrong_type_is_named_by_a_check(location: Any) -> None:
     assert [message.id for message in check_declarations([section])] == ["sitemaps09.E098"]
 
 
+def test_a_location_can_be_any_object_with_the_text_of_a_path() -> None:
+    section = type("Right", (Sitemap,), {"items": lambda self: [1], "location": PurePosixPath("/a/")})
+    assert not check_declarations([section])
+
+
 class TestAGenericSitemap:
     @pytest.mark.parametrize("value", [7, None, []])
     def test_needs_a_dict_with_a_queryset(self, value: Any) -> None:
@@ -41,11 +46,11 @@ class TestAGenericSitemap:
     @pytest.mark.parametrize(
         ("name", "expected"),
         [
-            ("modifed", ("E097", "'modifed'.*tests.Article has no such field")),
-            ("category__slug", ("E097", "'category__slug'.*tests.Article has no such field")),
-            ("", ("E097", "not the name of a field")),
-            (7, ("E097", r"7 \(int\)")),
-            (["updated"], ("E097", "list")),
+            ("modifed", ("W097", "'modifed'.*tests.Article has no such field")),
+            ("category__slug", ("W097", "'category__slug'.*tests.Article has no such field")),
+            ("", ("W097", "not the name of a field")),
+            (7, ("W097", r"7 \(int\)")),
+            (["updated"], ("W097", "list")),
             ("slug", ("W099", "'slug', which is a CharField of tests.Article")),
             ("pk", ("W099", "BigAutoField")),
             ("comments", ("W099", "ManyToOneRel")),

@@ -41,9 +41,9 @@ _PASSED_ON = (
     *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
     *("force", "remove", "engine", "workers", "changes", "submit"),
 )
-#: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
 # Number of rows on which a suggestion is compared. `suggest_sitemaps` compares all rows.
 _COMPARED = 1_000
+#: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
 _VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
 
 
