@@ -20,6 +20,7 @@ from django.test.utils import isolate_apps
 from django_sitemaps09 import PathTemplate
 from tests.support.databases import parameter
 from tests.support.sources import compiled, declaration, errors, page_map, rendered, set_slices
+from tests.support.unusual_keys import drop_view, view
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 
@@ -149,7 +150,7 @@ SET_UP = (
 )
 
 
-def key_model(table_name: str, columns: list[Column]) -> type[models.Model]:
+def key_fields(columns: list[Column]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for place, column in enumerate(columns):
         field: Any = column.field.clone()
@@ -158,9 +159,7 @@ def key_model(table_name: str, columns: list[Column]) -> type[models.Model]:
         fields[f"k{place}"] = field
     if len(columns) > 1:
         fields["pk"] = models.CompositePrimaryKey(*fields)
-    meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": table_name})
-    with isolate_apps("tests"):
-        return type("Keyed", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    return fields
 
 
 @contextmanager
@@ -168,7 +167,10 @@ def table(using: str, columns: list[Column]) -> Iterator[type[models.Model]]:
     """Create a table with these columns as its key, and yield its model."""
     connection = connections[using]
     vendor = connection.vendor
-    model = key_model("sitemaps09_keyed", columns)
+    meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "sitemaps09_keyed"})
+    with isolate_apps("tests"):
+        attributes = {"__module__": __name__, "Meta": meta, **key_fields(columns)}
+        model = type("Keyed", (models.Model,), attributes)
     definitions: list[str] = []
     names = [f"k{place}" for place in range(len(columns))]
     for name, column in zip(names, columns, strict=True):
@@ -223,13 +225,13 @@ def test_bounds_of_a_view_are_compared_as_order_by_sorts_them(
     # A view has no index, by which the collation of a column could be read.
     set_slices(monkeypatch, 3)
     using, columns = snapshot_using, KINDS[name]
-    with table(using, columns) as model, connections[using].cursor() as cursor:
+    with table(using, columns) as model:
         make_rows(model, using, columns)
-        cursor.execute("CREATE VIEW sitemaps09_keyed_view AS SELECT * FROM sitemaps09_keyed")
         try:
-            assert_sorted_alike(key_model("sitemaps09_keyed_view", columns), using, columns)
+            viewed = view(using, "SELECT * FROM sitemaps09_keyed", **key_fields(columns))
+            assert_sorted_alike(viewed, using, columns)
         finally:
-            cursor.execute("DROP VIEW sitemaps09_keyed_view")
+            drop_view(using)
 
 
 def assert_sorted_alike(model: type[models.Model], using: str, columns: list[Column]) -> None:
