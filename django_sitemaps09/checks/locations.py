@@ -21,7 +21,7 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.checks.urlconf import find_name, root_resolver, route_problem
-from django_sitemaps09.entries import NOT_TEXTS
+from django_sitemaps09.entries import has_text
 from django_sitemaps09.hooks.expressions import location_problem
 from django_sitemaps09.orm.internals import UnknownNamespaceError, reverse_candidates
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
@@ -39,10 +39,9 @@ def check_locations(subject: Subject) -> Iterator[CheckMessage]:
             hint = "Set i18n = True, and give each language a Route, a PathTemplate or a query expression."
             yield message("E024", f"{subject}.location {problem}.", hint)
     # Other objects can have the text of a path, such as those of `pathlib`.
-    method: Any = type(location).__str__
-    has_text = method is not object.__str__ and not isinstance(location, (*NOT_TEXTS, Number, date))
-    is_known = location is None or isinstance(location, (str, Mapping, LocationTemplate))
-    if not (has_text or is_known or is_expression(location)):
+    is_path = has_text(location) and not isinstance(location, (Number, date))
+    is_known = location is None or isinstance(location, (Mapping, LocationTemplate))
+    if not (is_path or is_known or is_expression(location)):
         text = f"{subject}.location must be a path, a Route or an expression, not {typed(location)}."
         yield message("E098", text, "Define `def location(self, item)`, which returns a path.")
     for value in location.values() if isinstance(location, Mapping) else [location]:
@@ -91,9 +90,10 @@ def _check_viewnames(subject: Subject) -> Iterator[CheckMessage]:
     elif subject.inherits(StaticViewSitemap, "location", "default_location") and isinstance(
         names, COLLECTIONS
     ):
-        for name in names:
-            is_name = isinstance(name, (str, Promise)) or is_code(name)
+        # Views are not looked up.
+        for name in (name for name in names if not is_code(name)):
+            is_name = isinstance(name, (str, Promise))
             problem = route_problem(Route(name)) if is_name else "this is not the name of a URL pattern"
-            if not is_code(name) and problem:
+            if problem:
                 text = f"{subject}.viewnames contains {typed(name, str)}, but {problem}."
                 yield message("E023", text, "Use only names of URL patterns that take no arguments.")

@@ -72,6 +72,15 @@ def plain_text(value: Any) -> Any:
     return _REFERENCE.sub(lambda match: unescape(match[0]), str.__str__(text)) if is_safe else text
 
 
+def has_text(value: object) -> bool:
+    """Return whether the `str()` of a value, which is not called, is text and not its `repr()`.
+
+    It is the `repr()` of collections, and of objects such as an expression, a queryset or a generator.
+    """
+    method: Any = type(value).__str__
+    return method is not object.__str__ and not isinstance(value, NOT_TEXTS)
+
+
 def check_text(value: Any) -> Any:
     """Return a string, a number or a date unchanged, and another object as a string.
 
@@ -81,10 +90,8 @@ def check_text(value: Any) -> Any:
     # Testing a string for an abstract class would take most of the time.
     if type(value) is not str and isinstance(value, (date, Number)):
         return value
-    method: Any = type(value).__str__
-    is_text = method is not object.__str__ and not isinstance(value, NOT_TEXTS)
-    text = value if isinstance(value, str) or not is_text else str(value)
-    if not is_text or _ADDRESS.search(text[:MAX_MESSAGE]):
+    text = value if isinstance(value, str) else str(value) if has_text(value) else None
+    if text is None or _ADDRESS.search(text[:MAX_MESSAGE]):
         raise ValueError(f"{typed_repr(value)} is neither text nor a number nor a date")
     return plain_text(text)
 
@@ -114,6 +121,11 @@ def key_excerpt(key: object) -> str:
     if type(key) is not tuple:
         return excerpt(key)
     return excerpt(f"({', '.join(repr(part) if isinstance(part, str) else str(part) for part in key)})")
+
+
+def pluralize(count: int, noun: str) -> str:
+    """Return a count with its noun: "1 page", "1,234 pages"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def short_repr(value: object) -> str:
@@ -178,13 +190,7 @@ def optional_text(name: str, value: object, most: int = MAX_TEXT) -> str:
     if isinstance(value, str):
         # Not str(value): for an enum member, it returns the name of the member.
         text = value if type(value) is str else str.__str__(plain_text(value))
-    elif (
-        value is None
-        or isinstance(value, (*NOT_TEXTS, Number))
-        or callable(value)
-        # For an expression, a queryset or a generator, str() returns the repr().
-        or type(value).__str__ is object.__str__
-    ):
+    elif not has_text(value) or isinstance(value, Number) or callable(value):
         raise ValueError(f"{name} must be text, not {typed_repr(value)}")
     else:
         text = plain_text(str(value))

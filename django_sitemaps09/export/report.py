@@ -38,11 +38,6 @@ RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
 _UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-def pluralize(count: int, noun: str) -> str:
-    """Return a count with its noun: "1 page", "1,234 pages"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 @dataclass(frozen=True, slots=True)
 class PageFile:
     """Page of a section: its range, its contents, and its file.

@@ -11,8 +11,7 @@ from django.template.defaultfilters import filesizeformat
 from django_sitemaps09.audit import AuditReport
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import excerpt
-from django_sitemaps09.export.report import pluralize
+from django_sitemaps09.entries import excerpt, pluralize
 from django_sitemaps09.inspector.lookup import Answer
 from django_sitemaps09.inspector.overview import LABELS, Overview, SkippedElement
 from django_sitemaps09.state.history import RecordedRun, SectionChange

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from django_sitemaps09.audit import RULES, AuditReport
+from django_sitemaps09.entries import pluralize
 from django_sitemaps09.export import Verification
-from django_sitemaps09.export.report import Report, SectionReport, pluralize
+from django_sitemaps09.export.report import Report, SectionReport
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Comparison, Suggestion

@@ -14,7 +14,8 @@ from shutil import get_terminal_size
 from threading import RLock
 from typing import Any
 
-from django_sitemaps09.export.report import PageFile, SectionReport, pluralize
+from django_sitemaps09.entries import pluralize
+from django_sitemaps09.export.report import PageFile, SectionReport
 
 try:
     from tqdm import tqdm

@@ -20,7 +20,7 @@ from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured, Vali
 from django.db import DataError, IntegrityError, connections, models
 from django.db.transaction import atomic
 
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import ItemError, pluralize
 from django_sitemaps09.orm.internals import filter_first
 from django_sitemaps09.pages import Key
 
@@ -107,7 +107,7 @@ class KeyColumns:
             # An index shows that there are none. Only then are they counted.
             if dropped_rows.exists():
                 count = dropped_rows.count()
-                affected = "1 row has" if count == 1 else f"{count:,} rows have"
+                affected = f"{pluralize(count, 'row')} {'has' if count == 1 else 'have'}"
                 reason = f"{affected} no place on any page, because the key {name!r} is {problem}"
                 yield count, ItemError(problem, "row", reason)
 
@@ -350,13 +350,13 @@ def _sqlite(connection: Any, field: Any) -> StoredColumn:
         key, rows = map(connection.ops.quote_name, (column, table))
         sql = f"SELECT k = 'A', k = 'a ' FROM (SELECT {key} k FROM {rows} WHERE 0 UNION ALL VALUES ('a'))"  # noqa: S608
         is_without_case, ignores_spaces = _row(connection, sql.replace("%", "%%"), [])
-        name = "NOCASE" if is_without_case else "RTRIM" if ignores_spaces else None
-    name = None if name == "BINARY" else name
+        name = "NOCASE" if is_without_case else "RTRIM" if ignores_spaces else "BINARY"
+    name = "" if name in (None, "BINARY") else name
     collate = f" COLLATE {connection.ops.quote_name(name).replace('%', '%%')}" if name else ""
     if is_text or "BLOB" in kind or not kind:
-        return StoredColumn(name or "", f"{'CAST(%s AS TEXT)' if is_text else '%s'}{collate}")
+        return StoredColumn(name, f"{'CAST(%s AS TEXT)' if is_text else '%s'}{collate}")
     # CAST(... AS datetime) would keep only the year.
-    return StoredColumn(name or "", f"%s{collate}", _stored_number)
+    return StoredColumn(name, f"%s{collate}", _stored_number)
 
 
 def _stored_number(value: Any) -> Any:

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
-from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.entries import excerpt, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages, workers
 from django_sitemaps09.export.engines.messages import Claim, Folder
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
-from django_sitemaps09.export.report import pluralize
 
 logger = logging.getLogger(__name__)
 

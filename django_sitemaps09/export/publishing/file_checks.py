@@ -14,12 +14,11 @@ from typing import BinaryIO, NamedTuple
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.compression import GZIP_MAGIC, decompress
-from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.entries import excerpt, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import STYLESHEET, page_name
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.state import manifest as manifests

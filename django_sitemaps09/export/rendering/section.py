@@ -13,13 +13,12 @@ from functools import partial
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, reason_of
+from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import KeptPage, Plan, Run, SectionPages
 from django_sitemaps09.export.rendering.records import BASELINE, Records, SectionOutcome, common_record
-from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
 from django_sitemaps09.pages import Page

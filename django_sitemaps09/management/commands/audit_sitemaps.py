@@ -14,9 +14,8 @@ from django.db import DatabaseError
 from django_sitemaps09.audit import audit
 from django_sitemaps09.audit.api import RATE, Fetch, parse_baseline
 from django_sitemaps09.conf import local_path
-from django_sitemaps09.entries import excerpt
+from django_sitemaps09.entries import excerpt, pluralize
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.management.hosts import write_results
 from django_sitemaps09.management.lines import audit_lines
 from django_sitemaps09.protocol import MAX_LOCATION

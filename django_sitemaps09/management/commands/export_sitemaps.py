@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09 import sections
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.entries import pluralize, reason_of
 from django_sitemaps09.export import (
     Report,
     SectionReport,
@@ -23,7 +23,6 @@ from django_sitemaps09.export import (
 )
 from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
-from django_sitemaps09.export.report import pluralize
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.ignored_templates import ignored_templates
