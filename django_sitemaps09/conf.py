@@ -68,6 +68,11 @@ class Conf:
         return self._path("ROOT")
 
     @property
+    def has_target(self) -> bool:
+        """Whether the settings name a target for exports."""
+        return bool(self.storage or self.root)
+
+    @property
     def state(self) -> str | None:
         """Alias in `STORAGES` of the storage for export state. Default: `.sitemaps09/` in the target."""
         return self._text("STATE")

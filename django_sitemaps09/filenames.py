@@ -1,4 +1,4 @@
-"""The grammar of section names and of file names, and the media types of files."""
+"""The grammar of section names, of file names and of range addresses, and the media types of files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
+
+from django_sitemaps09.pages import Key, Page
 
 #: Pattern for the name of a section. The URLs and the file names of its pages contain the name.
 NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -22,14 +24,28 @@ PUBLISHED = re.compile(
     rf"sitemap(?:-{NAME.pattern})?\.xml(?:\.gz)?|sitemap-{NAME.pattern}\.txt|{re.escape(STYLESHEET)}"
 )
 
-#: The pattern for the path of a live page without its suffix. It is greedy: the page number follows the
-#: last hyphen. The number of an exported page has at most eight digits; nine-digit numbers belong to live
-#: pages only.
-LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>[1-9][0-9]{{0,8}})"
-
 # A file with a longer number is not from an export, unless a manifest lists it. Such a file must not
 # raise the highest number, since few numbers would then remain.
 _NUMBER = "[1-9][0-9]{0,7}"
+#: The pattern for the path of a numbered page without its suffix. It is greedy: the page number follows the
+#: last hyphen.
+LIVE_PAGE = rf"sitemap-(?P<section>{NAME.pattern})-(?P<page>{_NUMBER})"
+# A bound in a range address. A dot, which neither a section nor a bound contains, separates the parts.
+_BOUND = "[A-Za-z0-9_:+,~-]+"
+#: The number of characters of a signature.
+SIGNATURE = 10
+#: The pattern for the range address of a live page without its suffix. No name of a file matches it.
+LIVE_RANGE = (
+    rf"sitemap-(?P<section>{NAME.pattern})(?P<bounds>(?:\.after\.{_BOUND})?(?:\.to\.{_BOUND})?)"
+    rf"\.(?P<signature>[A-Za-z0-9_-]{{{SIGNATURE}}})"
+)
+_BOUNDS = re.compile(rf"(?:\.after\.({_BOUND}))?(?:\.to\.({_BOUND}))?")
+# Maximum number of characters of a bound.
+_MOST = 200
+#: Number of keys before the end of a live page of which one becomes its end, if that key is too long.
+NEARBY = 100
+_ESCAPED = re.compile(r"[^A-Za-z0-9_:+-]")
+_ESCAPE = re.compile("~([0-9A-F]{2})")
 _PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
 #: The pattern for the path of a numbered index. The name of a page has a second hyphen.
 LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
@@ -57,6 +73,56 @@ class PageName(NamedTuple):
 def page_name(section: str, number: int, suffix: Suffix) -> str:
     """Return the file name of an exported page. The URL of a live page ends in the same name."""
     return f"sitemap-{section}-{number}.{suffix}"
+
+
+def bounds_text(after: Key | None, until: Key | None) -> str:
+    """Return the bounds of a page as part of its range address, such as `.after.120000.to.171500`."""
+    parts = [("after", after), ("to", until)]
+    return "".join(f".{word}.{_key_text(key)}" for word, key in parts if key is not None)
+
+
+def parse_bounds(text: str) -> tuple[Key | None, Key | None] | None:
+    """Parse what `bounds_text()` returned. Return `None` for any other text."""
+    match = _BOUNDS.fullmatch(text)
+    try:
+        bounds = match and (_parse_key(match[1]), _parse_key(match[2]))
+    except UnicodeDecodeError:
+        return None
+    return bounds if bounds is not None and bounds_text(*bounds) == text else None
+
+
+def fits_in_address(key: Key) -> bool:
+    """Return whether a key is short enough for a bound: two of them fit into a URL of 2,048 characters."""
+    return len(_key_text(key)) <= _MOST
+
+
+def page_label(page: Page) -> str:
+    """Return what log lines call a page: its number, or its range without control characters."""
+    return str(
+        page.number or bounds_text(page.after, page.until).replace(".", " ").strip() or "with all keys"
+    )
+
+
+def _key_text(key: Key) -> str:
+    # An empty column is a lone tilde, which no escape is.
+    return ",".join(_ESCAPED.sub(_escaped, column) or "~" for column in key)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"~{byte:02X}" for byte in match[0].encode(errors="surrogatepass"))
+
+
+def _parse_key(text: str | None) -> Key | None:
+    if text is None:
+        return None
+    columns = ["" if column == "~" else column for column in text.split(",")]
+    contents = [_ESCAPE.sub(lambda match: chr(int(match[1], 16)), column) for column in columns]
+    return tuple(content.encode("latin-1").decode(errors="surrogatepass") for content in contents)
+
+
+def range_name(section: str, bounds: str, signature: str, suffix: Suffix) -> str:
+    """Return the name of a live page that is a range of keys. `bounds` is from `bounds_text()`."""
+    return f"sitemap-{section}{bounds}.{signature}.{suffix}"
 
 
 def parse_page_name(name: str) -> PageName | None:

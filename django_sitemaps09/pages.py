@@ -22,8 +22,8 @@ Size: TypeAlias = "tuple[int, int]"
 Key: TypeAlias = "tuple[str, ...]"
 #: The modulus for sums of 64-bit hashes. Modular sums can be subtracted without loss.
 HASHES = 1 << 64
-# More rows than any page has: the limit of a count that is not limited.
-_MANY = 1 << 62
+#: More rows than any page has: the limit of a count that is not limited.
+MANY = 1 << 62
 
 
 class Page(NamedTuple):
@@ -44,35 +44,10 @@ class Look(NamedTuple):
     newest: str | None
 
 
-class Left(NamedTuple):
-    """A range that was listed under a page number. It answers until a time in seconds since 1970.
-
-    Indexes list it until `listed_until`, if its rows are now on another page that was listed before:
-    clients and other processes may not know yet that the other page has grown.
-    """
-
-    page: Page
-    until: float
-    listed_until: float = 0.0
-
-
 class PageMap(NamedTuple):
-    """The pages of a section in key order. A section without rows has no pages.
-
-    `left` are ranges that indexes named and that are no longer listed, or only a part of which is.
-    """
+    """The pages of a section in key order. A section without rows has no pages."""
 
     pages: tuple[Page, ...]
-    left: tuple[Left, ...] = ()
-
-    def find(self, number: int) -> tuple[Page | None, Page | None]:
-        """Return the listed range of a number, and the longer one that it had earlier, if any."""
-        listed = next((page for page in self.pages if page.number == number), None)
-        left = next((left.page for left in self.left if left.page.number == number), None)
-        is_longer = left is not None and (
-            listed is None or (listed.after == left.after and listed.until is not None)
-        )
-        return listed, left if is_longer else None
 
 
 class Fingerprint(NamedTuple):
@@ -170,7 +145,7 @@ def even_bounds(rows: Counted, page: Page, cut: Key) -> list[Key]:
 
     Return only `cut` if that is not possible, because rows are being deleted.
     """
-    most, total = (rows.count(page.after, until, _MANY) for until in (cut, page.until))
+    most, total = (rows.count(page.after, until, MANY) for until in (cut, page.until))
     parts = max(2, -(-total // max(most, 1)))
     bounds: list[Key] = []
     after = page.after

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
@@ -26,7 +26,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import check_root
-from django_sitemaps09.state.manifest import Manifest, SectionRecord
+from django_sitemaps09.state.manifest import Bounds, Manifest, SectionRecord
 from django_sitemaps09.stores import LocalStore, Store, host_folder, state_store, target_store
 
 logger = logging.getLogger(__name__)
@@ -113,12 +113,14 @@ class PublishedExport(NamedTuple):
 class PublishedSection(NamedTuple):
     """A published section: the name of its folder in the target, and its file in the manifest.
 
-    Each run that changes a section writes a new file with another name.
+    Each run that changes a section writes a new file with another name. `removed` has the bounds of pages
+    that no index lists any more, by number.
     """
 
     section: str
     folder: str
     file: str
+    removed: Mapping[int, Bounds]
 
     def records(self, source: QuerySource, output: Path | None = None) -> list[SectionRecord]:
         """Return the current record, and the record in the backup manifest if it differs.
@@ -141,17 +143,12 @@ class PublishedSection(NamedTuple):
         return list(takewhile(is_usable, section_records))
 
 
-def is_configured() -> bool:
-    """Return whether the settings name a target for exports."""
-    return bool(conf.storage or conf.root)
-
-
 def export_folders(base: Base | None, output: Path | None = None) -> list[ExportFolder]:
     """Return the folders that can have an export for a host: the host's folder, and the target itself.
 
     If `base` is `None`, this is only the target itself. The list is empty if there is no target.
     """
-    if output is None and not is_configured():
+    if output is None and not conf.has_target:
         return []
     names = [""] if base is None else [host_folder(base), ""]
     return [ExportFolder.in_target(name, output).guarded() for name in names]
@@ -182,7 +179,12 @@ def find_section(section: str, base: Base, output: Path | None = None) -> Publis
     export = _newest(exports, base) or next((export for export in exports if not export.folder.name), None)
     if export is None or section not in export.root.files:
         return None
-    return PublishedSection(section, export.folder.name, export.root.files[section])
+    removed = {
+        page.number: bounds
+        for name, bounds in export.root.removed_ranges.items()
+        if (page := parse_page_name(name)) is not None and page.section == section
+    }
+    return PublishedSection(section, export.folder.name, export.root.files[section], removed)
 
 
 def _exports(base: Base | None, output: Path | None) -> list[PublishedExport]:

@@ -1,6 +1,6 @@
-"""What is known of a host's sitemaps: its export, its sections, and their page maps in the cache.
+"""What is known of a host's sitemaps: its export, its sections, and their listings in the cache.
 
-The command `sitemaps_status` shows it as a table, the inspector as pages. No page map is built, and no page
+The command `sitemaps_status` shows it as a table, the inspector as pages. No listing is built, and no page
 is rendered.
 """
 
@@ -29,8 +29,8 @@ from django_sitemaps09.state.history import read_exported
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import maps
-from django_sitemaps09.views.live.live_map import LiveMap
+from django_sitemaps09.views.live import addresses, listing as listings
+from django_sitemaps09.views.live.listing import Listing
 from django_sitemaps09.views.responses import is_host_from_client, savepoints
 
 
@@ -56,7 +56,7 @@ class ExportState:
     @classmethod
     def from_base(cls, base: Base | None) -> ExportState:
         """Return the export for a host, or for any host. Errors of the storage are part of it."""
-        if not published.is_configured():
+        if not conf.has_target:
             return cls(is_configured=False)
         state = cls()
         try:
@@ -119,7 +119,7 @@ def _folder_with_state(folders: Iterable[ExportFolder], base: Base | None) -> Ex
 
 @dataclass(frozen=True, slots=True)
 class SectionStatus:
-    """A section: its class, how it is read, its page map in the cache, and its published pages.
+    """A section: its class, how it is read, what live indexes list of it, and its published pages.
 
     Each is `None` if there is none, or if it is unknown. `paging` is how the section is divided into pages.
     `hooks` is how the values of its entries are read, `None` for an opaque sitemap. `limit` is the maximum
@@ -132,7 +132,7 @@ class SectionStatus:
     paging: Literal["key ranges", "positions", "get_urls"] | None = None
     hooks: Literal["columns", "methods"] | None = None
     limit: int | None = None
-    live: LiveMap | None = None
+    live: Listing | None = None
     record: SectionRecord | None = None
     exported: float | None = None
     is_declared: bool = True
@@ -141,7 +141,7 @@ class SectionStatus:
     def as_dict(self) -> dict[str, Any]:
         live = export = None
         if self.live is not None:
-            # The number of seconds since the map was built or renewed.
+            # The number of seconds since all pages were counted.
             age = round(max(0.0, time.time() - self.live.looked_at), 1)
             live = {"pages": len(self.live.pages), "rows_per_page": self.live.rows, "age": age}
         if self.record is not None:
@@ -162,12 +162,12 @@ def _section_status(
     export: ExportState,
     *,
     counts_rows: bool,
-    has_maps: bool,
+    has_listings: bool,
 ) -> SectionStatus:
     """Return the status of a section. Errors of the storage and of the section are part of it.
 
     Rows that are paginated by position are counted if `counts_rows` is true. Otherwise, no query depends on
-    the number of rows, and how the section is read stays unknown. `has_maps` is false if no page map can be
+    the number of rows, and how the section is read stays unknown. `has_listings` is false if none can be
     read. Call this within `site_locale()`.
     """
     status = SectionStatus(name, exported=export.exported.get(name), is_declared=name in declarations)
@@ -188,10 +188,17 @@ def _section_status(
                 limit = sources.entry_limit(name, sitemap, conf.limits)
                 status = replace(status, sitemap=_class_name(sitemap), limit=limit)
                 source = unread_source(name, sitemap, base, status.record)
-            live = maps.SectionMap(source).cached() if has_maps and has_key_ranges(source) else None
+            has_ranges = source is not None and has_key_ranges(source)
+            live = read_listing(source, base) if has_listings and has_ranges else None
             return replace(status, live=live)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))
+
+
+def read_listing(source: QuerySource, base: Base) -> Listing | None:
+    """Return what the live indexes of a host list of a section, or `None`."""
+    name = listings.listing_name(source.section, base, listings.default_namespace())
+    return listings.read(name, source.members.key)
 
 
 def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
@@ -248,14 +255,14 @@ class Status:
     """The state of sections, and of the settings that concern them.
 
     `base_url` is `None` if clients choose the host. `live_seconds` and `serves_exported` are the settings
-    `LIVE_SECONDS` and `SERVE_EXPORTED`. `map_cache` is the cache of page maps. `live_cache` is the cache of
-    rendered pages, or `None` if there is none.
+    `LIVE_SECONDS` and `SERVE_EXPORTED`. `listing_cache` is that of listings, `live_cache` that of rendered
+    pages, or `None` if there is none.
     """
 
     base_url: str | None
     live_seconds: float
     serves_exported: bool
-    map_cache: CacheStatus
+    listing_cache: CacheStatus
     live_cache: CacheStatus | None
     export: ExportState
     sections: Sequence[SectionStatus]
@@ -265,7 +272,7 @@ class Status:
             "base_url": self.base_url,
             "live_seconds": self.live_seconds,
             "serves_exported": self.serves_exported,
-            "map_cache": asdict(self.map_cache),
+            "listing_cache": asdict(self.listing_cache),
             "live_cache": self.live_cache and asdict(self.live_cache),
             "export": self.export.as_dict() if self.export.is_configured else None,
             "sections": [section.as_dict() for section in self.sections],
@@ -276,31 +283,33 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     """Return the status of the named sections, or of all declared and published sections, for one host.
 
     Unless `is_thorough`, no query depends on the number of rows, so rows that are paginated by position are
-    not counted, and no cache is accessed except for page maps. Errors of caches, of the storage and of
+    not counted, and no cache is accessed except for listings. Errors of caches, of the storage and of
     single sections are part of the status. Raise `UnknownSectionError` or `ImproperlyConfigured` for
     invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
     sections.check_known(strings(names, "names"), declarations)
     has_base = base_url is not None or not is_host_from_client()
-    # If clients choose the host, page maps do not depend on it.
-    base = export_base(base_url) if has_base else protocol.parse_base(maps.HOST)
-    map_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
+    # If clients choose the host, listings do not depend on it.
+    base = export_base(base_url) if has_base else protocol.parse_base(addresses.HOST)
+    listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
     live_alias = conf.live_cache
-    has_maps = map_cache.error is None
+    has_listings = listing_cache.error is None
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
     published_names = export.root.files if export.root else ()
     with site_locale():
         section_statuses = [
-            _section_status(name, declarations, base, export, counts_rows=is_thorough, has_maps=has_maps)
+            _section_status(
+                name, declarations, base, export, counts_rows=is_thorough, has_listings=has_listings
+            )
             for name in names or dict.fromkeys((*declarations, *published_names))
         ]
     return Status(
         base_url=str(base) if has_base else None,
         live_seconds=conf.live_seconds,
         serves_exported=conf.serve_exported,
-        map_cache=map_cache,
+        listing_cache=listing_cache,
         live_cache=None if live_alias is None else CacheStatus.from_alias(live_alias, probes=is_thorough),
         export=export,
         sections=section_statuses,

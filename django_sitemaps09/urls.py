@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import path, re_path
 
 from django_sitemaps09 import views
-from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, STYLESHEET
+from django_sitemaps09.filenames import INDEX, LIVE_INDEX, LIVE_PAGE, LIVE_RANGE, STYLESHEET
 from django_sitemaps09.views.native import CONVERTER
 
 if apps.ready and not apps.is_installed("django_sitemaps09"):
@@ -25,5 +25,8 @@ urlpatterns = [
     re_path(rf"^{LIVE_PAGE}\.xml\Z", views.page, name="page"),
     re_path(rf"^{LIVE_PAGE}\.xml\.gz\Z", views.page_gz, name="page-gz"),
     re_path(rf"^{LIVE_PAGE}\.txt\Z", views.page_txt, name="page-txt"),
+    re_path(rf"^{LIVE_RANGE}\.xml\Z", views.page_range, {"suffix": "xml"}, name="range"),
+    re_path(rf"^{LIVE_RANGE}\.xml\.gz\Z", views.page_range, {"suffix": "xml.gz"}, name="range-gz"),
+    re_path(rf"^{LIVE_RANGE}\.txt\Z", views.page_range, {"suffix": "txt"}, name="range-txt"),
     path(f"<{CONVERTER}:key>.txt", views.indexnow_key, name="indexnow-key"),
 ]

@@ -59,20 +59,23 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_page_map_of_another_test() -> None:
-    """Clear Django's cache, where live views keep page maps, and what is kept in memory.
+def no_listing_of_another_test() -> None:
+    """Clear Django's cache, where live views keep listings, and what is kept in memory.
 
     Unlike a database, a cache is not rolled back.
     """
     # At import, there are no models yet.
     from django_sitemaps09 import published
     from django_sitemaps09.views import caching, exported, responses
-    from django_sitemaps09.views.live import memo
+    from django_sitemaps09.views.live import listing, memo
 
     cache.clear()
+    listing._kept.clear()
     caching.default.fallback.clear()
+    caching.default.paused_until = 0.0
     memo._entries.clear()
     exported._exports.clear()
+    exported._pages.clear()
     published._warn.cache_clear()
     responses.warn_no_section.cache_clear()
 

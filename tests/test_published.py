@@ -163,7 +163,9 @@ class TestTheBoundsOfASection:
         sections = set()
         for folder, number in ((FLAT, 1), (FLAT, 2), (OF_A, 2)):
             publish(output, folder, A, 1 if folder == FLAT else 2, record(number))
-            sections.add(published.find_section("articles", A, output))
+            section = published.find_section("articles", A, output)
+            assert section is not None
+            sections.add((section.folder, section.file))
         assert len(sections) == 3
 
 

@@ -7,7 +7,7 @@ database.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, MethodType
@@ -25,10 +25,12 @@ from django.db.transaction import atomic
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, message, typed
 from django_sitemaps09.entries import reason_of
+from django_sitemaps09.filenames import NEARBY, fits_in_address
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
 from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.internals import assigned_names, has_database, overridden
+from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
+from django_sitemaps09.pages import Key
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.items import field_problem, queryset_problem
 from django_sitemaps09.sitemaps.models import can_filter
@@ -40,6 +42,8 @@ _WORDS = "Use a column with changefreq values, build them with Case()"
 _NUMBER_FIELDS = (models.IntegerField, models.FloatField, models.DecimalField)
 _HAS_KEY = "Set `key` to a field that is never NULL or infinite, or exclude these rows."
 _ORDERS_ALIKE = "Pages cannot be ranges of this key. Set `key` to a unique column of a common type."
+_IS_LONG = "Live pages cannot be divided there. Set `key` to a shorter unique column."
+_IS_PUBLIC = "The address of each live page has one of these values. Set `key` to a column that is public."
 # Number of keys at each end of a table whose order a check compares.
 _KEYS = 500
 #: The types of columns that are valid for each optional element: check code, fields, description and hint.
@@ -68,6 +72,7 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         yield from _check_ranges(subject, rows)
         if isinstance(rows, QuerySet):
             yield from _check_key(subject, rows)
+            yield from _check_key_is_in_location(subject, rows)
         yield from _check_default_location(subject, model)
         yield from _check_expressions(subject, rows)
     # With an `__init__()` of its own, the project's code can replace the attributes.
@@ -220,6 +225,24 @@ def _check_key(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
         yield message("E032", f"{subject}: {problem}", hint)
 
 
+def _check_key_is_in_location(subject: Subject, rows: QuerySet[Any]) -> Iterator[CheckMessage]:
+    """Check texts of a key, of which each live address has one. What a method returns is not known."""
+    parts = dict(enumerate(hook_expressions("location", subject.data("location"))))
+    name = subject.data("key")
+    if not (parts and isinstance(name, str)):
+        return
+    with suppress(ImproperlyConfigured, FieldError, NotImplementedError, TypeError, ValueError):
+        key = KeyColumns.from_field(rows.model, name, rows.db)
+        annotations = {alias("location", i): part for i, part in parts.items()}
+        query = add_columns(annotatable_rows(rows, annotations), annotations).query
+        nodes = [node for name in annotations for node in query.annotations[name].flatten()]
+        columns = {node.target for node in nodes if isinstance(node, Col)}
+        for column, field in zip(key.columns, key.fields, strict=True):
+            if isinstance(field, (models.CharField, models.TextField)) and column not in columns:
+                text = f"{subject}: values of {rows.model._meta.label}.{column.name} are in no location."
+                yield message("W078", text, _IS_PUBLIC)
+
+
 def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[CheckMessage]:
     """Query the declared rows: whether all of them have a key, and whether its order is the database's."""
     is_declared = issubclass(subject.cls, ModelSitemap) and subject.inherits(
@@ -237,16 +260,28 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
             messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
         if problem := error_text(ImproperlyConfigured, _check_order, key, rows):
             messages.append(message("W069", f"{subject}: {problem}", _ORDERS_ALIKE))
+        elif any(_are_long(part) for part in _outermost_keys(key, rows)):
+            text = f"{subject}: a hundred keys in a row are too long for the address of a live page."
+            messages.append(message("W077", text, _IS_LONG))
     yield from messages
+
+
+def _are_long(keys: Sequence[Key]) -> bool:
+    return len(keys) >= NEARBY and not any(map(fits_in_address, keys[:NEARBY]))
+
+
+def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
+    """Return the first and the last keys of a table."""
+    model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
+    first = model_rows.order_by(*key.names)[:_KEYS]
+    last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
+    return [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
 
 
 def _check_order(key: KeyColumns, rows: QuerySet[Any]) -> None:
     """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
-    model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
-    first = model_rows.order_by(*key.names)[:_KEYS]
-    last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
     try:
-        texts = [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
+        texts = _outermost_keys(key, rows)
     except traits.UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "

@@ -192,7 +192,7 @@ def _check_caches() -> Iterator[CheckMessage]:
         yield message(
             "W070",
             f"CACHES[{DEFAULT_CACHE_ALIAS!r}] is not shared by the processes of the site, so each process "
-            "has to divide large sections into pages every five minutes.",
+            "has to count the rows of large sections every five minutes.",
             "If a section has more than a million rows, set a cache such as Redis, Memcached or a database "
             "table. Otherwise add 'sitemaps09.W070' to SILENCED_SYSTEM_CHECKS.",
         )

@@ -16,13 +16,12 @@ from django.db.models import F, QuerySet
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
-from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, remove_order
-from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.pages import Key
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
@@ -31,8 +30,10 @@ from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.sources.members import KeyInRows, Members
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageRecord, SectionRecord
-from django_sitemaps09.status import unread_source
-from django_sitemaps09.views.live import maps
+from django_sitemaps09.status import read_listing, unread_source
+from django_sitemaps09.views import exported
+from django_sitemaps09.views.live import addresses
+from django_sitemaps09.views.live.listing import ListedPage
 from django_sitemaps09.writer import FORMATS, elements
 
 #: Maximum number of rows that a search returns. The values of most locations belong to one row.
@@ -76,12 +77,13 @@ class LiveRow(NamedTuple):
         return self._name_at_key(record.pages, record.file_names(self.section))
 
     def live_page(self) -> str | None:
-        """Return the name of the live page of the item, or `None` if no page map is cached."""
-        live_map = self.source and maps.SectionMap(self.source).cached()
-        pages = live_map.pages if live_map else ()
-        return self._name_at_key(pages, [page_name(self.section, page.number, "xml") for page in pages])
+        """Return the name of the live page of the item, or `None` if no listing is cached."""
+        if self.source is None or (listing := read_listing(self.source, self.source.bases[0])) is None:
+            return None
+        names = addresses.names(self.section, listing, exported.published_pages(self.source))
+        return self._name_at_key(listing.pages, [*names])
 
-    def _name_at_key(self, pages: Sequence[Page | PageRecord], names: Sequence[str]) -> str | None:
+    def _name_at_key(self, pages: Sequence[ListedPage | PageRecord], names: Sequence[str]) -> str | None:
         if self.source is None or not pages:
             return None
         return names[page_index(self.source, self.row.key, [page.until for page in pages])]

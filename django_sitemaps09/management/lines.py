@@ -199,7 +199,7 @@ def status_lines(status: Status) -> Iterator[str]:
     """Yield the lines of a status: settings, caches and the export, then a table of sections."""
     seconds = f"LIVE_SECONDS: {status.live_seconds:g}"
     yield f"Host: {status.base_url or 'from the request'}; {seconds}"
-    yield f"Page maps: {_cache(status.map_cache)}"
+    yield f"Listings: {_cache(status.listing_cache)}"
     live_cache = "not cached (LIVE_CACHE)" if status.live_cache is None else _cache(status.live_cache)
     yield f"Rendered pages: {live_cache}"
     yield f"Export: {_export(status.export)}"

@@ -301,8 +301,12 @@ CONTRIB_INTERNALS = (
 _OURS = dict(vars(Sitemap))
 
 
-def is_original(sitemap: object, name: str) -> bool:
-    """Return whether a sitemap uses our method, or the unpatched method of Django."""
+def is_original(sitemap: object, *names: str) -> bool:
+    """Return whether a sitemap uses our methods, or the unpatched methods of Django."""
+    return all(_is_original(sitemap, name) for name in names)
+
+
+def _is_original(sitemap: object, name: str) -> bool:
     contribs = getattr_static(contrib.Sitemap, name, None)
     own_method = _OURS.get(name, contribs)
     return getattr_static(sitemap, name, None) is own_method and _is_of_contrib(contribs, name)

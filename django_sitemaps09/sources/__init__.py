@@ -6,6 +6,7 @@ from django_sitemaps09.orm.traits import UNREADABLE as UNREADABLE
 from django_sitemaps09.sources.base import (
     Source as Source,
     page_limits as page_limits,
+    protocol_limits as protocol_limits,
     rows_on_page as rows_on_page,
 )
 from django_sitemaps09.sources.compile import (
@@ -22,7 +23,6 @@ from django_sitemaps09.sources.get_urls import (
     UrlsSource as UrlsSource,
     site_for as site_for,
 )
-from django_sitemaps09.sources.live_bounds import LIVE_NUMBERS as LIVE_NUMBERS, divide as divide
 from django_sitemaps09.sources.queryset import QuerySource as QuerySource, has_key_ranges as has_key_ranges
 from django_sitemaps09.sources.retry import (
     cannot_snapshot as cannot_snapshot,

@@ -6,7 +6,7 @@ from collections.abc import Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from django_sitemaps09 import pages, writer
+from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch
 from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page
@@ -21,8 +21,8 @@ _MARGIN = 1.05
 class Source(Keyed, Protocol):
     """Rows of a section, and the conversion of a range of rows to text.
 
-    By default, pages are ranges of positions. Positions do not identify rows, so there is no page map to
-    cache, no key identity, and no fingerprint.
+    By default, pages are ranges of positions. Positions do not identify rows, so there is no key
+    identity, and no fingerprint.
     """
 
     #: Maximum number of entries on a page, from the sitemap's `limit` and the limits of the protocol.
@@ -83,8 +83,11 @@ class Source(Keyed, Protocol):
         """Return whether fingerprints can show that the rows of a page did not change."""
         return False
 
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`."""
+    def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
+        """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`.
+
+        With `most`, no more than one row after the first `most` is read.
+        """
         problem = "This source has no fingerprints, because its can_fingerprint is False"
         raise NotImplementedError(problem)
 
@@ -136,6 +139,13 @@ class CompiledSource(Source):
 
 def page_limits(source: Source, limits: Limits) -> Limits:
     return Limits(min(source.entries_per_page, limits.urls), limits.bytes)
+
+
+def protocol_limits(source: Source) -> Limits:
+    """Return the limits of the protocol for a page, whatever `limit` and `MAX_BYTES` say."""
+    return Limits(
+        protocol.MAX_NEWS if "news" in source.namespaces else protocol.MAX_URLS, protocol.MAX_BYTES
+    )
 
 
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:

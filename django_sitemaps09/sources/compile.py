@@ -45,9 +45,7 @@ def is_compiled(sitemap: object) -> bool:
     This depends on the current attributes of the object, since its class can be patched.
     """
     # isinstance() is true for a mock of the class.
-    return issubclass(type(sitemap), Sitemap) and all(
-        is_original(sitemap, name) for name in CONTRIB_INTERNALS
-    )
+    return issubclass(type(sitemap), Sitemap) and is_original(sitemap, *CONTRIB_INTERNALS)
 
 
 def source(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -42,7 +42,7 @@ from django_sitemaps09.sources.columns import (
 from django_sitemaps09.sources.profiling import step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Declaration:
     """Hooks, languages and hosts of a sitemap. Without `i18n`, `languages` is `None`."""
 
@@ -70,11 +70,11 @@ class Declaration:
         has_links = self.languages is not None and bool(self.sitemap.alternates)
         return has_links and format_name(self.sitemap) != "text"
 
-    @property
+    @cached_property
     def namespaces(self) -> dict[str, str]:
         return content_namespaces(self.sitemap, is_linked=self.is_linked)
 
-    @property
+    @cached_property
     def needs_items(self) -> bool:
         """Return whether a hook or an extension takes items, so columns alone are not enough."""
         hooks = [getattr(self.sitemap, name, None) for name in FIELDS]

@@ -75,38 +75,56 @@ class StoredColumn(Func):
     template = "+(%(expressions)s)"
 
 
-def can_fingerprint(rows: QuerySet[Any], lastmod: str) -> bool:
-    """Return whether the database can hash rows, and whether `lastmod` is a date or a time."""
+def can_hash(rows: QuerySet[Any]) -> bool:
+    """Return whether the database can hash rows."""
+    return connections[rows.db].vendor in ("postgresql", "mysql", "sqlite")
+
+
+def is_dated(rows: QuerySet[Any], lastmod: str) -> bool:
+    """Return whether `lastmod` is a date or a time, so that the newest row is known."""
     try:
-        is_date = isinstance(rows.query.annotations[lastmod].output_field, DateField)
+        return isinstance(rows.query.annotations[lastmod].output_field, DateField)
     except (KeyError, FieldError):
         return False
-    return is_date and connections[rows.db].vendor in ("postgresql", "mysql", "sqlite")
 
 
 def fingerprint(
-    rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str
+    rows: QuerySet[Any],
+    keys: Sequence[str],
+    columns: Sequence[str],
+    lastmod: str,
+    most: int | None = None,
 ) -> Fingerprint:
-    """Return the fingerprint of the keys and columns of all rows. `lastmod` is one of the columns."""
+    """Return the fingerprint of the keys and columns of rows; of all, or of the first `most` and one more.
+
+    `lastmod` can be one of the columns.
+    """
+    has_newest = is_dated(rows, lastmod)
+    if most is not None:
+        rows = rows.order_by(*keys)[: most + 1]
     if connections[rows.db].vendor == "sqlite":
-        return _read(rows, keys, columns, lastmod)
+        return _read(rows, keys, columns, lastmod if has_newest else None)
     aggregates = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns))))}
+    newest = {"newest": Max(lastmod)} if has_newest else {}
     try:
-        totals = rows.aggregate(newest=Max(lastmod), **aggregates)
+        totals = rows.aggregate(**newest, **aggregates)
     except UNREADABLE:
         # Python may be unable to represent the newest time, such as infinity. The rest is still valid.
         totals = rows.aggregate(**aggregates)
     return Fingerprint(totals["rows"] or 0, _text(totals.get("newest")), int(totals["hash"] or 0) % HASHES)
 
 
-def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str) -> Fingerprint:
+def _read(
+    rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str | None
+) -> Fingerprint:
     """Return the fingerprint by reading all rows. This takes three times as long as counting them.
 
     SQLite has no hash function. A Python function that SQLite calls for each row is three times slower.
     """
     names = (*keys, *columns)
-    stored_rows = rows.order_by(*keys).values_list(*(StoredColumn(F(name)) for name in names))
-    place, count, newest, digest = names.index(lastmod), 0, "", sha256()
+    ordered_rows = rows if rows.query.is_sliced else rows.order_by(*keys)
+    stored_rows = ordered_rows.values_list(*(StoredColumn(F(name)) for name in names))
+    count, newest, digest = 0, "", sha256()
     try:
         sql, parameters, _ = compile_query(stored_rows, connections[rows.db])
     except EmptyResultSet:
@@ -115,11 +133,14 @@ def _read(rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], last
         cursor.execute(sql, parameters)
         while records := cursor.fetchmany(_SLICE):
             count += len(records)
-            newest = max(newest, *(row[place] for row in records if isinstance(row[place], str)), "")
+            if lastmod is not None:
+                place = names.index(lastmod)
+                newest = max(newest, *(row[place] for row in records if isinstance(row[place], str)), "")
             # In version 2 of the marshal format, only equal rows have equal bytes: values are written with
             # type and length, and floats with all digits.
             digest.update(marshal.dumps(records, 2))
-    return Fingerprint(count, _convert(rows, lastmod, newest), digest.hexdigest()[:_DIGITS])
+    newest_text = None if lastmod is None else _convert(rows, lastmod, newest)
+    return Fingerprint(count, newest_text, digest.hexdigest()[:_DIGITS])
 
 
 def _convert(rows: QuerySet[Any], name: str, stored_text: str) -> str | None:

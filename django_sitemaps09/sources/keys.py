@@ -82,6 +82,11 @@ class KeyColumns:
         return tuple(map(_concrete_field, self.columns))
 
     @property
+    def stored_names(self) -> tuple[str, ...]:
+        """The table and the name of each column, as the database has them."""
+        return tuple(f"{column.model._meta.db_table}.{column.column}" for column in self.columns)
+
+    @property
     def is_ordered_plainly(self) -> bool:
         """Return whether all fields are Django's own; other fields can change the order of values."""
         return all(type(field).__module__.startswith("django.") for field in self.fields)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from django.core.exceptions import EmptyResultSet, ImproperlyConfigured
-from django.db import connections
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
@@ -18,9 +17,9 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.internals import add_condition, compile_query, fetches_plainly
+from django_sitemaps09.orm.internals import add_condition, fetches_plainly
 from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
-from django_sitemaps09.pages import Fingerprint, Key, Look, Page
+from django_sitemaps09.pages import MANY, Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sitemaps import ModelSitemap
 from django_sitemaps09.sources.base import CompiledSource, Source
@@ -29,10 +28,9 @@ from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.declaration_digests import (
     declared_facts,
     digest,
-    lasting_parameters,
     query_facts,
 )
-from django_sitemaps09.sources.fingerprints import can_fingerprint, fingerprint
+from django_sitemaps09.sources.fingerprints import can_hash, fingerprint, is_dated
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import KeyInRows, Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
@@ -81,19 +79,6 @@ class QuerySource(CompiledSource):
         members = Members(key, rows, original, are_grouped=are_grouped)
         return cls(declaration, limit, section, annotated_rows, members, all_rows)
 
-    @property
-    def map_cache_key(self) -> str:
-        """Digest of the query and the limit, without the host and without times such as now."""
-        rows = self.members.rows
-        try:
-            all_rows = self.members.filter_range(rows, None, None)
-            sql, parameters, _ = compile_query(all_rows, connections[rows.db])
-        except EmptyResultSet:
-            sql, parameters = "", ()
-        sitemap = type(self.sitemap)
-        facts = (self.section, sitemap.__module__, sitemap.__qualname__, rows.db, self.members.key.names)
-        return digest((*facts, self.limit, self.rows_per_page, sql, lasting_parameters(parameters)))
-
     @cached_property
     def declaration_digest(self) -> str:
         names = self.members.key.names
@@ -101,7 +86,7 @@ class QuerySource(CompiledSource):
         if not self.declaration.needs_items:
             rows = rows.values_list(*names, *self.declaration.expressions)
         facts = declared_facts(self.declaration, self.limit)
-        return digest((self.members.rows.db, names, *facts, query_facts(rows)))
+        return digest((names, *facts, query_facts(rows)))
 
     @property
     def key_identity(self) -> tuple[str, ...]:
@@ -112,13 +97,18 @@ class QuerySource(CompiledSource):
 
     @property
     def can_fingerprint(self) -> bool:
-        rows, needs_items = self.annotated_rows, self.declaration.needs_items
-        return not needs_items and can_fingerprint(rows, alias("lastmod")) and fetches_plainly(rows)
+        return self.can_hash and is_dated(self.annotated_rows, alias("lastmod"))
 
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
+    @property
+    def can_hash(self) -> bool:
+        """Return whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
+        rows, needs_items = self.annotated_rows, self.declaration.needs_items
+        return not needs_items and can_hash(rows) and fetches_plainly(rows)
+
+    def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
-            return fingerprint(rows, self.members.key.names, columns, alias("lastmod"))
+            return fingerprint(rows, self.members.key.names, columns, alias("lastmod"), most)
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))
@@ -144,8 +134,8 @@ class QuerySource(CompiledSource):
         """Return how many rows no page can list, for each reason. Needs a query for each reason."""
         return list(self.members.key.unreadable(self.all_rows))
 
-    def key_after(self, after: Key | None, count: int) -> Key | None:
-        keys = self.members.keys(self.members.key.parse(after), None, count - 1, 2)
+    def key_after(self, after: Key | None, count: int, until: Key | None = None) -> Key | None:
+        keys = self.members.keys(*self._parsed(after, until), count - 1, 2)
         return self.key_text(keys[0]) if len(keys) == 2 else None
 
     def count(self, after: Key | None, until: Key | None, most: int) -> int:
@@ -195,7 +185,7 @@ class QuerySource(CompiledSource):
         """Return how many rows a page has now, and its newest lastmod, in one query."""
         column = alias("lastmod")
         if column not in self.declaration.expressions:
-            return Look(self._count_page(page), self.declaration.constant_lastmod())
+            return Look(self.count(page.after, page.until, MANY), self.declaration.constant_lastmod())
         expression = self.annotated_rows.query.annotations[column]
         rows = self._range_rows(page.after, page.until)
         try:
@@ -209,11 +199,7 @@ class QuerySource(CompiledSource):
             # A row is unreadable. When the page is written, the row is skipped and reported.
             lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
             newest = None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
-            return Look(self._count_page(page), drop_future(newest))
-
-    def _count_page(self, page: Page) -> int:
-        """Return the number of rows of a page, or one more than fit on any page."""
-        return self.count(page.after, page.until, self.entries_per_page + 1)
+            return Look(self.count(page.after, page.until, MANY), drop_future(newest))
 
 
 def has_key_ranges(source: Source) -> TypeGuard[QuerySource]:

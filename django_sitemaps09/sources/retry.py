@@ -13,6 +13,7 @@ from django import db
 from django.db import DatabaseError, Error, OperationalError, connections
 
 from django_sitemaps09.entries import Batch, ItemError, reason_of
+from django_sitemaps09.filenames import page_label
 from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.sources.base import Source
@@ -42,7 +43,6 @@ def retry(
             return read()
         except Exception as error:
             if _is_missing_table(error):
-                # The class of the error says whether a live index can list the other sections.
                 raise type(error)(f"a table is missing, run manage.py migrate: {error}") from error
             if not _is_database_error(error) or not (_close_lost(error) or is_first):
                 raise
@@ -139,8 +139,12 @@ class PageRows(NamedTuple):
 
 
 @contextmanager
-def read_page(source: Source, page: Page, *, needs_fingerprint: bool = True) -> Iterator[PageRows]:
+def read_page(
+    source: Source, page: Page, *, needs_fingerprint: bool = True, most: int | None = None
+) -> Iterator[PageRows]:
     """Read a page inside the block. With `needs_fingerprint`, its queries read one snapshot.
+
+    With `most`, the fingerprint is of that many rows and one more.
 
     Otherwise, rows that vanish between the two reads, and come back later, would leave an incomplete page
     with the fingerprint of the complete one. A second fingerprint after the rows would not show this.
@@ -149,8 +153,8 @@ def read_page(source: Source, page: Page, *, needs_fingerprint: bool = True) -> 
     """
     with ExitStack() as stack:
         fingerprint = None
-        if needs_fingerprint and has_key_ranges(source) and source.can_fingerprint:
-            fingerprint = _fingerprint(source, page, stack)
+        if needs_fingerprint and has_key_ranges(source) and source.can_hash:
+            fingerprint = _fingerprint(source, page, most, stack)
         batches = stack.enter_context(closing(source.batches(page)))
         yield PageRows(fingerprint, batches)
 
@@ -173,7 +177,7 @@ def is_in_transaction(connection: Any) -> bool:
     return connection.in_atomic_block or bool(connection.connection and not connection.get_autocommit())
 
 
-def _fingerprint(source: QuerySource, page: Page, stack: ExitStack) -> Fingerprint | None:
+def _fingerprint(source: QuerySource, page: Page, most: int | None, stack: ExitStack) -> Fingerprint | None:
     """Return the fingerprint of a page, and let the stack end the snapshot that it was read from."""
     using = source.members.rows.db
     # Autocommit can be off by default, which an open connection shows.
@@ -183,11 +187,11 @@ def _fingerprint(source: QuerySource, page: Page, stack: ExitStack) -> Fingerpri
     if not is_in_transaction(connections[using]):
         stack.enter_context(_snapshot(using))
     try:
-        return source.fingerprint(page.after, page.until)
+        return source.fingerprint(page.after, page.until, most)
     except (DatabaseError, *UNREADABLE) as error:
         # PostgreSQL runs no more queries in this transaction. To end it fails if the connection is lost.
         stack.close()
-        where = f"Section {source.section!r}, page {page.number}"
+        where = f"Section {source.section!r}, page {page_label(page)}"
         logger.info("%s: the fingerprint cannot be read: %s", where, reason_of(error))
         return None
 

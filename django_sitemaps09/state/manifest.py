@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
@@ -35,6 +35,8 @@ MAX_TIME = 9_999_999_999.0
 MAX_FILE_BYTES = 1_000_000_000
 
 ParsedT = TypeVar("ParsedT")
+#: The bounds of a page: the keys `after` and `until`.
+Bounds: TypeAlias = "tuple[Key | None, Key | None]"
 
 
 class PageRecord(NamedTuple):
@@ -97,7 +99,8 @@ class Manifest:
 
     `url` is the URL of the published files, and `base` the base URL of the locations. `removed` has the
     names of files that no index lists any more, each with the time (in seconds since 1970) of its removal
-    from the index. `files` has the file name of each section in the state folder. `stylesheets` has the
+    from the index. `removed_ranges` has the bounds of those that are pages with key ranges. `files` has the
+    file name of each section in the state folder. `stylesheets` has the
     file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
     identifies the target if the state is stored outside of it. It is empty if the state is in the target.
     `unqueued` has the names of files that were published with changes
@@ -110,6 +113,7 @@ class Manifest:
     base: str
     sections: Mapping[str, SectionRecord] = field(default_factory=dict)
     removed: Mapping[str, float] = field(default_factory=dict)
+    removed_ranges: Mapping[str, Bounds] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     indexes: tuple[str, ...] = ()
     stylesheets: tuple[str, ...] = ()
@@ -125,6 +129,15 @@ class Manifest:
             file: page
             for name, record in self.sections.items()
             for file, page in zip(record.file_names(name), record.pages, strict=True)
+        }
+
+    def ranges(self) -> dict[str, Bounds]:
+        """Return the bounds of each page that is a range of keys, by file name."""
+        return {
+            file: (page.after, page.until)
+            for name, record in self.sections.items()
+            if record.has_key_ranges
+            for file, page in zip(record.file_names(name), record.page_map().pages, strict=True)
         }
 
     def root(self) -> bytes:
@@ -226,6 +239,12 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             url=str(document["url"]),
             base=str(document["base"]),
             removed={name: _finite(time) for name, time in document["removed"].items()},
+            removed_ranges={
+                name: (_texts(after), _texts(until))
+                # Earlier versions did not record them.
+                for name, (after, until) in document.get("removed_ranges", {}).items()
+                if name in document["removed"]
+            },
             files=dict(document["sections"]),
             indexes=tuple(check_names(PUBLISHED, document["indexes"])),
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),

@@ -141,6 +141,7 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
     """
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
+    removed_ranges: dict[str, manifests.Bounds] = {}
     unqueued: dict[str, float] = {}
     is_lost = False
     for name in (manifests.BACKUP, manifests.ROOT):
@@ -153,6 +154,7 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
             continue
         is_lost = name == manifests.BACKUP
         removed |= root.removed
+        removed_ranges |= root.removed_ranges
         unqueued |= root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
@@ -160,7 +162,13 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
                 sections[section] = _with_counts(sections.get(section), record)
     if is_lost and conf.indexnow_key is not None:
         unqueued = {**dict.fromkeys((INDEX, *adopted_manifest.pages()), now), **unqueued}
-    return replace(adopted_manifest, sections=sections, removed=removed, unqueued=unqueued)
+    return replace(
+        adopted_manifest,
+        sections=sections,
+        removed=removed,
+        removed_ranges=removed_ranges,
+        unqueued=unqueued,
+    )
 
 
 def _with_counts(adopted_record: SectionRecord | None, known_record: SectionRecord) -> SectionRecord:

@@ -1,6 +1,6 @@
-"""Access to Django's default cache, with a fallback in memory.
+"""Access to Django's default cache, with a fallback in memory, and locks in it.
 
-While the cache is failing, processes do not share page maps, but sitemaps are still served.
+While the cache is failing, processes do not share listings, but sitemaps are still served.
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, cache, caches
 from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.dummy import DummyCache
 from django.core.cache.backends.locmem import LocMemCache
+
+from django_sitemaps09.protocol import MAX_BYTES
 
 logger = logging.getLogger(__name__)
 
@@ -22,8 +25,11 @@ PAUSE = 60
 # Seconds to wait while another request builds a value. Some servers end requests after 30 seconds.
 _WAIT = 20
 # The first and the longest pause between two looks at a lock, in seconds: fingerprints are read in a few
-# milliseconds, and maps are built for seconds.
+# milliseconds, and pages are rendered for seconds.
 _PAUSES = 0.01, 0.05
+
+# Bytes of one part of a value. Memcached refuses values of more than a megabyte.
+_PART = 500_000
 
 ValueT = TypeVar("ValueT")
 
@@ -83,12 +89,7 @@ class _DefaultFallback(LocMemCache):
 
 
 _memory = _DefaultFallback("django_sitemaps09", {})
-default = PausingCache("The default cache", lambda: cache, _memory, "this process keeps its own page maps")
-
-
-def full_key(name: str) -> str:
-    """Return the cache key of a name, with the prefix and version, or as `KEY_FUNCTION` returns it."""
-    return default.fallback.make_key(name)
+default = PausingCache("The default cache", lambda: cache, _memory, "this process keeps its own listings")
 
 
 def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
@@ -97,6 +98,33 @@ def is_shared(alias: str = DEFAULT_CACHE_ALIAS) -> bool:
     If the cache cannot be created, raise `InvalidCacheBackendError` or an error of the project's backend.
     """
     return not isinstance(caches[alias], (LocMemCache, DummyCache))
+
+
+def set_bytes(cache: PausingCache, name: str, content: bytes, seconds: float, *facts: object) -> None:
+    """Cache bytes and facts about them. The keys of further parts contain a digest of all the bytes."""
+    digest = _digest(content)
+    for start in range(_PART, len(content), _PART):
+        cache.set(f"{name}:{digest}:{start}", content[start : start + _PART], seconds)
+    cache.set(name, (digest, len(content), content[:_PART], *facts), seconds)
+
+
+def get_bytes(cache: PausingCache, name: str, most: int = MAX_BYTES) -> tuple[Any, ...] | None:
+    """Return cached bytes, followed by the facts. `None` if they are missing, invalid or more than `most`.
+
+    The cached value may not be ours, or the cache may have dropped a part.
+    """
+    try:
+        digest, size, content, *facts = cache.get(name)
+        part_names = [f"{name}:{digest}:{start}" for start in range(_PART, min(size, most), _PART)]
+        parts = cache.get_many(part_names) if part_names else {}
+        content = b"".join((content, *(parts[part_name] for part_name in part_names)))
+        return (content, *facts) if content and _digest(content) == digest else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 class BusyError(Exception):
@@ -143,6 +171,11 @@ class Lock:
             return False
         self.expires_at = expires_at
         return True
+
+    def renew(self, seconds: float) -> None:
+        """Let the lock expire only after `seconds` from now. If it has expired, take it again."""
+        self.expires_at = time.monotonic() + seconds
+        self.cache.set(f"{self.name}:lock", True, seconds)
 
     def release(self) -> None:
         """Release the lock, unless it has expired."""

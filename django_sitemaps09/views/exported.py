@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from django.core.cache.backends.locmem import LocMemCache
@@ -22,23 +23,27 @@ from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, content_type, parse_page_name
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
 from django_sitemaps09.sources import QuerySource
-from django_sitemaps09.state.manifest import SectionRecord
 from django_sitemaps09.stores import LocalStore, Store
-from django_sitemaps09.views import caching, responses
+from django_sitemaps09.views import responses
+from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch, current_base
 
 logger = logging.getLogger(__name__)
 
 # Seconds until a new export is detected, unless one of its new pages is requested earlier.
 _SECONDS = 10
-# Seconds for which the folder of a host is known. Each time it is read, this time begins again.
-_FOLDER_SECONDS = 30 * 86_400
-_UNREADABLE = "django_sitemaps09:unreadable"
+_UNREADABLE = (
+    "Section %r: pages are listed by their ranges of keys, because the export cannot be read: %.200s"
+)
 # Exports by host, in the memory of each process: sending them through a cache would take longer.
 _exports = LocMemCache("django_sitemaps09:exports", {"TIMEOUT": _SECONDS, "MAX_ENTRIES": 1_000})
+# The pages of sections as they were published when that could be read last, and the number of sections.
+_pages: dict[str, PublishedPages] = {}
+_MAX_PAGES = 200
 
 
 class GzipFileStream(GzipFile, FileResponse):
@@ -95,7 +100,7 @@ def current_export(base: Base) -> PublishedExport | None:
 
 
 def _serves(sitemaps: Sitemaps) -> bool:
-    if not conf.serve_exported or not published.is_configured():
+    if not conf.serve_exported or not conf.has_target:
         return False
     # An export without arguments exports these sections.
     return sitemaps is None or (conf.sitemaps is not None and sitemaps is sections.mapping())
@@ -177,54 +182,82 @@ def _log_unreadable(name: str, error: Exception) -> None:
         logger.warning("Live pages are served, because an exported file cannot be read: %.200s", error)
 
 
-def find_section(source: QuerySource, *, again: bool = False) -> PublishedSection | None:
-    """Return where a section is published. The result is cached briefly; `again` ignores the cached one.
+class PublishedPages(NamedTuple):
+    """The published pages of a section as ranges of its current key; none if it has another key by now.
 
-    The folder of a host is still known while the export cannot be read.
+    `export` changes with them. `listed` has the numbers that an index can name, by range. `answered` has
+    the pages by number, and `removed` those that no index lists any more.
     """
-    if not published.is_configured():
-        return None
-    section, base, now = source.section, source.bases[0], time.time()
-    name = f"django_sitemaps09:published:{sources.digest((section, base.domain))}"
-    try:
-        read_at, folder, file = caching.default.get(name)
-        read_at, folder, file = float(read_at), str(folder), str(file)
-    except (OverflowError, TypeError, ValueError):
-        read_at, folder, file = 0.0, "", ""
-    published_section = PublishedSection(section, folder, file) if file else None
-    if again or not 0 <= now - read_at < _SECONDS:
-        if not is_unreadable():
-            try:
-                published_section = published.find_section(section, base)
-            except (ExportError, OSError) as error:
-                _warn(section, error)
-        folder, file = ("", "") if published_section is None else published_section[1:]
-        # Clients can choose any number of hosts that have no folder.
-        caching.default.set(name, (now, folder, file), _FOLDER_SECONDS if folder else _SECONDS)
-    return published_section
+
+    export: str
+    pages: tuple[Page, ...]
+    listed: Mapping[tuple[Key | None, Key | None], int]
+    answered: Mapping[int, Page]
+    removed: Mapping[int, Page]
+
+    def find(self, number: int) -> Page | None:
+        return self.answered.get(number) or self.removed.get(number)
 
 
-def is_unreadable() -> bool:
-    """Return whether an export could not be read in the last ten seconds."""
-    return bool(caching.default.get(_UNREADABLE))
+#: There is no export of a section.
+NO_PAGES = PublishedPages("", (), {}, {}, {})
 
 
-def records(source: QuerySource, published_section: PublishedSection) -> list[SectionRecord] | None:
-    """Return the records of a section whose pages can be used; `None` if the export cannot be read."""
-    try:
-        return published_section.records(source)
-    except (ExportError, OSError) as error:
-        _warn(published_section.section, error)
-        return None
+def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPages | None:
+    """Return the published pages of a section, at most ten seconds old; `None` if they cannot be read.
+
+    Pages that were read before are still known. With `again`, they are at most a second old, and
+    `BusyError` is raised while they cannot be read.
+    """
+    if not conf.has_target:
+        return NO_PAGES
+    section, base = source.section, source.bases[0]
+    name = sources.digest((section, base.domain, source.members.key.stored_names))
+    is_just_read = f"{name}:read"
+    has_failed = _exports.get(name)
+    if again and _exports.get(is_just_read) is None:
+        has_failed = None
+    # After a failure, a storage that does not respond must not slow down every request.
+    if has_failed is None:
+        has_failed = False
+        try:
+            pages = _read_pages(source, published.find_section(section, base), _pages.get(name))
+        except (ExportError, OSError) as error:
+            # Perhaps this user cannot read the state folder, or a run has just replaced the files there.
+            logger.warning(_UNREADABLE, section, error)
+            has_failed = True
+        else:
+            if len(_pages) >= _MAX_PAGES:
+                _pages.clear()
+            _pages[name] = pages
+        _exports.set(name, has_failed)
+        _exports.set(is_just_read, True, 1)
+    if again and has_failed:
+        raise BusyError(f"the published pages of section {section!r}")
+    return _pages.get(name)
 
 
-def _warn(section: str, error: Exception) -> None:
-    # Perhaps this user cannot read the state folder, or a new run has just replaced the files there.
-    logger.warning(
-        "Section %r: the live pages differ from the exported ones, because the export cannot be read: "
-        "%.200s",
-        section,
-        error,
-    )
-    # Without this pause, a storage that does not respond would slow down every request.
-    caching.default.set(_UNREADABLE, True, _SECONDS)
+def _read_pages(
+    source: QuerySource, section: PublishedSection | None, known: PublishedPages | None
+) -> PublishedPages:
+    """Return the pages of a published section; as they are known if they are those of the same file."""
+    if section is None:
+        return NO_PAGES
+    export = f"{section.folder}/{section.file}"
+    if known is None or known.export != export:
+        # The former pages are in the backup of the manifest.
+        pages, *former = [record.page_map().pages for record in section.records(source)] or [()]
+        ranges = {page.number: page for page in chain(*former)}
+        # A process that does not know the new manifest yet answers with the range of the former one, so a
+        # page that has grown is listed by its range until both agree. An export shrinks the open end. If
+        # that was the only page, an index has named it by its number.
+        listed = {
+            (page.after, page.until): page.number
+            for page in pages
+            if ranges.get(page.number, page) == page and (page.until is not None or len(pages) == 1)
+        }
+        answered = {page.number: page for page in pages}
+        whole = {number: page for number, page in ranges.items() if page[1:] == (None, None)}
+        known = PublishedPages(export, pages, listed, {**answered, **whole}, {})
+    removed = {number: Page(number, *bounds) for number, bounds in section.removed.items()}
+    return known._replace(removed=removed)

@@ -22,8 +22,10 @@ from django_sitemaps09.filenames import (
     index_name,
     index_number,
     page_name,
+    parse_bounds,
 )
 from django_sitemaps09.notify.engines import all_keys, key_for
+from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.views import exported, responses
 from django_sitemaps09.views.live import indexes, page_responses
@@ -42,7 +44,7 @@ def sitemap_index(
     no page remains, raise the first error: an empty index would mean that all URLs were removed.
     """
     name = INDEX if number is None else index_name(int(number), cascade=True)
-    return exported.respond(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
+    return _exported(request, name, sitemaps) or indexes.respond(request, name, sitemaps)
 
 
 @native
@@ -61,6 +63,22 @@ def page_gz(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = 
 def page_txt(request: HttpRequest, section: str, page: str, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return one page as text, with one URL on each line. This works for sections of any format."""
     return _page_response(request, section, page, "txt", sitemaps)
+
+
+@native
+def page_range(
+    request: HttpRequest,
+    section: str,
+    bounds: str,
+    signature: str,
+    suffix: Suffix,
+    sitemaps: Sitemaps = None,
+) -> HttpResponseBase:
+    """Return the page of a range address: the rows of a range of keys, which no export has named."""
+    range_ = parse_bounds(bounds)
+    if range_ is None:
+        raise Http404("The bounds are invalid")
+    return page_responses.respond(request, section, Page(0, *range_), suffix, sitemaps, signature)
 
 
 @native
@@ -115,7 +133,7 @@ def _further_indexes(request: HttpRequest, base: Base, path: str, sitemaps: Site
 @native
 def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseBase:
     """Return the stylesheet, even if `STYLESHEET` is off: cached documents may still refer to it."""
-    response = exported.respond(request, STYLESHEET, sitemaps)
+    response = _exported(request, STYLESHEET, sitemaps)
     if response is not None:
         return response
     content = writer.stylesheet()
@@ -123,11 +141,16 @@ def stylesheet(request: HttpRequest, sitemaps: Sitemaps = None) -> HttpResponseB
     return responses.conditional(request, response, responses.content_etag(content))
 
 
+def _exported(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase | None:
+    return exported.respond(request, name, sitemaps) if conf.serve_exported else None
+
+
 def _page_response(
     request: HttpRequest, section: str, number: str, suffix: Suffix, sitemaps: Sitemaps
 ) -> HttpResponseBase:
-    response = exported.respond(request, page_name(section, int(number), suffix), sitemaps)
-    return response or page_responses.respond(request, section, int(number), suffix, sitemaps)
+    response = _exported(request, page_name(section, int(number), suffix), sitemaps)
+    page = Page(int(number), None, None)
+    return response or page_responses.respond(request, section, page, suffix, sitemaps)
 
 
 #: The name of the path converter that matches configured keys.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import cache, wraps
+from functools import lru_cache, wraps
 from hashlib import blake2b
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
@@ -14,8 +14,9 @@ from django.apps import apps
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import x_robots_tag
 from django.contrib.sites.shortcuts import get_current_site
+from django.core.cache import cache
 from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
-from django.db import InterfaceError, OperationalError, connections, transaction
+from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
@@ -23,7 +24,9 @@ from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import reason_of, short_repr
+from django_sitemaps09.filenames import page_label
 from django_sitemaps09.orm.internals import skip_cache_update
+from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.sections import HOW_TO_DECLARE, Section
 from django_sitemaps09.sitemaps import find_site
@@ -85,12 +88,12 @@ class Stopwatch:
         self.log(f"status {status}" + (f" by {etag_from}" if status != 200 else ""))
 
 
-def page_subject(section: str, number: int | str) -> str:
-    """Return the subject of log lines about a page."""
-    return f"Section {section!r}, page {number}"
+def page_subject(section: str, page: Page) -> str:
+    """Return the subject of log lines about a page: its number, or its range of keys."""
+    return f"Section {section!r}, page {page_label(page)}"
 
 
-@cache
+@lru_cache
 def warn_no_section() -> None:
     """Log that an index has no sections, once in each process."""
     logger.warning("A sitemap index is empty, because there is no section. %s", HOW_TO_DECLARE)
@@ -101,8 +104,9 @@ def public(view: ViewT) -> ViewT:
     return login_not_required(x_robots_tag(view))
 
 
-#: Errors that are answered with 503, since the same request can soon succeed.
-UNAVAILABLE = (BusyError, OperationalError, InterfaceError)
+#: Errors that are answered with 503, since the same request can soon succeed: also if a column is missing,
+#: until `migrate` has run.
+UNAVAILABLE = (BusyError, DatabaseError, InterfaceError)
 # Seconds after which a client may repeat a request.
 _RETRY_SECONDS = 30
 
@@ -164,6 +168,14 @@ def current_base(request: HttpRequest) -> Base:
             # Django validates only the characters of the host, and accepts any number as a port.
             raise DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.") from error
         raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
+
+
+def tenant() -> str:
+    """Return what the default cache adds to the names of values: its `KEY_FUNCTION` can add the tenant."""
+    try:
+        return str(cache.make_key(""))
+    except Exception:  # noqa: BLE001 for example, the default cache cannot be created
+        return ""
 
 
 def is_host_from_client() -> bool:

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from benchmarks.measuring import Measured, Stopwatch
 from benchmarks.subjects import Subject
 from django_sitemaps09 import sources
-from django_sitemaps09.pages import Page, each_page
+from django_sitemaps09.pages import each_page
 from django_sitemaps09.protocol import Base
 
 try:
@@ -46,7 +46,7 @@ def rows(source: sources.Source) -> int:
 
 def index(source: sources.Source) -> int:
     """Read rows as the live index does: find the bounds of pages, and the newest row of each page."""
-    pages = [*sources.divide(source.members, Page(1, None, None), sources.rows_on_page(source, _LIMITS))]
+    pages = [*each_page(source, sources.rows_on_page(source, _LIMITS))]
     for page in pages:
         if source.newest(page) is None:
             raise RuntimeError(f"{page} has no newest row")

@@ -28,8 +28,8 @@ _TRANSLATED = "benchmarks.sections_ours.TRANSLATED"
 _UNCHANGED = "benchmarks.sections_ours.UNCHANGED"
 _ROUTE = "benchmarks.sections_ours.WITH_ROUTE"
 _CONTRIB = "benchmarks.sections_contrib.SITEMAPS"
-_NATIVE = "/sitemap-articles-1.xml"
-_NATIVE_GZIPPED = "/sitemap-articles-1.xml.gz"
+# The index names the page itself.
+_NATIVE, _NATIVE_GZIPPED = ".xml", ".xml.gz"
 _COMPAT = "/contrib/sitemap-articles.xml?p=1"
 
 
@@ -37,9 +37,10 @@ _COMPAT = "/contrib/sitemap-articles.xml?p=1"
 class Subject:
     """One line of measurements.
 
-    `sections` is the dotted path of a dict of sitemaps, and `path` the path of a page. If `is_cold`, the
-    index is not requested before the page. `needs` is the distribution that the subject measures. The
-    subject has at most `most_rows` rows, or about a `share` of all rows, each in as many `languages`.
+    `sections` is the dotted path of a dict of sitemaps, and `path` the path of a page, or its suffix. If
+    `is_cold`, the process has not requested the index before the page. `needs` is the distribution that the
+    subject measures. The subject has at most `most_rows` rows, or about a `share` of all rows, each in as
+    many `languages`.
     """
 
     kind: Kind
@@ -66,8 +67,8 @@ class Subject:
 
     @property
     def index(self) -> str:
-        """Path of the index whose cached bounds the page can use; empty if there is none."""
-        return "" if self.is_cold or self.path == _COMPAT else "/sitemap.xml"
+        """Path of the index that names the page; empty if it has a path of its own."""
+        return "" if self.path == _COMPAT else "/sitemap.xml"
 
     @property
     def key(self) -> str:
@@ -110,7 +111,7 @@ ALL = (
     COMPRESS_ISAL,
     COMPRESS_ZLIB,
     Subject("page", "ours", path=_NATIVE),
-    Subject("page", "ours, bounds not cached", path=_NATIVE, is_cold=True),
+    Subject("page", "ours, in a new process", path=_NATIVE, is_cold=True),
     Subject("page", "ours, .xml.gz", path=_NATIVE_GZIPPED),
     Subject("page", "ours, .xml.gz, fast", path=_NATIVE_GZIPPED, isal=True, needs="isal"),
     Subject("page", "ours, contrib's class unchanged", sections=_UNCHANGED, path=_NATIVE),

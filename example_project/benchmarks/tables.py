@@ -14,7 +14,7 @@ _COLUMNS = ("", "wall s", "CPU s", "us/URL", "peak MB", "MB", "times ours")
 _CAPTION = """\
 Medians of {rounds} interleaved rounds; each measurement is a separate process. The times do not include
 starting Python and Django, connecting to the database and loading the URLconf. Before each page of the
-native views, the index was requested, which caches the bounds of pages, except for "bounds not cached".
+native views, the index was requested, which names the page, by another process for "in a new process".
 
 CPU is the time of all processes of the subject, without the database server. Peak is the memory of the
 largest process. MB is the size of all files, or of the response; django-static-sitemaps writes each page

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connections, models
+from django.db.models import F, Value
+from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_sitemaps09 import checks
-from tests.models import Coupon
+from django_sitemaps09 import ModelSitemap, Route, checks
+from tests.models import Coupon, Word
 from tests.support.checking import ids_of
 from tests.support.databases import parameter
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
@@ -126,3 +128,33 @@ def test_the_command_check_names_null_keys_only_for_its_databases(using: str) ->
     printed = StringIO()
     call_command("check", stderr=printed, stdout=printed)
     assert "sitemaps09.W029" not in printed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("length", "count", "is_long"), [(32, 100, False), (35, 99, False), (35, 120, True)]
+)
+def test_keys_that_are_too_long_for_addresses_are_named(
+    using: str, length: int, count: int, is_long: bool
+) -> None:
+    words = Word.objects.using(using)
+    words.bulk_create(Word(word=f"{n:03}{'ä' * length}") for n in range(count))
+    DECLARED["s"] = section(words.all(), "pk")
+    assert ids_of(checks.check_keys(databases=[using])) == ["W077"] * is_long
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("location", "ids"),
+    [
+        (Route("word", word=F("word")), []),
+        (Concat(Value("/"), F("word")), []),
+        (Route("word", word=Value("x")), ["W078"]),
+        (lambda self, item: "/", []),
+        ("/constant/", []),
+    ],
+)
+def test_texts_of_a_key_that_no_location_shows_are_named(location: Any, ids: list[str]) -> None:
+    """One of them is in the address of each live page."""
+    DECLARED["s"] = type("Words", (ModelSitemap,), {"model": Word, "location": location})
+    found = [each for each in checks.check_sections() if each.id == "sitemaps09.W078"]
+    assert ids_of(found) == ids

@@ -1,4 +1,4 @@
-"""The overview of the inspector: its figures come from the manifest, the history and kept page maps."""
+"""The overview of the inspector: its figures come from the manifest, the history and cached listings."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class TestASection:
         assert state.freshness["articles"].total() == 3
         assert state.freshness["numbers"] == {"no lastmod": 1}
 
-    def test_has_the_pages_of_its_cached_map(self, register: Callable[..., None], client: Client) -> None:
+    def test_has_the_pages_of_its_listing(self, register: Callable[..., None], client: Client) -> None:
         register(articles=Articles)
         assert section("articles").live is None
         index = client.get("/sitemap.xml").content

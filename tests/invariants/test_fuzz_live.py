@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from traceback import extract_tb
 from typing import Any, TypeAlias
@@ -24,16 +23,11 @@ from django.conf import settings as configured_settings
 
 from tests.invariants.fuzz_live import history
 from tests.invariants.fuzz_live.cases import CACHES, Case, Step, case_of
-from tests.invariants.fuzz_live.connections import (
-    WRITER,
-    cache_tables,
-    failing_database,
-    writer_connection,
-)
+from tests.invariants.fuzz_live.connections import WRITER, cache_tables, more_connections
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
 from tests.invariants.fuzz_live.rows import Table
-from tests.invariants.fuzz_live.site import INDEX, Site, configured, sections
+from tests.invariants.fuzz_live.site import Site, configured
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.published import quick_folder
 from tests.support.services import REDIS
@@ -77,7 +71,7 @@ def test_crawlers_find_all_rows_whatever_happens(
         stack.callback(logging.disable, logging.NOTSET)
         clock = FakeTime()
         stack.enter_context(patched(clock))
-        stack.enter_context(writer_connection(using))
+        stack.enter_context(more_connections(using))
         stack.enter_context(cache_tables())
         play = Player(using, register, Memories(), clock, counts)
         for name in names:
@@ -90,112 +84,48 @@ def test_crawlers_find_all_rows_whatever_happens(
     assert not failures, "\n\n".join(["", f"{dict(counts)}", *failures])
 
 
-def case_of_integers(cache: str) -> Case:
-    return replace(
-        case_of("bounds", (cache,)),
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # Other bounds than those of a crawl under way.
+        "slow_crawl, evict 1, delete_range 0.5, wait 302, index, read_on 99",
+        # More rows in a range than the protocol allows.
+        "bulk_together 5, crawl, wait 61, crawl, settle, mixed_crawl",
+        # Another process goes on with a listing.
+        "wait 302, killed 5, crawl, wait 11, mixed_crawl, settle",
+        # A listing is lost just before the database fails.
+        "evict 1, restart, restart, database_fails, wait 61, crawl",
+        # An export divides a page that a crawl under way knows by its number.
+        "export, wait 11, slow_crawl, bulk_together 1, export, wait 11, read_on 99, mixed_crawl",
+        "delete_range 0.9, export, settle, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
+        "delete_range 0.7, export, wait 302, slow_crawl, bulk_together 1, export, wait 11, read_on 99",
+        # An export lets one page grow and removes others. Another process has just read the one before.
+        "export, wait 295, crawl, delete_range 0.5, export, wait 5, wait 1, mixed_crawl, any_page 20",
+        # All pages of an export are gone, and a single one comes.
+        "export, delete_range 1, export, wait 121, append_many 4, delete_range 0.8, wait 400, crawl",
+    ],
+)
+def test_crawlers_find_all_rows_after(steps: str, seed: int, register: Register) -> None:
+    names = [step.partition(" ") for step in f"crawl, wait 400, crawl, {steps}".split(", ")]
+    case = replace(
+        case_of("directed", ("evicting",)),
         kind="integer",
         limit=20,
+        protocol=2,
         live_seconds=60,
         live_cache=False,
         by_method=False,
+        rows=100,
+        steps=tuple(
+            Step(name, n % 2, float(amount or 0), seed) for n, (name, _, amount) in enumerate(names)
+        ),
     )
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("cache", "last_steps", "seed"),
-    [
-        # A process that does not know yet that a page has grown answers that it has not changed.
-        *(("file", [("wait", 30), ("mixed_crawl", 0)], seed) for seed in range(6)),
-        # The new map has other bounds.
-        *(("evicting", [("evict", 1), ("crawl", 0)], seed) for seed in range(3)),
-    ],
-)
-def test_rows_of_pages_with_new_bounds_are_crawled(
-    cache: str, last_steps: list[tuple[str, int]], seed: int, register: Register
-) -> None:
-    names = [("wait", 400), ("crawl", 0), ("wait", 299), ("crawl", 0), ("delete_range", 0.5), *last_steps]
-    steps = tuple(Step(name, int(name == "crawl"), amount, seed) for name, amount in names)
-    case = replace(case_of_integers(cache), rows=100, steps=steps)
     clock = FakeTime()
-    with patched(clock), writer_connection("default"):
+    with patched(clock), more_connections("default"):
         failure = Player("default", register, Memories(), clock, Counter())(case)
     assert failure is None, described(*failure)
-
-
-@contextmanager
-def a_site(register: Register) -> Iterator[Site]:
-    """Begin a case without steps. The clock says how many seconds have passed."""
-    case, clock = case_of_integers("file"), FakeTime()
-    with (
-        patched(clock),
-        writer_connection("default"),
-        quick_folder() as folder,
-        configured(case, folder, clock),
-    ):
-        table, memories = Table(case.kind, WRITER, clock.time), Memories()
-        register(**sections(site := Site(case, "default", folder, table, memories, clock)))
-        try:
-            yield site
-        finally:
-            table.write({})
-            memories.clear()
-
-
-@pytest.mark.django_db(transaction=True)
-class TestAMergedPageIsStillListed:
-    """A crawler asks for all pages just before they change, and crawls again. Another process answers."""
-
-    def test_if_it_had_been_divided_before(self, register: Register) -> None:
-        with a_site(register) as site:
-            rows = [*range(0, 60_000, 1_000), *range(25_001, 25_031)]
-            site.table.write(dict.fromkeys(rows[:60], 0))
-            for seconds, numbers in ((400, rows), (301, rows), (301, rows)):
-                site.clock.seconds += seconds
-                history.crawl(site, 1, with_etags=True)
-                site.table.write(dict.fromkeys(numbers, 0))
-            site.clock.seconds += 299
-            history.crawl(site, 1, with_etags=True)
-            kept = [n for n in rows if n % 1_000 == 0 and not 3_000 <= n <= 20_000]
-            site.table.write(dict.fromkeys(kept, 0))
-            site.clock.seconds += 5
-            assert history.crawl(site, 0, with_etags=True, page_process=lambda: 1)
-
-    def test_but_not_by_the_index_of_a_failing_database(self, register: Register) -> None:
-        """It answers for `KEEP_REMOVED`, which begins when it is merged."""
-        with a_site(register) as site:
-            rows = range(0, 100_000, 1_000)
-            site.table.write(dict.fromkeys(rows, 0))
-            site.clock.seconds += 400
-            second = history.get(site, 0, INDEX).pages[1]
-            site.table.write({n: 0 for n in rows if not 4_000 < n < 22_000})
-            site.clock.seconds += 301
-            assert second in history.get(site, 0, INDEX).pages
-            site.clock.seconds += 301
-            with failing_database("default", 0, random.Random(1)):  # noqa: S311 not secret
-                answer = site.request(0, INDEX, fails=True)
-            assert answer.pages
-            assert second not in answer.pages
-
-    @pytest.mark.parametrize("process", [0, 1])
-    def test_if_a_page_with_an_earlier_number_absorbs_it(self, process: int, register: Register) -> None:
-        with a_site(register) as site:
-            rows = range(0, 100_000, 1_000)
-            site.table.write(dict.fromkeys(rows, 0))
-            site.clock.seconds += 400
-            found = history.crawl(site, 0, with_etags=True)
-            assert found is not None
-            second = found.index.pages[1]
-            site.table.write({n: 0 for n in rows if not 4_000 < n < 22_000})
-            site.clock.seconds += 301
-            assert second not in [*history.get(site, 0, INDEX).pages][:2]
-            site.clock.seconds += 289
-            history.get(site, process, second)
-            site.table.write({n: 0 for n in rows if not 26_000 < n < 36_000})
-            site.clock.seconds += 12
-            found = history.crawl(site, 0, with_etags=True, page_process=lambda: process)
-            assert found is not None
-            assert second in found.index.pages
 
 
 class Player:
@@ -211,9 +141,8 @@ class Player:
         """Return the first invariant that is broken, and the case up to there."""
         self.clock.seconds = FakeTime().seconds
         table = Table(case.kind, WRITER, self.clock.time)
-        with quick_folder() as folder, configured(case, folder, self.clock):
-            site = Site(case, self.using, folder, table, self.memories, self.clock)
-            self.register(**sections(site))
+        with quick_folder() as folder, configured(case, self.using, folder, self.clock):
+            site = Site(case, self.using, folder, table, self.memories, self.clock, self.register)
             try:
                 history.run(site)
             except Broken as broken:

@@ -24,7 +24,7 @@ from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
 from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views.live import maps
+from django_sitemaps09.views.live import renewal
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support import commands
@@ -75,9 +75,9 @@ def file_cache(settings: Any, tmp_path: Path) -> None:
 
 @pytest.fixture
 def an_hour_ago(monkeypatch: pytest.MonkeyPatch) -> SecondsClock:
-    """Set back the clock by which page maps are built."""
+    """Set back the clock by which listings are made."""
     seconds_clock = SecondsClock(time.time() - 3_600)
-    monkeypatch.setattr(maps, "time", seconds_clock)
+    monkeypatch.setattr(renewal, "time", seconds_clock)
     return seconds_clock
 
 
@@ -97,7 +97,7 @@ def rows(output: str) -> list[list[str]]:
 
 
 @pytest.mark.usefixtures("articles", "file_cache")
-class TestAPageMap:
+class TestAListing:
     def test_is_described_as_it_is_in_the_cache(self, an_hour_ago: SecondsClock) -> None:
         pages = Client().get("/sitemap.xml").content.count(b"<sitemap>")
         [section] = reported()["sections"]
@@ -109,12 +109,12 @@ class TestAPageMap:
         assert row[2:6] == ["key ranges, columns", str(pages), "10", row[5]]
         assert 3_600 <= int(row[5].replace(",", "")) < 3_700
 
-    def test_is_neither_built_nor_renewed(
+    def test_is_neither_made_nor_renewed(
         self, an_hour_ago: SecondsClock, django_assert_num_queries: Any
     ) -> None:
         with django_assert_num_queries(0):
             assert reported()["sections"][0]["live"] is None
-        Client().get("/sitemap-articles-1.xml")
+        Client().get("/sitemap.xml")
         an_hour_ago.move(3_600)
         with django_assert_num_queries(0):
             assert [reported()["sections"][0]["live"]["age"] >= 3_600 for _ in range(2)] == [True, True]
@@ -272,7 +272,7 @@ class TestAFailure:
         settings.CACHES = {"default": broken, "pages": broken}
         configure(LIVE_CACHE="pages")
         status = reported()
-        for name, alias in (("map_cache", "default"), ("live_cache", "pages")):
+        for name, alias in (("listing_cache", "default"), ("live_cache", "pages")):
             assert status[name]["alias"] == alias
             assert status[name]["error"] == "ConnectionError: the server does not answer"
         assert status["sections"][0] == {
@@ -340,7 +340,7 @@ class TestArguments:
             "is_shared": True,
             "error": None,
         }
-        assert status["map_cache"]["is_shared"] is False
+        assert status["listing_cache"]["is_shared"] is False
         assert "LIVE_SECONDS: 5" in said()
         assert "Rendered pages: cache 'pages' (FileBasedCache, shared)" in said()
 

@@ -42,7 +42,7 @@ from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, pages, sou
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.slices import read_each
 from tests.models import Article, Event
@@ -90,16 +90,6 @@ def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None
     found = locations(compiled(Article.objects.using(using).order_by("category_id")[:40]))
     assert len(found) == 40
     assert set(Counter(found).values()) == {1}
-
-
-def test_the_host_is_not_in_the_digest(db: None) -> None:
-    """A client can choose the host, and must not get a separate page map by doing so."""
-    section = type("Declared", (ModelSitemap,), {"model": Article})
-    found = {
-        sources.source("s", section, Base("https", host), LIMITS).map_cache_key
-        for host in ("a.example", "b.example")
-    }
-    assert len(found) == 1
 
 
 class Forgetful(CharField):  # type: ignore[type-arg]

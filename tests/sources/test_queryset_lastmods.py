@@ -30,13 +30,13 @@ from tests.support.sources import (
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-# The live views need to know whether a page map still matches its query, and the newest lastmod.
+# The live views need a digest of the declaration, and the newest lastmod.
 
 
 def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) -> None:
     def digest(moment: datetime, **attributes: Any) -> str:
         queryset = articles.filter(updated__lte=moment)
-        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).map_cache_key
+        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).declaration_digest
 
     now = datetime.now(UTC)
     (found,) = {digest(now - timedelta(seconds=ago)) for ago in (0, 0.000_001, 1, 60)}
@@ -69,7 +69,7 @@ class OnlyWhereItIs(Func):
 @pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
 def test_a_digest_covers_the_sql_of_the_database_of_the_rows(articles: QuerySet[Article]) -> None:
     queryset = articles.alias(lowered=OnlyWhereItIs("slug")).filter(lowered="s1")
-    assert compiled(declaration(queryset=queryset, **COLUMNS)).map_cache_key
+    assert compiled(declaration(queryset=queryset, **COLUMNS)).declaration_digest
 
 
 @pytest.mark.parametrize("hook", [F("updated"), F("day"), Max("visits__at"), NOON, None])

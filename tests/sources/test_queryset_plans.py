@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
 from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.sources import live_bounds
 from tests.models import Article, Category, Seat
 from tests.support.databases import parameter
 from tests.support.sources import NOON, compiled, declaration, set_slices
@@ -72,8 +70,6 @@ def test_queries_read_a_range_of_the_key(using: str, name: str, monkeypatch: pyt
     assert None not in ends[1:]
     for after in ends:
         assert checked(after, lambda after=after: source.key_after(after, LIMIT)) is not None
-        find_bound = partial(live_bounds.bound, source.members, after, None, LIMIT // 2, LIMIT)
-        assert checked(after, find_bound, 2) is not None
     first, middle, last = (None, ends[1]), (ends[2], ends[3]), (ends[4], None)
     for after, until in (first, middle, last):
         page, bound = Page(1, after, until), after or until

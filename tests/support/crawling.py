@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -175,7 +176,7 @@ def crawl(fetch: Fetch) -> dict[str, set[str]]:
         name = location.removeprefix(f"{BASE}/")
         content = checked(fetch, name)
         urls = content.decode().splitlines() if name.endswith(".txt") else locations(content)
-        section = name.removeprefix("sitemap-").rpartition("-")[0]
+        section = re.sub(r"^sitemap-|-\d+\..*|\..*", "", name)
         assert all(url.startswith(f"{BASE}/") for url in urls)
         paths = found.setdefault(section, set())
         assert paths.isdisjoint(url.removeprefix(BASE) for url in urls) or section == "translations"

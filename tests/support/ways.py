@@ -11,11 +11,13 @@ from xml.etree import ElementTree
 from django.core.cache import cache
 from django.db.models import F
 from django.test import RequestFactory
+from django.urls import resolve
 
 from django_sitemaps09 import ModelSitemap, Route, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.views import compat
+from django_sitemaps09.views.live import listing
 from tests.support.published import SPACE, pages, plain, quick_folder
 from tests.support.shelves import BASE
 
@@ -34,13 +36,14 @@ def entries(document: bytes) -> Entries:
 
 
 def native_pages(section: Any) -> Pages:
-    # No page map of another section with this name.
+    # No listing of another section with this name.
     cache.clear()
+    listing._kept.clear()
     request, declared = RequestFactory().get("/sitemap.xml"), {"s": section}
     found = []
     for path, lastmod in entries(views.sitemap_index(request, sitemaps=declared).content):
-        number = path.rpartition("-")[2].partition(".")[0]
-        document = views.page(request, section="s", page=number, sitemaps=declared).content
+        match = resolve(path.removesuffix(".gz"))
+        document = match.func(request, **{**match.kwargs, "sitemaps": declared}).content
         found.append((lastmod, entries(document)))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from django_sitemaps09 import ModelSitemap, Route, published
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.state import manifest
 from django_sitemaps09.views import exported as exported_views
+from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import SecondsClock
+from tests.support.clock import Clock, set_seconds
 from tests.support.factories import WordFactory
 from tests.support.native_views import last_parts, locations
 
@@ -35,7 +37,7 @@ def _target(folder: Path, configure: Callable[..., None], register: Callable[...
 
 def live(url: str) -> list[str]:
     """Return the last parts of the URLs in a live document; empty if it does not exist."""
-    response: Any = Client().get(f"/{url}")
+    response: Any = Client().get(f"/{url.removesuffix('.gz')}")
     if response.status_code == 404:
         return []
     return last_parts(response.content)
@@ -62,19 +64,22 @@ class TestLivePagesOfAnExport:
         export()
         write_keys(5)
         export()
-        cache.clear()
-        assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2, 3)]
+        *closed, last = live("sitemap.xml")
+        assert closed == [f"sitemap-articles-{n}.xml.gz" for n in (4, 5, 2)]
+        # An export shrinks the last page, so its number is not listed.
+        assert last.startswith("sitemap-articles.after.38.")
         assert {n: page(n) for n in (2, 3, 4, 5)} == {n: exported(folder, n) for n in (2, 3, 4, 5)}
-        # With the previous index, a crawler still finds the file, and the live page up to the limit.
-        assert len(exported(folder, 1)) == len(page(1)) == 10
+        # With the previous index, a crawler still finds the file, and all rows of the live page.
+        assert page(1) == [*page(4), *page(5)]
 
-    def test_are_followed_by_pages_with_numbers_of_their_own(self, folder: Path) -> None:
+    def test_are_followed_by_ranges(self, folder: Path) -> None:
         write_keys(*range(1, 16))
         export()
         write_keys(*range(16, 36))
-        names = [name.removesuffix(".gz") for name in live("sitemap.xml")]
-        assert [slug for name in names for slug in live(name)][:15] == [f"s{key}" for key in range(1, 16)]
-        assert {slug for name in names for slug in live(name)} == {f"s{key}" for key in range(1, 36)}
+        first, *others = live("sitemap.xml")
+        assert first == "sitemap-articles-1.xml.gz"
+        assert all(name.startswith("sitemap-articles.after.") for name in others)
+        assert [slug for name in (first, *others) for slug in live(name)] == [f"s{n}" for n in range(1, 36)]
         assert page(3) == []
         assert page(1) == exported(folder, 1)
 
@@ -84,6 +89,7 @@ class TestLivePagesOfAnExport:
         assert live("sitemap.xml")
         write_keys(5)
         export()
+        exported_views._exports.clear()
         assert page(4) == exported(folder, 4)
 
     def test_are_shared_by_hosts_that_clients_choose(self, folder: Path, settings: Any) -> None:
@@ -95,19 +101,23 @@ class TestLivePagesOfAnExport:
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
         settings.ALLOWED_HOSTS = ["*"]
         for host in ("a.example", "b.example"):
-            assert locations(Client().get("/sitemap.xml", headers={"host": host}).content) == [
-                f"http://{host}/sitemap-articles-{number}.xml.gz" for number in (4, 5, 2, 3)
+            assert locations(Client().get("/sitemap.xml", headers={"host": host}).content)[:3] == [
+                f"http://{host}/sitemap-articles-{number}.xml.gz" for number in (4, 5, 2)
             ]
 
-    def test_are_cut_from_the_rows_if_the_manifest_cannot_be_read(
+    def test_are_ranges_if_the_manifest_cannot_be_read(
         self, folder: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         write_keys(*range(1, 16))
         export()
         (folder / ".sitemaps09" / "manifest.json").write_text("{")
         Article.objects.filter(pk__lte=10).delete()
-        assert page(1) == [f"s{key}" for key in range(11, 16)]
+        [name] = live("sitemap.xml")
+        assert live(name) == [f"s{key}" for key in range(11, 16)]
         assert "cannot be read" in caplog.text
+        # Nobody knows the range of a number, or whether there is such a page.
+        answer = Client().get("/sitemap-articles-1.xml")
+        assert (answer.status_code, answer["Retry-After"]) == (503, "30")
 
     def test_are_cut_from_the_rows_if_the_key_is_another_one(self, register: Callable[..., None]) -> None:
         write_keys(*range(1, 16))
@@ -117,62 +127,79 @@ class TestLivePagesOfAnExport:
         words = type("Words", (ModelSitemap,), {"model": Word, "limit": 10, "location": Articles.location})
         words.location = Route("article", slug=F("word"))  # type: ignore[attr-defined]
         register(articles=words)
-        first = page(1)
-        assert 5 <= len(first) <= 10
-        assert [word for name in live("sitemap.xml") for word in live(name.removesuffix(".gz"))] == [
-            f"w{n:02}" for n in range(12)
-        ]
+        everything = [f"w{n:02}" for n in range(12)]
+        names = live("sitemap.xml")
+        assert len(names) == 2
+        assert [word for name in names for word in live(name)] == page(1) == everything
 
     def test_that_were_never_there_are_404_whatever_the_number(self, folder: Path) -> None:
         write_keys(*range(1, 16))
         export()
-        assert page(3) == page(999_999) == []
+        assert page(3) == page(999_999) == page(123_456_789) == []
 
-    def test_are_divided_if_they_outgrow_their_limit(self, folder: Path) -> None:
+    def test_are_listed_as_ranges_if_they_outgrow_their_limit(self, folder: Path) -> None:
         write_keys(*range(0, 3_000, 100))
         export()
         write_keys(*range(801, 850))
-        pages = [name.removesuffix(".gz") for name in live("sitemap.xml")]
-        found = [live(name) for name in pages]
+        names = live("sitemap.xml")
+        found = [live(name) for name in names]
         assert max(map(len, found)) <= 10
-        assert all(found)
-        assert {slug for part in found for slug in part} == {
+        assert sorted(slug for part in found for slug in part) == sorted(
             f"s{key}" for key in (*range(0, 3_000, 100), *range(801, 850))
-        }
-        numbers = [int(name.split("-")[2].removesuffix(".xml")) for name in pages]
-        assert [number for number in numbers if number < 100_000_000] == [1, 2, 3]
-        assert len({*numbers}) == len(numbers) > 6
-        # The next export does not reuse these numbers. The halves of the split page get two new ones.
+        )
+        assert [name for name in names if ".after." not in name and ".to." not in name] == [
+            "sitemap-articles-2.xml.gz"
+        ]
+        # A crawler with the index of the export finds all rows of the page, whatever the limit.
+        assert len(page(1)) == 59
+        # The parts get new numbers in the next export. Then the addresses of both indexes answer.
+        before = {name: live(name) for name in (*names, "sitemap-articles-1.xml.gz")}
         export()
-        cache.clear()
-        assert {name.removesuffix(".gz") for name in live("sitemap.xml")} & {*pages} == {
-            f"sitemap-articles-{number}.xml" for number in (2, 3)
-        }
+        assert {name: live(name) for name in before} == before
 
-    def test_are_divided_whole_when_one_is_rendered_that_outgrows_its_limit(
-        self, folder: Path, django_assert_num_queries: Any
+    def test_answer_by_their_numbers_until_their_files_are_removed(
+        self, folder: Path, clock: Clock, configure: Callable[..., None]
     ) -> None:
-        write_keys(*range(0, 3_000, 100))
+        configure(SERVE_EXPORTED=False, KEEP_REMOVED=3_600)
+        write_keys(*range(0, 60, 2))
         export()
-        assert live("sitemap.xml")
-        write_keys(*range(801, 850))
-        # An index named the range, so it continues to answer with the rows up to the limit.
-        assert len(page(1)) == 10
-        # The rows that are listed, those of the range, its bound, the fingerprint and the rows.
-        with django_assert_num_queries(5):
-            assert len(page(1)) == 10
-        found = [live(name.removesuffix(".gz")) for name in live("sitemap.xml")]
-        assert max(map(len, found)) == 10
-        assert len({slug for part in found for slug in part}) == 30 + 49
+        before = {number: page(number) for number in (1, 2, 3)}
+        write_keys(5)
+        export()
+        exported_views._exports.clear()
+        assert page(1) == sorted([*before[1], "s5"], key=lambda slug: int(slug[1:]))
+        clock.time += timedelta(hours=2)
+        export()
+        exported_views._exports.clear()
+        assert page(1) == []
+        assert [page(2), page(3)] == [before[2], before[3]]
+
+    def test_that_have_grown_are_listed_by_their_ranges_until_all_processes_know(
+        self, folder: Path
+    ) -> None:
+        write_keys(*range(0, 60, 2))
+        export()
+        Article.objects.filter(pk__range=(6, 34)).delete()
+        export()
+        # Page 1 has absorbed page 2. A process that does not know that would answer with less.
+        names = live("sitemap.xml")
+        assert names[0].startswith("sitemap-articles.to.38.")
+        assert page(1) == live(names[0]) == ["s0", "s2", "s4", "s36", "s38"]
+        Article.objects.filter(pk=40).delete()
+        export()
+        exported_views._exports.clear()
+        assert live("sitemap.xml")[0] == "sitemap-articles-1.xml.gz"
 
     def test_are_not_in_the_index_if_all_their_rows_are_gone(self, folder: Path) -> None:
         write_keys(*range(1, 41))
         export()
         Article.objects.filter(pk__range=(11, 20)).delete()
         Article.objects.filter(pk__gt=30).delete()
-        assert live("sitemap.xml") == [f"sitemap-articles-{n}.xml.gz" for n in (1, 3)]
+        first, rest = live("sitemap.xml")
+        assert first.startswith("sitemap-articles.to.20.")
+        assert rest.startswith("sitemap-articles.after.20.")
         write_keys(41)
-        assert page(3) == [*(f"s{n}" for n in range(21, 31)), "s41"][:10]
+        assert page(3) == [f"s{n}" for n in range(21, 31)]
         assert sorted(
             slug for name in live("sitemap.xml") for slug in live(name.removesuffix(".gz"))
         ) == sorted(f"s{n}" for n in (*range(1, 11), *range(21, 31), 41))
@@ -195,20 +222,24 @@ class TestLivePagesOfAnExport:
 
 
 @pytest.fixture
-def clock_of_the_cache(
+def move(
     folder: Path, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> SecondsClock:
-    """Put page maps into a shared cache, and return the clock of what is known of exports."""
+) -> Callable[[float], None]:
+    """Put listings into a shared cache, and return a function that ages what is known."""
     backend = "django.core.cache.backends.filebased.FileBasedCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
-    clock = SecondsClock()
-    monkeypatch.setattr(exported_views, "time", clock)
-    return clock
+    move_seconds = set_seconds(monkeypatch, listing, renewal)
+
+    def move(seconds: float) -> None:
+        move_seconds(seconds)
+        exported_views._exports.clear()
+
+    return move
 
 
 class TestHostsWithExportsOfTheirOwn:
     @pytest.fixture(autouse=True)
-    def _exports(self, folder: Path, settings: Any, clock_of_the_cache: SecondsClock) -> None:
+    def _exports(self, folder: Path, settings: Any, move: Callable[[float], None]) -> None:
         """Export equal pages, and then others with equal numbers."""
         settings.SITEMAPS09 = {"ROOT": folder, "LIVE_SECONDS": 0}
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
@@ -221,7 +252,7 @@ class TestHostsWithExportsOfTheirOwn:
         write_keys(*range(25, 28, 2))
         export_hosts(["https://b.example"])
 
-    def test_have_page_maps_of_their_own(self) -> None:
+    def test_are_listed_by_their_own_numbers(self) -> None:
         names = {}
         for host in ("a.example", "b.example"):
             names[host] = on_host(host, "sitemap.xml")
@@ -229,24 +260,22 @@ class TestHostsWithExportsOfTheirOwn:
         for host, listed in names.items():
             with CaptureQueriesContext(connection) as queries:
                 assert on_host(host, "sitemap.xml") == listed
-            # One query counts the last page.
+            # Neither host's index makes the other one count pages again. One query looks at the end.
             assert len(queries) == 1
 
-    def test_keep_the_pages_of_their_previous_exports(self, clock_of_the_cache: SecondsClock) -> None:
+    def test_answer_with_the_pages_of_their_previous_exports(self, move: Callable[[float], None]) -> None:
         page_url = "sitemap-articles-5.xml.gz"
         assert [on_host(host, page_url)[-1] for host in ("b.example", "a.example")] == ["s38", "s18"]
         Article.objects.filter(pk__range=(2, 14)).delete()
         for key in (100, 101, 102):
             write_keys(key)
             export_hosts(["https://a.example"], force=["articles"])
-            clock_of_the_cache.move(11)
-            for host in ("a.example", "b.example", "a.example", "b.example"):
-                on_host(host, "sitemap.xml")
+            move(11)
         assert page_url not in on_host("a.example", "sitemap.xml")
         assert on_host("a.example", page_url) == ["s16", "s18"]
 
     def test_are_known_while_their_exports_cannot_be_read(
-        self, clock_of_the_cache: SecondsClock, monkeypatch: pytest.MonkeyPatch
+        self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pages = {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")}
 
@@ -254,7 +283,7 @@ class TestHostsWithExportsOfTheirOwn:
             raise OSError("no storage")
 
         monkeypatch.setattr(published, "find_section", fail)
-        clock_of_the_cache.move(11)
+        move(11)
         assert {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")} == pages
 
 
@@ -266,12 +295,11 @@ def on_host(host: str, url: str) -> list[str]:
 
 
 def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(
-    folder: Path, clock_of_the_cache: SecondsClock, monkeypatch: pytest.MonkeyPatch
+    folder: Path, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A storage that fails between two reads has a manifest, but no record of the section."""
     write_keys(*range(1, 31))
     export()
-    names = [f"sitemap-articles-{number}.xml.gz" for number in range(1, 4)]
 
     def fail(*_: object) -> None:
         raise OSError("no storage")
@@ -279,9 +307,8 @@ def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(
     with monkeypatch.context() as context:
         context.setattr(manifest, "read_section", fail)
         live_names = live("sitemap.xml")
-        assert live_names != names
         assert live("sitemap.xml") == live_names
-    clock_of_the_cache.move(11)
-    cache.delete(exported_views._UNREADABLE)
-    assert live("sitemap.xml") == names
-    assert all(live(name.removesuffix(".gz")) for name in live_names)
+        assert not any("articles-" in name for name in live_names)
+    move(301)
+    assert live("sitemap.xml")[:2] == ["sitemap-articles-1.xml.gz", "sitemap-articles-2.xml.gz"]
+    assert all(map(live, live_names))

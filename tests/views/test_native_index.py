@@ -18,7 +18,9 @@ from django.urls import clear_script_prefix, include, path, resolve, reverse, se
 
 from django_sitemaps09 import sections, views
 from django_sitemaps09.export import export
+from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
+from tests.support.clock import set_seconds
 from tests.support.configuration import BASE
 from tests.support.native_views import Articles, Foreign, found, get, listed, write_articles
 from tests.support.published import SPACE
@@ -159,14 +161,14 @@ class TestTheIndex:
         found = [entry.findtext(f"{SPACE}lastmod") for entry in root]
         assert found == [*(f"2026-01-0{day}T10:30:15Z" for day in (1, 2, 3)), None, None]
 
-    def test_does_not_name_a_section_without_urls_and_its_page_is_not_found(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_does_not_name_a_section_without_urls(self, register: Callable[..., None]) -> None:
+        """Page 1 of a section with key ranges has all keys, so it exists even without rows."""
         register(empty=Articles, none=Numbers(0), one=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz"]
-        for name in ("empty", "none"):
-            assert get(f"/sitemap-{name}-1.xml").status_code == 404
-            assert get(f"/sitemap-{name}-1.xml.gz").status_code == 404
+        assert found("/sitemap-empty-1.xml") == found("/sitemap-empty-1.xml.gz") == []
+        assert get("/sitemap-empty-2.xml").status_code == 404
+        for suffix in ("xml", "xml.gz"):
+            assert get(f"/sitemap-none-1.{suffix}").status_code == 404
 
     def test_names_a_section_again_as_soon_as_it_has_rows(self, register: Callable[..., None]) -> None:
         register(articles=Articles)
@@ -246,10 +248,13 @@ class TestASectionThatFails:
             ('missing FROM-clause entry for table "gone"\nLINE 1: SELECT', "missing FROM-clause entry"),
         ],
     )
-    def test_for_want_of_a_table_affects_no_other_section(
+    def test_for_want_of_a_table_is_a_503_for_the_index(
         self, register: Callable[..., None], caplog: pytest.LogCaptureFixture, message: str, reason: str
     ) -> None:
-        """PostgreSQL has one code for a missing table, and for a mistake in a query."""
+        """An index without the section would say that its pages are gone.
+
+        PostgreSQL has one code for a missing table, and for a mistake in a query.
+        """
 
         class DriverError(Exception):
             sqlstate = "42P01"
@@ -259,7 +264,7 @@ class TestASectionThatFails:
                 raise ProgrammingError(message) from DriverError()
 
         register(one=Numbers(1), gone=Gone(1))
-        assert found() == ["/sitemap-one-1.xml.gz"]
+        assert get("/sitemap.xml").status_code == 503
         assert f"ProgrammingError: {reason}" in caplog.text
 
     def test_fails_the_index_if_there_is_nothing_else_to_name(self, register: Callable[..., None]) -> None:
@@ -291,6 +296,7 @@ class TestASectionThatFails:
         register(wrong=Articles, right=Articles, also_wrong=Articles)
         complete = get("/sitemap.xml")
         register(wrong=Wrong, right=Articles, also_wrong=Wrong)
+        set_seconds(monkeypatch, listing, renewal)(renewal.AGE)
         failing = get("/sitemap.xml")
         assert failing.content == complete.content
         assert "no-store" not in complete.headers.get("Cache-Control", "")
@@ -303,6 +309,9 @@ class TestASectionThatFails:
         register(one=Numbers(1), other=Broken(1))
         assert len(found()) == 2
         cache.clear()
+        # This process knows them, too.
+        assert len(found()) == 2
+        listing._kept.clear()
         response = get("/sitemap.xml")
         assert response.content.count(b"<loc>") == 1
         assert response.headers["Cache-Control"] == "no-store"

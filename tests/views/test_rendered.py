@@ -69,7 +69,7 @@ def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     render = page_responses.PageRequest._render
 
     def noting(page_request: Any, *arguments: Any) -> kept_pages.LivePage:
-        numbers.append(page_request.number)
+        numbers.append(page_request.page.number)
         return render(page_request, *arguments)
 
     monkeypatch.setattr(page_responses.PageRequest, "_render", noting)
@@ -200,7 +200,7 @@ class TestAPage:
         Article.objects.all().delete()
         for number in range(8):
             ArticleFactory(slug=f"{number}" * 60)
-        monkeypatch.setattr(kept_pages, "_PART", 100)
+        monkeypatch.setattr(caching, "_PART", 100)
         first = get(PAGE).content
         assert len(caches["pages"]._cache) > 10  # type: ignore[attr-defined]
         assert get(PAGE).content == first
@@ -213,16 +213,14 @@ class TestAPage:
         document = get(PAGE).content
         names = [key.split(":", 2)[2] for key in caches["pages"]._cache]  # type: ignore[attr-defined]
         for name in names:
-            value = caches["pages"].get(name)
-            if isinstance(value, bytes) and damage == "part":
-                caches["pages"].set(name, value[:-1] + b"x")
-            elif not isinstance(value, bytes) and damage != "part":
-                damaged = {
-                    "head": value[:2],
-                    "text": "text",
-                    "no parts": (*value[:3], 0, 0),
-                }
-                caches["pages"].set(name, damaged[damage])
+            digest, size, content, *facts = caches["pages"].get(name)
+            damaged = {
+                "part": (digest, size, content[:-1] + b"x", *facts),
+                "head": (digest, size),
+                "text": "text",
+                "no parts": (digest, caching._PART + 1, content, *facts),
+            }
+            caches["pages"].set(name, damaged[damage])
         assert get(PAGE).content == document
         assert renderings == [1, 1]
 
@@ -233,26 +231,29 @@ class TestAPage:
         configure(LIVE_CACHE="pages", LIVE_SECONDS=60)
         document = get(PAGE).content
         memo._entries.clear()
-        [name] = [
-            key.split(":", 2)[2]
-            for key in caches["pages"]._cache  # type: ignore[attr-defined]
-            if key.endswith(key.rpartition(":page:")[2]) and ":" not in key.rpartition(":page:")[2]
-        ]
-        etag, rendered_at, digest, _ = caches["pages"].get(name)
+        [name] = [key.split(":", 2)[2] for key in caches["pages"]._cache]  # type: ignore[attr-defined]
+        *_, etag, rendered_at = caches["pages"].get(name)
         content = compress(bytes(200_000_000)) if forged == "bomb" else b"no gzip" * 20
-        digest = kept_pages._digest(content if forged != "digest" else b"")
         etag = "x\r\nSet-Cookie: a=b" if forged == "etag" else etag
-        for part, start in kept_pages._part_starts(name, digest, len(content)).items():
-            caches["pages"].set(part, content[start : start + kept_pages._PART])
-        caches["pages"].set(name, (etag, rendered_at, digest, len(content)))
+        caching.set_bytes(kept_pages._live_cache, name, content, 60, etag, rendered_at)
+        if forged == "digest":
+            _, *others = caches["pages"].get(name)
+            caches["pages"].set(name, ("0" * 32, *others))
         with traced() as memory:
             assert get(PAGE).content == document
         assert memory.peak < 120_000_000
         assert renderings == [1, 1]
 
-    def test_has_no_more_parts_than_a_sitemap_can_fill(self) -> None:
+    def test_has_no_more_parts_than_a_sitemap_can_fill(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A damaged size in the cache must not take the memory of the process."""
-        assert len(kept_pages._part_starts("name", "digest", 10**9)) <= 105
+        asked: list[str] = []
+        value = ("0" * 32, 10**12, b"content")
+        monkeypatch.setattr(kept_pages._live_cache, "get", lambda name: value)
+        monkeypatch.setattr(
+            kept_pages._live_cache, "get_many", lambda names: dict.fromkeys(asked.extend(names) or (), b"")
+        )
+        assert caching.get_bytes(kept_pages._live_cache, "name") is None
+        assert 100 <= len(asked) <= 105
 
     def test_is_rendered_while_the_cache_fails_with_one_line_in_the_log(
         self, pages_cache: Callable[[str], None], caplog: pytest.LogCaptureFixture
@@ -319,11 +320,7 @@ class TestSeveralRequests:
     def test_get_the_previous_page_while_one_renders(self, renderings: list[int]) -> None:
         first = get(PAGE)
         Article.objects.filter(slug="s3").update(slug="other")
-        [name] = {
-            key.split(":", 2)[2].rsplit(":", 2)[0]
-            for key, value in caches["pages"]._cache.items()  # type: ignore[attr-defined]
-            if key.count(":") > 5
-        }
+        [name] = [key.split(":", 2)[2] for key in caches["pages"]._cache]  # type: ignore[attr-defined]
         caches["pages"].add(f"{name}:lock", "another", 60)
         stale = get(PAGE)
         assert stale.content == first.content

@@ -16,7 +16,7 @@ from django.test import Client
 
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import kept_pages, live_map, maps, memo
+from django_sitemaps09.views.live import kept_pages, listing, memo, renewal
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
@@ -28,7 +28,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 LOGGER = "django_sitemaps09.views"
 LINE = re.compile(r"(.+): (.+) in \d+\.\d{4} seconds(?:, (\d+ [a-z]+))?")
 PAGE = "/sitemap-articles-1.xml"
-MAP = "Section 'articles', page map"
+INDEX = "/sitemap.xml"
+LISTING = "Section 'articles', listing"
 FIRST = "Section 'articles', page 1"
 FILES = "django.core.cache.backends.filebased.FileBasedCache"
 
@@ -76,47 +77,48 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
     return request
 
 
-class TestAPageMap:
-    def test_is_built_and_then_found(self, lines: Callable[..., list[str]]) -> None:
-        assert lines(MAP) == ["built, 1 page"]
-        assert lines(MAP) == ["hit, 1 page"]
+class TestAListing:
+    def test_is_renewed_and_then_found(self, lines: Callable[..., list[str]], configure: Any) -> None:
+        configure(LIVE_SECONDS=60)
+        assert lines(LISTING, INDEX) == ["renewed, 1 page"]
+        assert lines(LISTING, INDEX) == ["hit, 1 page"]
 
-    def test_is_renewed_in_a_shared_cache(
+    def test_is_renewed_when_it_is_old(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(live_map, "time", SecondsClock(time.time() + maps.AGE))
-        assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "renewed, 1 page"]
+        lines(LISTING, INDEX)
+        write_keys(*range(9, 20))
+        assert lines(LISTING, INDEX) == ["extended, 2 pages"]
+        monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
+        assert lines(LISTING, INDEX) == ["renewed, 2 pages"]
 
     def test_is_outdated_while_another_request_renews_it(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(MAP, url="/sitemap.xml")
-        monkeypatch.setattr(live_map, "time", SecondsClock(time.time() + maps.AGE))
-        add = caching.default.add
-        monkeypatch.setattr(
-            caching.default, "add", lambda name, *rest: ":count" not in name and add(name, *rest)
-        )
-        assert lines(MAP, url="/sitemap.xml") == ["hit, 1 page", "outdated, 1 page"]
+        lines(LISTING, INDEX)
+        monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+        assert lines(LISTING, INDEX) == ["outdated, 1 page"]
 
-    def test_is_outdated_while_another_request_builds_the_map_of_a_new_export(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch, configure: Any, folder: Path
-    ) -> None:
-        lines(MAP)
-        configure(ROOT=folder)
-        export()
-        monkeypatch.setattr(caching.default, "add", lambda name, *rest: not name.endswith(":lock"))
-        assert lines(MAP) == ["outdated, 1 page"]
-
-    def test_is_waited_for_while_another_request_builds_it(
+    def test_is_waited_for_while_another_request_makes_the_first_one(
         self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(MAP)
-        read, is_built = live_map.read, iter([False, False])
-        # The first readings are from before the other request stored the map.
-        monkeypatch.setattr(live_map, "read", lambda *args: read(*args) if next(is_built, True) else None)
-        monkeypatch.setattr(caching.default, "add", lambda name, *rest: not name.endswith(":lock"))
-        assert lines(MAP) == ["waited, 1 page"]
+        lines(LISTING, INDEX)
+        listing._kept.clear()
+        read, is_made = listing.read, iter([False, False])
+        # The first readings are from before the other request stored the listing.
+        monkeypatch.setattr(
+            listing, "read", lambda *args, **options: read(*args) if next(is_made, True) else None
+        )
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+        assert lines(LISTING, INDEX) == ["waited, 1 page"]
+
+
+class TestAPageThatDoesNotExist:
+    def test_says_why(self, lines: Callable[..., list[str]]) -> None:
+        assert lines("Section 'articles', page 7", "/sitemap-articles-7.xml") == ["unknown number"]
+        url = "/sitemap-articles.after.5.AAAAAAAAAA.xml"
+        assert lines("Section 'articles', page after 5", url) == ["wrong signature"]
 
 
 class TestAFingerprint:
@@ -216,12 +218,12 @@ def test_an_exported_file_needs_one_step(
 
 def test_every_result_is_documented() -> None:
     """The table lists the results that the modules log, and no others."""
-    folder = Path(maps.__file__).parents[1]
+    folder = Path(renewal.__file__).parents[1]
     code = "".join(path.read_text() for path in folder.rglob("*.py"))
     logged = {
         result
         for arguments in re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)
-        for result in re.findall(r'"((?:fingerprint )?[a-z]{3,})"(?!\))', f"{arguments},")
+        for result in re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', f"{arguments},")
     } - {"page", "row"}
     # A fingerprint is also a value that one request builds at a time.
     logged |= {f"fingerprint {result}" for result in re.findall(r'\blog\("(\w+)"', getsource(caching.once))}

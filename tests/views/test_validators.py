@@ -21,10 +21,10 @@ from django.views.decorators.cache import cache_page
 from django_sitemaps09 import sources, views
 from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Fingerprint, Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import memo, page_responses
+from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import set_seconds
@@ -321,30 +321,59 @@ class TestAFingerprint:
         assert get(PAGE, if_none_match=between.headers["ETag"]).status_code == 200
 
 
-class TestAPageThatIsDivided:
-    def test_has_no_etag_until_the_map_is_divided(self, register: Callable[..., None]) -> None:
+class TestAPageThatIsTooFull:
+    def test_has_what_fits_and_no_etag_until_its_range_is_divided(
+        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """A client, or a cache, would keep a page without the rows that did not fit."""
+        monkeypatch.setattr(sources, "protocol_limits", lambda source: Limits(12, 10**6))
+        move = set_seconds(monkeypatch, listing, renewal)
         register(articles=Articles)
         write_keys(*range(10, 200, 10))
-        pages = re.findall(r"/(sitemap-[^<]+)\.gz<", get("/sitemap.xml").text)
+        first, _ = urls = _pages()
         write_keys(*range(11, 19))
-        response = get(f"/{pages[0]}")
-        assert response.content.count(b"<loc>") == 10
-        assert "ETag" not in response.headers
-        assert get(f"/{pages[0]}", if_none_match="*").status_code == 304
-        assert "ETag" in get(f"/{pages[0]}").headers
+        for method in ("get", "head"):
+            response: Any = getattr(Client(), method)(first)
+            assert response.content.count(b"<loc>") in (12, 0)
+            assert "ETag" not in response.headers
+            assert response.headers["Cache-Control"] == "no-store"
+        assert _pages() == urls
+        move(renewal.AGE)
+        assert len(_pages()) == 3
+        responses = list(map(get, _pages()))
+        assert [response.content.count(b"<loc>") for response in responses] == [9, 9, 9]
+        assert all("ETag" in response.headers for response in responses)
+
+    def test_is_divided_by_what_fitted_though_its_rows_are_few(
+        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The entries can be longer than those by which pages were measured."""
+        monkeypatch.setattr(sources, "protocol_limits", lambda source: Limits(4, 10**6))
+        move = set_seconds(monkeypatch, listing, renewal)
+        register(articles=Articles)
+        write_keys(*range(1, 20))
+        first, _ = _pages()
+        assert get(first).content.count(b"<loc>") == 4
+        for _ in range(2):
+            # The range is not merged again.
+            move(renewal.AGE)
+            assert [get(url).content.count(b"<loc>") for url in _pages()[:2]] == [4, 4]
 
 
-def test_a_map_that_another_request_builds_for_long_is_a_503(
+def _pages() -> list[str]:
+    return [f"/{name}" for name in re.findall(r"/(sitemap-[^<]+)\.gz<", get("/sitemap.xml").text)]
+
+
+def test_a_first_listing_that_another_request_makes_for_long_is_a_503(
     register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(articles=Articles)
     ArticleFactory()
-    monkeypatch.setattr(caching, "_WAIT", 0)
+    monkeypatch.setattr(renewal, "_WAIT", 0)
     monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-    for url in ("/sitemap.xml", PAGE):
-        response = get(url)
-        assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
+    response = get("/sitemap.xml")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "30")
+    assert get(PAGE).status_code == 200
 
 
 @pytest.mark.usefixtures("_articles")

@@ -87,7 +87,13 @@ class Publication:
         due_before = started - conf.keep_removed
         due = tuple(name for name, since in earlier.items() if since <= due_before)
         removed = {name: since for name, since in earlier.items() if since > due_before}
-        manifest = replace(manifest, removed=removed | dict.fromkeys(removed_files, started))
+        removed |= dict.fromkeys(removed_files, started)
+        ranges = {**old.removed_ranges, **old.ranges()}
+        manifest = replace(
+            manifest,
+            removed=removed,
+            removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},
+        )
         return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
     def files_to_write(self, store: Store) -> list[str]:

@@ -15,7 +15,7 @@ from django_sitemaps09.status import status
 
 
 class Command(BaseCommand):
-    help = "Prints the state of the sitemaps: their page maps in the cache, and their exported files."
+    help = "Prints the state of the sitemaps: what live indexes list, and their exported files."
     # A check that fails must not hide the state of the other sections.
     requires_system_checks = []
 

@@ -1,14 +1,14 @@
 """Serve the live indexes: list the pages of all sections, and divide them into indexes within the limits.
 
 Indexes have the same file names as in an export. Pages are listed in order, so a page can move to an
-adjacent index when pages are added or removed before it.
+adjacent index when pages are added or removed before it. All indexes are parts of the same listings.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -21,8 +21,10 @@ from django_sitemaps09.filenames import INDEX, index_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import has_key_ranges
-from django_sitemaps09.views import caching, responses
-from django_sitemaps09.views.live import live_map, maps
+from django_sitemaps09.views import caching, exported, responses
+from django_sitemaps09.views.exported import PublishedPages
+from django_sitemaps09.views.live import addresses, listing as listings, renewal
+from django_sitemaps09.views.live.listing import ListedPage, Listing, namespace_of
 from django_sitemaps09.views.responses import (
     UNAVAILABLE,
     Sitemaps,
@@ -39,8 +41,8 @@ logger = logging.getLogger(__name__)
 _SECONDS = 30 * 86_400
 # A higher cached number is not from this package: robots.txt has room for no more lines.
 _MAX_COUNT = 10_000
-# A placeholder for the page number in the URL of a section. No page of an export has this number.
-_NUMBER = "999999999"
+# Seconds after which the pages of a section without key ranges are cached again, even if they are the same.
+_DAY = 86_400
 
 
 def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponseBase:
@@ -48,28 +50,31 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     stopwatch, base = Stopwatch("Index"), current_base(request)
     listed: list[list[IndexEntry]] = []
     failures: list[Exception] = []
-    is_current = True
+    is_current, folder = True, ""
     for section, declaration in sections.native_mapping(sitemaps).items():
-        list_pages = partial(_list_pages, request, section, declaration, base)
+        key = listings.listing_name(section, base, namespace_of(request))
+        list_pages = partial(_list_pages, key, section, declaration, base)
         try:
-            with savepoints():
+            with savepoints(), site_locale():
                 entries, is_outdated = sources.retry_once(list_pages, f"Section {section!r}")
         except Exception as error:
             # An index without the section would mean that its URLs are gone.
-            entries, is_outdated = _last_listed(request, section, base), True
-            if not entries and isinstance(error, UNAVAILABLE):
+            last = listings.read(key, or_last=True)
+            if last is None and isinstance(error, UNAVAILABLE):
                 raise
-            consequence = "is listed with its last pages in" if entries else "is missing from"
+            numbers = None if conf.has_target else exported.NO_PAGES
+            entries, is_outdated = [] if last is None else _entries(section, last, numbers), True
+            consequence = "is missing from" if last is None else "is listed with its last pages in"
             logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
             failures.append(error)
-        listed.append(entries)
+        # reverse() takes longer than everything else in an index, so it is called once.
+        folder = folder or f"{base}{native_url(request, 'index').removesuffix(INDEX)}"
+        listed.append([entry._replace(location=f"{folder}{entry.location}") for entry in entries])
         is_current = is_current and not is_outdated
     if not listed and sitemaps is None:
         responses.warn_no_section()
     indexes = _divide(listed)
-    content = _document(
-        indexes, name, lambda number: f"{base}{native_url(request, 'numbered-index', number=number)}"
-    )
+    content = _document(indexes, name, folder)
     if failures and (content is None or not indexes[0]):
         raise failures[0]
     if content is None:
@@ -83,65 +88,26 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     return answer
 
 
-def _list_pages(
-    request: HttpRequest, section: str, declaration: Section, base: Base
-) -> tuple[list[IndexEntry], bool]:
-    """Return the entries of a section's live pages, and whether another request is counting the pages."""
-    leaving, is_outdated = [], False
-    with site_locale():
-        source = sources.source(section, declaration, base, conf.limits)
-        if has_key_ranges(source):
-            live, is_outdated = maps.SectionMap(source).listed()
-            pages = [(page.number, live.looks[page].newest) for page in live.pages]
-            leaving = [(page.number, None) for page in live.leaving]
-        else:
-            pages = [(page.number, source.newest(page)) for page in maps.pages_by_position(source).pages]
-    view = "page-txt" if source.format == "text" else "page-gz" if conf.gzip else "page"
-    # Ranges that leave the index answer from now on for a limited time, so no later index lists them again.
-    _remember(_listing_name(request, section, base), view, pages)
-    return _entries(request, section, base, view, [*pages, *leaving]), is_outdated
+def _list_pages(key: str, section: str, declaration: Section, base: Base) -> tuple[list[IndexEntry], bool]:
+    """Return the entries of a section's pages, and whether another request is counting the pages."""
+    source = sources.source(section, declaration, base, conf.limits)
+    if has_key_ranges(source):
+        listing, is_outdated = renewal.current(source, key)
+        listing = listing._replace(suffix=renewal.suffix_of(source))
+        return _entries(section, listing, exported.published_pages(source)), is_outdated
+    pages = tuple(ListedPage(None, 0, source.newest(page)) for page in addresses.pages_by_position(source))
+    listing = Listing(renewal.suffix_of(source), looked_at=time.time(), pages=pages)
+    # It is only needed if the section fails.
+    last = listings.read(key)
+    if last is None or last._replace(looked_at=listing.looked_at) != listing or not last.is_recent(_DAY):
+        listings.store(key, listing)
+    return _entries(section, listing, None), False
 
 
-def _last_listed(request: HttpRequest, section: str, base: Base) -> list[IndexEntry]:
-    """Return the entries of the pages that the last index listed within `KEEP_REMOVED`."""
-    try:
-        _, view, value = caching.default.get(_listing_name(request, section, base))
-        pages = [(int(number), live_map.lastmod(lastmod)) for number, lastmod in value]
-    except (OverflowError, TypeError, ValueError):
-        return []
-    is_valid = view in ("page", "page-gz", "page-txt")
-    return _entries(request, section, base, view, pages) if is_valid else []
-
-
-def _remember(name: str, view: str, pages: Iterable[tuple[int, str | None]]) -> None:
-    """Cache the pages of a section if they have changed, or if the cache would soon forget them."""
-    # Lists, since some caches turn tuples into lists.
-    value = [view, [[*page] for page in pages]]
-    now, cached_value = time.time(), caching.default.get(name)
-    try:
-        is_cached = cached_value[1:] == value and 0 <= now - cached_value[0] < conf.keep_removed / 10
-    except (LookupError, TypeError):
-        is_cached = False
-    if not is_cached:
-        caching.default.set(name, [now, *value], conf.keep_removed)
-
-
-def _listing_name(request: HttpRequest, section: str, base: Base) -> str:
-    """Return the cache key of a section's listing. A section that fails has no other identity."""
-    match = request.resolver_match
-    host = None if is_host_from_client() else str(base)
-    facts = host, str(get_urlconf()), "" if match is None else match.namespace, section
-    return f"django_sitemaps09:listed:{sources.digest(facts)}"
-
-
-def _entries(
-    request: HttpRequest, section: str, base: Base, view: str, pages: Iterable[tuple[int, str | None]]
-) -> list[IndexEntry]:
-    """Return the index entries of pages, which are numbers with the newest lastmod."""
-    # reverse() takes longer than everything else in an index, so it is called once for each section.
-    path = native_url(request, view, section=section, page=_NUMBER)
-    before, _, after = f"{base}{path}".rpartition(_NUMBER)
-    return [IndexEntry(f"{before}{number}{after}", lastmod) for number, lastmod in pages]
+def _entries(section: str, listing: Listing, numbers: PublishedPages | None) -> list[IndexEntry]:
+    """Return the entries of a section's pages, without the part of the URLs that they share."""
+    names = addresses.names(section, listing, numbers)
+    return [IndexEntry(name, page.newest) for name, page in zip(names, listing.pages, strict=True)]
 
 
 def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
@@ -160,20 +126,16 @@ def _divide(sections: Iterable[Sequence[IndexEntry]]) -> list[list[IndexEntry]]:
     return indexes
 
 
-def _document(
-    indexes: Sequence[Sequence[IndexEntry]], name: str, index_url: Callable[[int], str]
-) -> bytes | None:
+def _document(indexes: Sequence[Sequence[IndexEntry]], name: str, folder: str) -> bytes | None:
     """Return the index with a file name; `None` if there is no such index.
 
-    `index_url` returns the URL of `sitemap-N.xml`. With `CASCADE`, the first index lists these URLs.
+    With `CASCADE`, the first index lists the others, which are in the `folder`.
     """
     is_cascade = conf.cascade and len(indexes) > 1
-    if is_cascade and name == INDEX:
-        return _written([IndexEntry(index_url(number), None) for number in range(1, len(indexes) + 1)])
-    for number, entries in enumerate(indexes, 1):
-        if name == index_name(number, cascade=is_cascade):
-            return _written(entries)
-    return None
+    by_name = {index_name(number, cascade=is_cascade): each for number, each in enumerate(indexes, 1)}
+    if is_cascade:
+        by_name[INDEX] = [IndexEntry(f"{folder}{index}", None) for index in by_name]
+    return _written(by_name[name]) if name in by_name else None
 
 
 def _written(entries: Iterable[IndexEntry]) -> bytes:

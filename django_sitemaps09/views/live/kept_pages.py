@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import NamedTuple
 
 from django.core.cache import caches
@@ -18,8 +17,6 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.caching import PausingCache
 from django_sitemaps09.views.responses import Stopwatch
 
-# Bytes of one cached part of a page. Memcached refuses values of more than a megabyte.
-_PART = 500_000
 # Seconds until a cached page expires. An outdated page is served while one request renders a new one.
 _SECONDS = 86_400
 # A cached ETag becomes a header.
@@ -82,15 +79,12 @@ class CachedCopy(NamedTuple):
         )
 
     def _store(self, page: LivePage) -> LivePage:
-        """Cache a page in parts, and return the compressed page. The keys of parts contain its digest."""
+        """Cache a page, and return the compressed page."""
         if page.etag is None:
             return page
         stopwatch = Stopwatch(self.subject)
         content = compressed(page.content)
-        digest = _digest(content)
-        for part_name, start in _part_starts(self.name, digest, len(content)).items():
-            _live_cache.set(part_name, content[start : start + _PART], _SECONDS)
-        _live_cache.set(self.name, (page.etag, page.rendered_at, digest, len(content)), _SECONDS)
+        caching.set_bytes(_live_cache, self.name, content, _SECONDS, page.etag, page.rendered_at)
         if not _live_cache.is_paused():
             stopwatch.log("stored", len(content))
         return page._replace(content=content, is_compressed=True, unpacked=page.content)
@@ -98,15 +92,11 @@ class CachedCopy(NamedTuple):
     def _read(self) -> LivePage | None:
         """Return the cached page; `None` if it is missing, invalid, or larger than any sitemap."""
         try:
-            etag, rendered_at, digest, size = _live_cache.get(self.name)
-            part_names = list(_part_starts(self.name, digest, size))
-            parts = _live_cache.get_many(part_names)
-            content = b"".join(parts[part_name] for part_name in part_names)
-            if not content or _digest(content) != digest or not _ETAG.fullmatch(etag):
+            content, etag, rendered_at = caching.get_bytes(_live_cache, self.name) or ()
+            if not _ETAG.fullmatch(etag):
                 return None
             page = LivePage(etag, float(rendered_at), content, is_compressed=True)
-        except (KeyError, OverflowError, TypeError, ValueError):
-            # The cached value may not be ours, or the cache may have dropped a part.
+        except (OverflowError, TypeError, ValueError):
             return None
         if not self.unpack:
             return page
@@ -124,14 +114,3 @@ def _valid(page: LivePage | None, etag: str | None) -> LivePage | None:
         return None
     is_recent = 0 <= time.time() - page.rendered_at < conf.live_seconds
     return page if page.etag == etag or (etag is None and is_recent) else None
-
-
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=16).hexdigest()
-
-
-def _part_starts(name: str, digest: str, size: int) -> dict[str, int]:
-    """Return the position of each part by its key, whose digest prevents that versions are mixed."""
-    # A damaged size must not exhaust memory. The page then counts as missing, since parts are not found.
-    size = min(size, protocol.MAX_BYTES)
-    return {f"{name}:{digest}:{start}": start for start in range(0, size, _PART)}

@@ -1,9 +1,9 @@
 """What a process knows of live pages for `LIVE_SECONDS`: fingerprints of their rows, and ETags of requests.
 
 For most pages, the ETag is known before rendering: a fingerprint of the rows shows whether a page has
-changed. Reading the fingerprint takes a fraction of the time of rendering. Compiling the section, and
-reading the page map from the cache, take ten times as long as all the other work for a response of status
-304, so the ETag of each request is remembered, too.
+changed. Reading the fingerprint takes a fraction of the time of rendering. Compiling the section takes ten
+times as long as all the other work for a response of status 304, so the ETag of each request is remembered,
+too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.views import caching
-from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints
+from django_sitemaps09.views.responses import Sitemaps, Stopwatch, page_subject, savepoints, tenant
 
 # Seconds for which one request reads a fingerprint, and for which others wait.
 _READ_SECONDS = 10
 _MAX_ENTRIES = 10_000
-# In the memory of each process: thousands of entries would push the maps out of a small shared cache.
+# In the memory of each process: thousands of entries would push the listings out of a small shared cache.
 _entries: dict[Hashable, _Entry] = {}
 
 
@@ -41,14 +41,10 @@ class _Entry(NamedTuple):
 
 
 class PageETag(NamedTuple):
-    """The ETag of a page, and when its fingerprint was read, in seconds since 1970.
-
-    If the rows `are_too_many` for a page, a response can be incomplete, and then has no ETag.
-    """
+    """The ETag of a page, and when its fingerprint was read, in seconds since 1970."""
 
     value: str
     read_at: float
-    are_too_many: bool = False
 
 
 class KnownRequest(NamedTuple):
@@ -77,25 +73,19 @@ def remember(
         _entries.pop(key, None)
 
 
-def note_map(name: str, version: Hashable) -> None:
-    """Forget the ETags of requests if an index has another map than before, whose pages can have more rows.
-
-    A map that is built because the cache has lost the previous one, or fails, does not list its pages.
-    """
-    known = _entries.get(name)
-    if known is None or known.value != version:
-        for key, entry in list(_entries.items()):
-            if isinstance(entry.value, KnownRequest):
-                _entries.pop(key, None)
-        _store(name, time.time(), version)
-
-
 class PageMemo(NamedTuple):
-    """The fingerprint of a page's rows, which is remembered under `name`, and the ETag that it gives."""
+    """The fingerprint of a page's rows, which is remembered under `name`, and the ETag that it gives.
+
+    A fingerprint is remembered for each database, since a replica can be behind. The ETag is the same for
+    the same rows: `facts` is the digest of all else that it depends on. It is not used if there are more
+    than `most` rows, which may not fit on the page.
+    """
 
     source: QuerySource
     page: Page
     name: str
+    facts: str
+    most: int
 
     def etag(self, *, may_read: bool) -> PageETag | None:
         """Return the ETag of the page; `None` if only the content shows whether the page has changed.
@@ -108,26 +98,27 @@ class PageMemo(NamedTuple):
     def needs_fingerprint(self) -> bool:
         """Return whether the ETag of the page is that of its fingerprint, if it is rendered now.
 
-        A fingerprint that could not be read is not read again within `LIVE_SECONDS`.
+        A fingerprint that could not be read, or used, is not read again within `LIVE_SECONDS`.
         """
         reading = _find(self.name)
         return reading is None or reading.value is not None
 
-    def remember_rows(self, fingerprint: Fingerprint | None, read_at: float) -> PageETag | None:
-        """Return the ETag of rendered rows, and use their fingerprint for the next requests."""
-        return self._etag(_store(self.name, read_at, fingerprint))
+    def remember(self, fingerprint: Fingerprint | None, read_at: float) -> PageETag | None:
+        """Return the ETag of rows that were read, and use their fingerprint for the next requests."""
+        return self._etag(self._stored(fingerprint, read_at))
+
+    def _stored(self, fingerprint: Fingerprint | None, read_at: float) -> _Entry:
+        is_used = fingerprint is not None and fingerprint.rows <= self.most
+        return _store(self.name, read_at, fingerprint if is_used else None)
 
     def _etag(self, reading: _Entry) -> PageETag | None:
         read_at, fingerprint = reading
         if fingerprint is None:
             return None
-        bases = list(map(str, self.source.bases))
-        state = (self.name, bases, get_script_prefix(), fingerprint.rows, fingerprint.hash)
-        are_too_many = fingerprint.rows > self.source.rows_per_page
-        return PageETag(f'W/"{sources.digest(state)[:32]}"', read_at, are_too_many)
+        return PageETag(f'W/"{sources.digest((self.facts, *fingerprint[::2]))[:32]}"', read_at)
 
     def _reading(self) -> _Entry:
-        stopwatch, started = Stopwatch(page_subject(self.source.section, self.page.number)), time.time()
+        stopwatch, started = Stopwatch(page_subject(self.source.section, self.page)), time.time()
         known = _find(self.name, started - 2 * conf.live_seconds)
         if known is not None and known.read_at > started - conf.live_seconds:
             stopwatch.log("fingerprint known")
@@ -136,9 +127,9 @@ class PageMemo(NamedTuple):
         def read() -> _Entry:
             fingerprint, read_at = None, time.time()
             with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
-                fingerprint = self.source.fingerprint(self.page.after, self.page.until)
+                fingerprint = self.source.fingerprint(self.page.after, self.page.until, self.most)
             stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
-            return _store(self.name, read_at, fingerprint)
+            return self._stored(fingerprint, read_at)
 
         # Only the requests of this process wait for each other.
         lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, cache=caching.default.fallback)
@@ -159,15 +150,15 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
 
     In some transactions, the fingerprint of the rows that are rendered is unknown.
     """
-    if not has_key_ranges(source) or not source.can_fingerprint:
+    if not has_key_ranges(source) or not source.can_hash or sources.cannot_snapshot(source.members.rows.db):
         return None
-    using = source.members.rows.db
-    if sources.cannot_snapshot(using):
-        return None
-    # Different sections can have the same digest, because it does not contain times such as now.
-    facts = (source.section, source.declaration_digest, using, page.after, page.until)
-    # The default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
-    return PageMemo(source, page, caching.full_key(sources.digest(facts)))
+    # Different sections can have the same digest, because it does not contain times such as now. The
+    # default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
+    section = source.section, source.declaration_digest, page.after, page.until
+    place = list(map(str, source.bases)), get_script_prefix(), tenant()
+    facts = sources.digest((*section, *place))
+    most = sources.protocol_limits(source).urls // source.declaration.entries_per_item
+    return PageMemo(source, page, f"{source.members.rows.db}:{facts}", facts, most)
 
 
 def _find(key: Hashable, since: float | None = None) -> _Entry | None:
@@ -193,7 +184,7 @@ def _request_key(request: HttpRequest) -> Hashable | None:
         host = request.get_host()
     except DisallowedHost:
         return None
-    facts = get_script_prefix(), request.path, request.scheme, host, caching.full_key("")
+    facts = get_script_prefix(), request.path, request.scheme, host, tenant()
     # A digest, since an allowed host can be long: clients choose the port.
     return get_urlconf(), sources.digest(facts)
 

@@ -12,16 +12,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import get_script_prefix, get_urlconf
 from django.utils.cache import patch_vary_headers
 
-from django_sitemaps09 import protocol, sections, sources, writer
+from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.filenames import Suffix, content_type
+from django_sitemaps09.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.hooks.values import log_skipped
-from django_sitemaps09.pages import Page, fill
+from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.views import caching, responses
-from django_sitemaps09.views.live import kept_pages, maps, memo
+from django_sitemaps09.views.live import addresses, kept_pages, listing as listings, memo
 from django_sitemaps09.views.live.kept_pages import CachedCopy, LivePage
+from django_sitemaps09.views.live.listing import namespace_of
 from django_sitemaps09.views.live.memo import PageETag, PageMemo
 from django_sitemaps09.views.responses import (
     GzipFileResponse,
@@ -32,6 +33,7 @@ from django_sitemaps09.views.responses import (
     is_host_from_client,
     page_subject,
     savepoints,
+    tenant,
 )
 from django_sitemaps09.writer import Destination, WriteResult
 
@@ -41,6 +43,8 @@ logger = logging.getLogger(__name__)
 _ACCEPTS_GZIP = re.compile(r"(?<![\w-])gzip\s*(?:,|$|;\s*q=(?:1|0?\.\d*[1-9]))", re.ASCII | re.IGNORECASE)
 # Header fields that an ETag is compared with (RFC 9110, section 13.1).
 _CONDITIONS = frozenset({"If-Match", "If-None-Match"})
+# Maximum number of ranges that are noted as too full, and seconds for which they are.
+_MAX_FULL, _FULL_SECONDS = 100, 86_400
 
 # A response, and what its ETag is derived from.
 _Answer: TypeAlias = "tuple[HttpResponseBase, str]"
@@ -48,29 +52,36 @@ _Answer: TypeAlias = "tuple[HttpResponseBase, str]"
 
 @site_locale()
 def respond(
-    request: HttpRequest, section: str, number: int, suffix: Suffix, sitemaps: Sitemaps
+    request: HttpRequest,
+    section: str,
+    page: Page,
+    suffix: Suffix,
+    sitemaps: Sitemaps,
+    signature: str | None = None,
 ) -> HttpResponseBase:
-    """Return a page, or an empty response if the client's copy is still valid."""
-    page_request = PageRequest(request, section, number, suffix, sitemaps)
-    stopwatch = Stopwatch(page_request.subject)
+    """Return a page, or an empty response if the client's copy is still valid.
+
+    Without a `signature`, `page` is a number, whose range is not known yet.
+    """
+    subject = page_subject(section, page)
+    stopwatch = Stopwatch(subject)
+    page_request = PageRequest(request, section, page, suffix, sitemaps, signature, subject)
     answer = page_request.known_answer()
-    response, etag_from = answer or sources.retry_once(page_request.answer, page_request.subject)
+    response, etag_from = answer or sources.retry_once(page_request.answer, subject)
     stopwatch.log_status(response, etag_from)
     return response
 
 
 class PageRequest(NamedTuple):
-    """A request for a page."""
+    """A request for a page. Log lines begin with `subject`."""
 
     request: HttpRequest
     section: str
-    number: int
+    page: Page
     suffix: Suffix
     sitemaps: Sitemaps
-
-    @property
-    def subject(self) -> str:
-        return page_subject(self.section, self.number)
+    signature: str | None
+    subject: str
 
     @property
     def _format_name(self) -> FormatName:
@@ -94,14 +105,12 @@ class PageRequest(NamedTuple):
         declarations = sections.native_mapping(self.sitemaps)
         if self.section not in declarations:
             raise Http404(f"No sitemap available for section: {self.section!r}")
-        source = sources.source(
-            self.section, declarations[self.section], current_base(request), conf.limits
-        )
-        if isinstance(source, UrlsSource):
-            _begin(source, self.number)
-        page = maps.find_page(source, self.number)
+        base = current_base(request)
+        source = sources.source(self.section, declarations[self.section], base, conf.limits)
+        page = self._page(source)
         if page is None:
-            raise Http404(f"Section {self.section!r} has no page {self.number}")
+            Stopwatch(self.subject).log("unknown number" if self.signature is None else "wrong signature")
+            raise Http404(f"Section {self.section!r} has no such page")
         cache_key = self._cache_key(source, page) if conf.live_cache else None
         # Without a copy to compare it with, the only fingerprint that is read is that of the rendered rows.
         has_copy = cache_key is not None or not _CONDITIONS.isdisjoint(request.headers)
@@ -117,43 +126,56 @@ class PageRequest(NamedTuple):
         memo.remember(request, self.sitemaps, cache_key, etag)
         return answer
 
+    def _page(self, source: Source) -> Page | None:
+        """Return the range of the requested page, or `None`. No rows are queried for a range of keys."""
+        if self.signature is not None:
+            return addresses.find_range(source, self.page, self.signature)
+        if isinstance(source, UrlsSource):
+            _begin(source, self.page.number)
+        return addresses.find_numbered(source, self.page.number)
+
     def _empty_answer(self, etag: PageETag | None) -> _Answer | None:
         """Return an answer without content, if that is what the client needs."""
         response = self._response()
         answer = responses.conditional(self.request, response, etag and etag.value)
         if answer is not response:
             return answer, "fingerprint"
-        if self.request.method == "HEAD" and etag is not None and not etag.are_too_many:
+        if self.request.method == "HEAD" and etag is not None:
             return HeadResponse(headers=response.headers), "fingerprint"
         return None
 
     def _render(self, source: Source, page: Page, page_memo: PageMemo | None, started: float) -> LivePage:
-        """Return a page within the limits. If the rows exceed a limit, divide the live page.
+        """Return a page within the limits of the protocol, whatever `limit` says.
 
-        If all items of a page are skipped, the page has no URLs, but is still in the index.
+        If more rows have come to its range, it has the first ones, and no ETag. If all items of a page are
+        skipped, the page has no URLs, but is still in the index.
         """
         stopwatch = Stopwatch(self.subject)
         unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
-        # Only exports split pages at `MAX_BYTES`. Live pages only have to stay within the protocol's limit.
-        limits = sources.page_limits(source, conf.limits)._replace(bytes=protocol.MAX_BYTES)
-        if not has_key_ranges(source):
-            # Such pages cannot be split, so they may have as many URLs as the protocol allows.
-            limits = limits._replace(urls=max(limits.urls, protocol.MAX_URLS))
         chunks: list[bytes] = []
-        with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
+        most = unread and unread.most
+        with sources.read_page(source, page, needs_fingerprint=unread is not None, most=most) as rows:
             outs = [Destination(chunks.append, str(source.bases[0]))]
             kind = writer.page_format(self._format_name, styled=conf.stylesheet)
+            limits = sources.protocol_limits(source)
             [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
-        etag = unread and unread.remember_rows(rows.fingerprint, started)
+        is_incomplete = has_key_ranges(source) and document.cut is not None
+        etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
         _log(self.subject, source, document)
-        is_incomplete = False
-        if has_key_ranges(source) and document.cut is not None:
-            # An earlier range answers with as many rows as fit. The others are on listed pages.
-            is_incomplete = maps.divide_page(source, page, fill(document.items))
+        if is_incomplete:
+            self._note_full(page, document.items)
         content = b"".join(chunks)
         stopwatch.log("rendered", len(content))
         value = etag.value if etag else responses.content_etag(content)
         return LivePage(None if is_incomplete else value, started, content)
+
+    def _note_full(self, page: Page, rows: int) -> None:
+        """Leave a note of how many rows fitted, by which the next renewal of the listing divides a page."""
+        name = listings.listing_name(self.section, current_base(self.request), namespace_of(self.request))
+        full = caching.default.get(f"{name}:full")
+        known = full if isinstance(full, dict) and len(full) < _MAX_FULL else {}
+        note = {bounds_text(page.after, page.until): rows}
+        caching.default.set(f"{name}:full", {**known, **note}, _FULL_SECONDS)
 
     def _full_answer(self, page: LivePage) -> _Answer:
         """Return an answer with a page, as it is cached if the client accepts that."""
@@ -185,8 +207,7 @@ class PageRequest(NamedTuple):
             return None
         path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
         bases = list(map(str, source.bases))
-        tenant = caching.full_key("")
-        facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant)
+        facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant())
         return f"django_sitemaps09:page:{sources.digest(facts)}"
 
     def _cached_copy(self, cache_key: str) -> CachedCopy:
@@ -211,15 +232,13 @@ def _begin(source: UrlsSource, number: int) -> None:
 
 def _log(subject: str, source: Source, document: WriteResult) -> None:
     log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
-    most_urls = sources.page_limits(source, conf.limits).urls
-    if document.cut is not None and not has_key_ranges(source):
+    size = (subject, document.urls, document.bytes)
+    is_ranged = has_key_ranges(source)
+    if document.cut is not None:
         logger.error(
-            "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. Set a "
-            "lower `limit`.",
-            *(subject, document.urls, document.bytes),
+            "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. %s.",
+            *(*size, "The next index divides the page" if is_ranged else "Set a lower `limit`"),
         )
-    elif document.urls > most_urls or document.bytes > conf.limits.bytes:
-        logger.warning(
-            "%s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.",
-            *(subject, document.urls, document.bytes),
-        )
+    # More rows can come to a range before the next index divides it.
+    elif document.bytes > conf.limits.bytes or not (is_ranged or document.urls <= source.entries_per_page):
+        logger.warning("%s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *size)

@@ -1,4 +1,4 @@
-"""Caches that all processes share. Their entries expire by the clock of the steps."""
+"""Caches that all processes share, and that can fail. Entries expire by the clock of the steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.module_loading import import_string
 
-from tests.invariants.fuzz_live.processes import FakeTime
+from tests.invariants.fuzz_live.processes import FakeTime, Killed
 
 
 @dataclass
@@ -19,9 +19,13 @@ class Faults:
     clock: FakeTime = field(default_factory=FakeTime)
     rng: random.Random = field(default_factory=random.Random)
     is_down: bool = False
+    is_empty: bool = False
+    is_process_killed: bool = False
     failing: float = 0.0
     evicting: float = 0.0
     losses: int = 0
+    #: When a cache failed last: a lock can stay.
+    failed_at: float = 0.0
     names: dict[tuple[str, str], BaseCache] = field(default_factory=dict)
 
     def evict(self, share: float) -> None:
@@ -55,9 +59,14 @@ class SharedCache(BaseCache):
         self.inner = import_string(options["inner"])(location, {"TIMEOUT": None, "max_entries": 10_000})
 
     def _call(self, method: str, name: str, *arguments: Any) -> Any:
+        if faults.is_process_killed:
+            raise Killed
         if faults.is_down or faults.rng.random() < faults.failing:
             faults.losses += 1
+            faults.failed_at = faults.clock.time()
             raise ConnectionResetError(f"{method} {name}")
+        if faults.is_empty:
+            return None
         if faults.rng.random() < faults.evicting:
             faults.evict(0.2)
         try:

@@ -33,6 +33,10 @@ class Case:
     limit: int
     live_seconds: int
     live_cache: bool
+    #: The most URLs of a page by the protocol, in multiples of the limit.
+    protocol: int
+    #: Whether rows are read from any of two replicas.
+    replicas: bool
     keep_removed: int
     gzip: bool
     by_method: bool
@@ -89,9 +93,15 @@ _STEPS: dict[str, tuple[int, Callable[[random.Random], float]]] = {
     # Number of queries before the database fails, or before rows vanish during a request.
     "database_fails": (4, lambda rng: rng.choice([0, 0, 1, 2, 3])),
     "race": (5, lambda rng: rng.choice([0, 1, 1, 2, 3])),
+    "killed": (5, lambda rng: rng.choice([0, 1, 2, 3, 5, 9, 15])),
     "section_fails": (1, lambda rng: 0),
     "restart": (2, lambda rng: 0),
-    "export": (3, lambda rng: 0),
+    "newcomer": (4, lambda rng: rng.randint(1, 4)),
+    "migrate": (3, lambda rng: 0),
+    "deploy": (3, lambda rng: 0),
+    "new_secret": (1, lambda rng: 0),
+    # Whether it is between two crawls.
+    "export": (8, lambda rng: rng.choice([0, 1])),
     "cache_fails": (3, lambda rng: 0),
     "evict": (3, lambda rng: rng.choice([0.3, 1])),
 }
@@ -118,6 +128,8 @@ def case_of(name: str, caches: tuple[str, ...] = CACHES) -> Case:
         limit=limit,
         live_seconds=rng.choice([0, 1, 60]),
         live_cache=rng.random() < 0.4,
+        protocol=rng.choice([1, 2, 2, 5, 1_000]),
+        replicas=rng.random() < 0.3,
         keep_removed=rng.choice([3_600, 86_400]),
         gzip=rng.random() < 0.2,
         by_method=rng.random() < 0.15,

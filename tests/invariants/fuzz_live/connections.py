@@ -1,36 +1,52 @@
-"""A connection that writes rows, and connections that fail or are slower than these writes."""
+"""Connections that write and read rows, and what happens between the queries of a request."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from django.core.management import call_command
 from django.db import OperationalError, connections
+from django.db.models import Model
 
-#: The alias of the connection that writes rows.
-WRITER = "fuzz_writer"
+from tests.invariants.fuzz_live import caches
+from tests.invariants.fuzz_live.processes import Killed
+
+#: The aliases of the connection that writes rows, and of another one that reads them.
+WRITER, REPLICA = "fuzz_writer", "fuzz_replica"
 #: The tables of the database cache begin with this.
 CACHE_TABLE = "fuzz_cache"
 _TRANSACTIONS = ("BEGIN", "SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK")
 
 
 @contextmanager
-def writer_connection(using: str) -> Iterator[None]:
-    """Add a second connection to a database, so that its transactions are apart from those of requests."""
-    connection = connections[using].copy(WRITER)
-    # A test may not open connections with an alias that its mark does not have.
-    connection.ensure_connection()
-    connections.databases[WRITER] = connection.settings_dict
-    connections[WRITER] = connection
+def more_connections(using: str) -> Iterator[None]:
+    """Add connections to a database, so that transactions of writes are apart from those of requests."""
+    for alias in (WRITER, REPLICA):
+        connection = connections[using].copy(alias)
+        # A test may not open connections with an alias that its mark does not have.
+        connection.ensure_connection()
+        connections.databases[alias] = connection.settings_dict
+        connections[alias] = connection
     try:
         yield
     finally:
-        # Django does not close a database in memory.
-        connection.connection.close()
-        del connections[WRITER], connections.databases[WRITER]
+        for alias in (WRITER, REPLICA):
+            # Django does not close a database in memory.
+            connections[alias].connection.close()
+            del connections[alias], connections.databases[alias]
+
+
+class Router:
+    """Reads the random rows from any of the replicas."""
+
+    def __init__(self, rng: random.Random, aliases: tuple[str, ...]) -> None:
+        self.rng, self.aliases = rng, aliases
+
+    def db_for_read(self, model: type[Model], **hints: Any) -> str | None:
+        return self.rng.choice(self.aliases) if model._meta.app_label == "fuzz" else None
 
 
 @contextmanager
@@ -47,28 +63,58 @@ def cache_tables() -> Iterator[None]:
 
 
 @contextmanager
-def failing_database(using: str, after: int, rng: random.Random) -> Iterator[None]:
-    """Let queries fail: all after the first ones; after three, half of them."""
+def before_queries(aliases: tuple[str, ...], call: Callable[[int], None]) -> Iterator[None]:
+    """Call a function before each query, with the number of queries before it.
+
+    The database cache is another matter, even in the same database.
+    """
     count = 0
 
     def execute(run: Callable[..., Any], *arguments: Any) -> Any:
         nonlocal count
-        # The database cache is another matter, even in the same database.
-        if CACHE_TABLE in arguments[0] or arguments[0].startswith(_TRANSACTIONS):
-            return run(*arguments)
-        count += 1
-        if count > after and (after != 3 or rng.random() < 0.5):
-            raise OperationalError("server closed the connection unexpectedly")
+        if CACHE_TABLE not in arguments[0] and not arguments[0].startswith(_TRANSACTIONS):
+            count += 1
+            call(count - 1)
         return run(*arguments)
 
-    with connections[using].execute_wrapper(execute):
+    with ExitStack() as stack:
+        for alias in aliases:
+            stack.enter_context(connections[alias].execute_wrapper(execute))
         yield
 
 
 @contextmanager
-def interrupted(using: str, writes: dict[int, Callable[[], None]]) -> Iterator[None]:
+def failing_database(aliases: tuple[str, ...], after: int, rng: random.Random) -> Iterator[None]:
+    """Let queries fail: all after the first ones; after three, half of them."""
+
+    def fail(count: int) -> None:
+        if count >= after and (after != 3 or rng.random() < 0.5):
+            raise OperationalError("server closed the connection unexpectedly")
+
+    with before_queries(aliases, fail):
+        yield
+
+
+@contextmanager
+def killed(aliases: tuple[str, ...], after: int, seconds: float) -> Iterator[None]:
+    """Kill the process after a number of queries, of which each takes a time. Its locks stay."""
+
+    def kill(count: int) -> None:
+        caches.faults.clock.sleep(seconds)
+        if count >= after:
+            caches.faults.is_process_killed = True
+            raise Killed
+
+    try:
+        with before_queries(aliases, kill):
+            yield
+    finally:
+        caches.faults.is_process_killed = False
+
+
+@contextmanager
+def interrupted(aliases: tuple[str, ...], writes: dict[int, Callable[[], None]]) -> Iterator[None]:
     """Write between the queries of a request: before the query with a number, or after the last one."""
-    count = 0
 
     def write(due: int) -> None:
         for number in sorted(writes):
@@ -77,12 +123,6 @@ def interrupted(using: str, writes: dict[int, Callable[[], None]]) -> Iterator[N
                 with suppress(OperationalError):
                     writes.pop(number)()
 
-    def execute(run: Callable[..., Any], *arguments: Any) -> Any:
-        nonlocal count
-        write(count)
-        count += 1
-        return run(*arguments)
-
-    with connections[using].execute_wrapper(execute):
+    with before_queries(aliases, write):
         yield
     write(99)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from collections.abc import Callable
-from xml.etree import ElementTree
+from unittest import mock
+
+from django.conf import settings
 
 from django_sitemaps09.export import export
 from tests.invariants.fuzz_live import caches, invariants
 from tests.invariants.fuzz_live.cases import Step
-from tests.invariants.fuzz_live.connections import failing_database, interrupted
-from tests.invariants.fuzz_live.rows import Rows, extended, inserted
-from tests.invariants.fuzz_live.site import (
-    INDEX,
-    S_MAXAGE,
-    SPACE,
-    Answer,
-    Crawl,
-    Site,
-    urls_of,
-)
+from tests.invariants.fuzz_live.connections import failing_database, interrupted, killed
+from tests.invariants.fuzz_live.processes import Killed
+from tests.invariants.fuzz_live.rows import Rows, entry, extended, inserted
+from tests.invariants.fuzz_live.site import INDEX, Answer, Crawl, Site, urls_of
 
 
 def run(site: Site) -> None:
@@ -42,14 +38,14 @@ def checked(site: Site, answer: Answer) -> Answer:
     invariants.an_etag_is_of_one_body(site, answer)
     invariants.pages_are_of_one_recent_moment(site, answer)
     invariants.addresses_answer(site, answer)
+    invariants.numbers_list_what_was_exported(site, answer)
     invariants.indexes_list_all_sections(site, answer)
     invariants.failures_are_temporary(site, answer)
     if answer.status == 200 and answer.etag:
         site.bodies.setdefault((answer.address, answer.etag), answer.content)
     if answer.is_index and answer.status == 200:
-        site.named |= dict.fromkeys(answer.pages, answer.at)
+        invariants.ranges_are_adjacent(site, answer)
         site.known_names.update(answer.pages)
-        site.deletions = site.table.deletions
         if not site.is_section_failing:
             site.fixed_at = answer.at
     return answer
@@ -81,7 +77,6 @@ def crawl(
 
     `page_process` returns the process that answers for the next page, by default that of the index.
     """
-    previous_names, deletions = {*site.known_names}, site.deletions
     latest = dict(site.bodies.keys()) if with_etags else {}
 
     def read(address: str, process: int) -> Answer:
@@ -93,29 +88,13 @@ def crawl(
     if index.status != 200:
         return None
     pages = [read(address, page_process() if page_process else process) for address in index.pages]
-    # An index lists ranges that leave it after the others.
-    pages.sort(key=lambda page: page.entries[:1])
-    found = Crawl(index, pages, index.losses == caches.faults.losses)
-    if not found.is_undisturbed:
+    if any(page.status == 404 for page in pages):
+        # An export has just added a number, or removed it long ago.
         return None
+    found = Crawl(index, pages)
     invariants.crawls_list_all_rows(site, found)
-    invariants.appended_rows_are_listed_at_once(site, found)
-    invariants.incomplete_pages_are_not_stored(site, found)
-    invariants.divided_pages_are_whole_at_once(site, found, site.crawls.get(process))
-    site.crawls[process] = found
-    _note_promises(site, found)
-    fresh = {*index.pages} - previous_names if deletions == site.table.deletions else set()
-    site.fresh = fresh if site.is_durable else set()
+    invariants.no_row_is_listed_twice(site, found)
     return found
-
-
-def _note_promises(site: Site, found: Crawl) -> None:
-    if site.is_settled():
-        for page, entries in zip(found.pages, found.owned, strict=True):
-            if page.status == 200:
-                promises = site.promises.setdefault(page.address, [])
-                promises.append((page.at, frozenset(entries)))
-                del promises[:-4]
 
 
 def _wait(site: Site, step: Step, rng: random.Random) -> None:
@@ -127,37 +106,26 @@ def _index(site: Site, step: Step, rng: random.Random) -> None:
 
 
 def _crawl(site: Site, step: Step, rng: random.Random) -> None:
-    found = crawl(site, step.process, with_etags=step.amount < 0.5)
-    if found is not None and not all(page.etag for page in found.pages) and rng.random() < 0.5:
-        # Once more when nothing may be outdated: a page that could not list all of its rows is divided.
-        site.clock.seconds += site.staleness + 0.001
-        crawl(site, step.process, with_etags=False)
+    crawl(site, step.process, with_etags=step.amount < 0.5)
 
 
 def _mixed_crawl(site: Site, step: Step, rng: random.Random) -> None:
     """Crawl as behind a load balancer: any process answers for a page."""
-    if site.is_durable:
-        crawl(site, step.process, with_etags=True, page_process=lambda: rng.randrange(2))
+    crawl(site, step.process, with_etags=True, page_process=lambda: rng.randrange(2))
 
 
 def _settle(site: Site, step: Step, rng: random.Random) -> None:
-    """Wait until all is due, and look at the shape of the pages, when all clients know what has grown."""
+    """Wait until the index looks at all pages, and look at their shape."""
     site.clock.seconds += site.grace + 2
     found = crawl(site, step.process, with_etags=False)
     if found is not None:
-        fresh = site.fresh
-        site.clock.seconds += site.staleness + S_MAXAGE + 0.001
-        found = crawl(site, step.process, with_etags=False)
-        site.fresh |= fresh
-    if found is not None:
-        invariants.pages_are_full_and_few(site, found, site.fresh)
+        invariants.pages_are_full_and_few(site, found)
 
 
 def _slow_crawl(site: Site, step: Step, rng: random.Random) -> None:
     """Begin a crawl that other steps interrupt."""
-    if site.is_durable:
-        index = get(site, step.process, INDEX)
-        site.slow = (index, []) if index.status == 200 and index.pages else None
+    index = get(site, step.process, INDEX)
+    site.slow = (index, []) if index.status == 200 and index.pages else None
 
 
 def _read_on(site: Site, step: Step, rng: random.Random) -> None:
@@ -166,11 +134,12 @@ def _read_on(site: Site, step: Step, rng: random.Random) -> None:
     index, pages = site.slow
     for address in index.pages[len(pages) :][: int(step.amount)]:
         pages.append(get(site, step.process, address))
-    if site.now > index.at + site.case.keep_removed - site.staleness - 10:
+    if any(page.status == 404 for page in pages):
+        # As in a crawl that nothing disturbs.
         site.slow = None
     elif len(pages) == len(index.pages):
         site.slow = None
-        invariants.crawls_list_all_rows(site, Crawl(index, pages, is_undisturbed=False))
+        invariants.crawls_list_all_rows(site, Crawl(index, pages))
 
 
 def _any_page(site: Site, step: Step, rng: random.Random) -> None:
@@ -184,6 +153,16 @@ def _any_etag(site: Site, step: Step, rng: random.Random) -> None:
             get_again(site, rng.randrange(2), *rng.choice([*site.bodies]))
 
 
+def _newcomer(site: Site, step: Step, rng: random.Random) -> None:
+    """Let a process answer that has never seen an index, with an empty cache, or with one that is down."""
+    _deploy(site, step._replace(process=3), rng)
+    addresses = rng.sample(sorted(site.known_names), min(len(site.known_names), int(step.amount)))
+    faults = {"is_empty": True, "is_down": rng.random() < 0.5, "losses": caches.faults.losses}
+    with mock.patch.multiple(caches.faults, **faults):
+        for address in addresses:
+            get(site, 3, address)
+
+
 def _head(site: Site, step: Step, rng: random.Random) -> None:
     for _ in range(int(step.amount)):
         process, address = rng.randrange(2), rng.choice([INDEX, *sorted(site.known_names)])
@@ -195,8 +174,9 @@ def _head(site: Site, step: Step, rng: random.Random) -> None:
 
 def _database_fails(site: Site, step: Step, rng: random.Random) -> None:
     for address in (INDEX, rng.choice([INDEX, *sorted(site.known_names)])):
-        with failing_database(site.using, int(step.amount), rng):
+        with failing_database(site.aliases, int(step.amount), rng):
             answer = site.request(step.process, address, fails=True)
+        site.failed_at = site.now
         checked(site, answer)
 
 
@@ -211,8 +191,9 @@ def _race(site: Site, step: Step, rng: random.Random) -> None:
     due = int(step.amount)
     writes = {due: lambda: site.table.write(kept), due + 1: lambda: site.table.write(before)}
     site.is_racing = True
-    with interrupted(site.using, writes):
+    with interrupted(site.aliases, writes):
         answer = site.request(step.process, address)
+    site.failed_at = site.now
     checked(site, answer)
     site.is_racing = False
     if answer.status == 200 and answer.etag and rng.random() < 0.5:
@@ -230,13 +211,64 @@ def _restart(site: Site, step: Step, rng: random.Random) -> None:
     site.memories.restart(step.process)
 
 
+def _killed(site: Site, step: Step, rng: random.Random) -> None:
+    """Kill a process between two queries of a request, which is mostly one that counts pages."""
+    address = rng.choice([INDEX, INDEX, INDEX, *sorted(site.known_names)[:1]])
+    site.clock.seconds += rng.choice([0, 301])
+    site.failed_at = site.killed_at = site.now
+    try:
+        with killed(site.aliases, int(step.amount), rng.choice([0, 0.3, 1, 1])):
+            answer = site.request(step.process, address)
+    except Killed:
+        site.killed_at = site.now
+        site.memories.restart(step.process)
+    else:
+        checked(site, answer)
+
+
+def _migrate(site: Site, step: Step, rng: random.Random) -> None:
+    """Add columns that the section does not use, or remove them."""
+    site.deploy(step.process, has_all_columns=not site.version(step.process).has_all_columns)
+
+
+def _deploy(site: Site, step: Step, rng: random.Random) -> None:
+    """Let a process have another declaration than others."""
+    site.deploy(
+        step.process,
+        limit=rng.choice([site.case.limit, site.case.limit, site.case.limit // 2]),
+        class_name=rng.choice(["Rows", "Others"]),
+        is_dated=rng.random() < 0.8,
+        frequency=rng.choice([None, "daily"]),
+    )
+
+
+def _new_secret(site: Site, step: Step, rng: random.Random) -> None:
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    settings.SECRET_KEY = str(len(settings.SECRET_KEY_FALLBACKS))
+    for process in range(4):
+        site.memories.restart(process)
+
+
 def _export(site: Site, step: Step, rng: random.Random) -> None:
     """Export, as another process does. Other tests check what it publishes."""
-    site.memories.switch(2)
+    if step.amount:
+        _mixed_crawl(site, step, rng)
+    site.switch(2)
     export()
-    root = ElementTree.parse(site.folder / "public" / "sitemap.xml")  # noqa: S314 our own output
-    count = sum("-rows-" in str(loc.text) for loc in root.iter(f"{SPACE}loc"))
-    site.exported_pages = max(site.exported_pages, count)
+    site.exports.append(site.now)
+    folder = site.folder / "public"
+    names = [url.rpartition("/")[2] for url in urls_of((folder / "sitemap.xml").read_bytes())]
+    published = {f"/{name}": (folder / name).read_bytes() for name in names if "-rows" in name}
+    for address, content in published.items():
+        document = gzip.decompress(content) if address.endswith(".gz") else content
+        site.exported[address] = site.now, frozenset(map(entry, urls_of(document)))
+        site.removed.pop(address, None)
+    for address in {*site.exported, *site.known_names} - {*published}:
+        if site.table.range_of(address) is None:
+            site.removed.setdefault(address, site.now)
+    if step.amount:
+        site.clock.seconds += rng.choice([1, 5, 11])
+        _mixed_crawl(site, step, rng)
 
 
 def _cache_fails(site: Site, step: Step, rng: random.Random) -> None:
@@ -301,8 +333,13 @@ _OTHERS: dict[str, Callable[[Site, Step, random.Random], None]] = {
     "head": _head,
     "database_fails": _database_fails,
     "race": _race,
+    "killed": _killed,
     "section_fails": _section_fails,
     "restart": _restart,
+    "newcomer": _newcomer,
+    "migrate": _migrate,
+    "deploy": _deploy,
+    "new_secret": _new_secret,
     "export": _export,
     "cache_fails": _cache_fails,
     "evict": _evict,

@@ -17,11 +17,19 @@ from unittest import mock
 
 from django.core.cache.backends import locmem
 
+from django_sitemaps09 import protocol, sources
+
 PACKAGE = "django_sitemaps09"
 #: Caches in local memory whose name begins with this are shared by all processes.
 SHARED = "shared:"
 # Sections are declared in each process.
 _NOT_SWAPPED = {f"{PACKAGE}.sections"}
+#: The most URLs on a page, by the protocol.
+PROTOCOL = {"urls": protocol.MAX_URLS}
+
+
+class Killed(BaseException):
+    """A process is killed at this point."""
 
 
 class FakeTime:
@@ -48,7 +56,7 @@ class FakeTime:
 
 @contextmanager
 def patched(clock: FakeTime) -> Iterator[None]:
-    """Let the package and the backends of caches read this clock."""
+    """Let the package and the caches read this clock, and the package the limit of `PROTOCOL`."""
     for module in pkgutil.walk_packages(import_module(PACKAGE).__path__, f"{PACKAGE}."):
         # Some modules need packages that are not installed.
         with suppress(Exception):
@@ -59,6 +67,11 @@ def patched(clock: FakeTime) -> Iterator[None]:
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
     with ExitStack() as patches:
         patches.enter_context(mock.patch(f"{PACKAGE}.export.api.datetime", clock))
+        limits = sources.protocol_limits
+        small_limits = mock.patch.object(
+            sources, "protocol_limits", lambda source: limits(source)._replace(**PROTOCOL)
+        )
+        patches.enter_context(small_limits)
         for module in (*package_modules(), *backends):
             for name, value in [*vars(module).items()]:
                 if value is time:

@@ -1,14 +1,16 @@
-"""The rows of the random site, and what they have been at each moment."""
+"""The rows of the random site, their keys, and what they have been at each moment."""
 
 from __future__ import annotations
 
 import random
+import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, TypeAlias
 
-from django.db import transaction
+from django.db import models as fields, transaction
+from django.test.utils import isolate_apps
 
 from tests.invariants.fuzz import models
 
@@ -20,14 +22,44 @@ Entry: TypeAlias = "tuple[int, int]"
 NUMBERS = 9_000_000
 #: The distance of rows that are written first, and of those that are appended.
 GAP = 2_000
+_COLUMNS = ("slug", "number", "flag", "at")
 _EPOCH = datetime(2020, 1, 1, tzinfo=timezone.utc)
-#: A model for each kind of key, with the function that converts a number to a key.
-KINDS: dict[str, tuple[type[models.Thing], Callable[[int], dict[str, Any]]]] = {
-    "integer": (models.Whole, lambda n: {"id": 2 * n - 10_001}),
-    "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=n << 104, version=4)}),
-    "text": (models.Texted, lambda n: {"code": f"k{n:07}"}),
-    "composite": (models.Paired, lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000}),
+
+
+class Kind(NamedTuple):
+    """A kind of key: a model, and functions that convert a number to a key, and the text of a key back."""
+
+    model: type[models.Thing]
+    key: Callable[[int], dict[str, Any]]
+    number: Callable[[str], int]
+
+
+KINDS: dict[str, Kind] = {
+    "integer": Kind(models.Whole, lambda n: {"id": 2 * n - 10_001}, lambda text: (int(text) + 10_001) // 2),
+    "uuid": Kind(
+        models.Random,
+        lambda n: {"id": uuid.UUID(int=n << 104, version=4)},
+        lambda text: uuid.UUID(text).int >> 104,
+    ),
+    "text": Kind(models.Texted, lambda n: {"code": f"k{n:07}"}, lambda text: int(text[1:])),
+    "composite": Kind(
+        models.Paired,
+        lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000},
+        lambda text: int(text[1:4]) * 50_000 + int(text[5:]),
+    ),
 }
+_RANGE = re.compile(r"/sitemap-rows(?:\.after\.([^.]+))?(?:\.to\.([^.]+))?\.[\w-]{10}\.xml(?:\.gz)?")
+
+
+def _model_with_few_columns(model: type[models.Thing]) -> type[fields.Model]:
+    """Return a model of the same table without columns that the section does not use."""
+    key = model._meta.pk_fields
+    columns = {field.name: field.clone() for field in (*key, *map(model._meta.get_field, _COLUMNS))}
+    if len(key) > 1:
+        columns["pk"] = fields.CompositePrimaryKey(*(field.name for field in key))
+    meta = type("Meta", (), {"app_label": "fuzz", "db_table": model._meta.db_table})
+    with isolate_apps("tests.invariants.fuzz"):
+        return type("Few", (fields.Model,), {"__module__": __name__, "Meta": meta, **columns})
 
 
 class Snapshot(NamedTuple):
@@ -41,13 +73,11 @@ class Table:
     """The rows, written through a connection of its own, with their history."""
 
     def __init__(self, kind: str, writer: str, clock: Callable[[], float]) -> None:
-        self.model, self.key = KINDS[kind]
+        self.kind = KINDS[kind]
+        self.model, self.key, _ = self.kind
+        self.model_with_few_columns = _model_with_few_columns(self.model)
         self.writer, self.clock = writer, clock
         self.snapshots = [Snapshot(clock(), {})]
-        #: Times of rows that were written after all others.
-        self.appended: dict[int, float] = {}
-        #: Number of writes that deleted rows.
-        self.deletions = 0
 
     @property
     def rows(self) -> Rows:
@@ -74,6 +104,14 @@ class Table:
             items &= snapshot.rows.items()
         return dict(items)
 
+    def range_of(self, address: str) -> tuple[int, int] | None:
+        """Return the first number of a row that a range address can list, and the number after the last."""
+        match = _RANGE.fullmatch(address)
+        if match is None:
+            return None
+        after, until = (text and self.kind.number(text) + 1 for text in match.groups())
+        return after or 0, until or NUMBERS
+
     def write(self, rows: Mapping[int, int], *, atomic: bool = True) -> None:
         """Write these rows and delete all others. Without `atomic`, the table is empty in between."""
         before = self.rows
@@ -81,7 +119,6 @@ class Table:
         if not atomic and before:
             items.all()._raw_delete(self.writer)
             self._commit({})
-            self.deletions += 1
             before = {}
         removed = [number for number, version in before.items() if rows.get(number) != version]
         fresh = {number: version for number, version in rows.items() if before.get(number) != version}
@@ -92,14 +129,9 @@ class Table:
                 for start in range(0, len(removed), 500):
                     items.filter(number__in=removed[start : start + 500])._raw_delete(self.writer)
             items.bulk_create([self._item(*entry) for entry in fresh.items()], batch_size=100)
-        self.deletions += bool(removed)
-        if before:
-            last = max(before)
-            self.appended |= {number: self.clock() for number in fresh if number > last}
         self._commit(dict(rows))
 
     def _commit(self, rows: Rows) -> None:
-        self.appended = {number: time for number, time in self.appended.items() if number in rows}
         if rows != self.rows:
             self.snapshots.append(Snapshot(self.clock(), rows))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gzip
 import random
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
+from unittest import mock
 from xml.etree import ElementTree
 
 from django.core.signals import got_request_exception
@@ -20,18 +20,16 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test import Client, override_settings
 
-from django_sitemaps09 import ModelSitemap, Sitemap
+from django_sitemaps09 import ModelSitemap, Sitemap, protocol
 from tests.invariants.fuzz_live import caches
 from tests.invariants.fuzz_live.cases import DURABLE, Case
-from tests.invariants.fuzz_live.connections import CACHE_TABLE
-from tests.invariants.fuzz_live.processes import SHARED, FakeTime, Memories
+from tests.invariants.fuzz_live.connections import CACHE_TABLE, REPLICA, Router
+from tests.invariants.fuzz_live.processes import PROTOCOL, SHARED, FakeTime, Memories
 from tests.invariants.fuzz_live.rows import Entry, Table, entry
 from tests.support.configuration import BASE
 from tests.support.services import REDIS
 
 INDEX = "/sitemap.xml"
-#: Seconds for which shared caches may keep a response.
-S_MAXAGE = 600
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 _BACKENDS = "django.core.cache.backends"
 
@@ -68,7 +66,7 @@ class Answer(NamedTuple):
     @property
     def is_rows(self) -> bool:
         """Return whether this is a page of the random rows."""
-        return "-rows-" in self.address
+        return "-rows" in self.address
 
     @property
     def entries(self) -> list[Entry]:
@@ -77,16 +75,7 @@ class Answer(NamedTuple):
     @property
     def pages(self) -> list[str]:
         """Return the addresses that an index names for the random rows."""
-        return [url.removeprefix(BASE) for url in self.urls if "-rows-" in url]
-
-    @property
-    def still_listed(self) -> set[str]:
-        """Return the addresses of ranges that left an index, and are listed until others have grown.
-
-        They have no lastmod. All rows have one.
-        """
-        urls = re.findall(rb"<loc>([^<]*)</loc></sitemap>", self.content)
-        return {url.decode().removeprefix(BASE) for url in urls if b"-rows-" in url}
+        return [url.removeprefix(BASE) for url in self.urls if "-rows" in url]
 
     def __str__(self) -> str:
         error = f" {self.error}" if self.error else ""
@@ -98,26 +87,21 @@ class Crawl(NamedTuple):
 
     index: Answer
     pages: list[Answer]
-    #: Whether no other step happened meanwhile, and no cache lost anything.
-    is_undisturbed: bool
 
     @property
     def entries(self) -> set[Entry]:
         return {found for page in self.pages for found in page.entries}
 
-    @property
-    def owned(self) -> list[list[Entry]]:
-        """Return the entries of each page before the first one of the next page.
 
-        A page that was divided may still list rows that are on the next page by now.
-        """
-        found: list[list[Entry]] = []
-        first = None
-        for page in reversed(self.pages):
-            entries = sorted(entry for entry in page.entries if first is None or entry < first)
-            first = min([*entries, *([first] if first else [])], default=None)
-            found.insert(0, entries)
-        return found
+class Version(NamedTuple):
+    """What a deployment declares of the random rows."""
+
+    limit: int
+    class_name: str = "Rows"
+    is_dated: bool = True
+    frequency: str | None = None
+    #: Whether the model has columns that the section does not use.
+    has_all_columns: bool = False
 
 
 @dataclass
@@ -130,29 +114,40 @@ class Site:
     table: Table
     memories: Memories
     clock: FakeTime
+    register: Callable[..., None]
     client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
     #: Bodies by address and ETag.
     bodies: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    #: When an index named each address last.
-    named: dict[str, float] = field(default_factory=dict)
-    #: Rows that pages listed when an index named them.
-    promises: dict[str, list[tuple[float, frozenset[Entry]]]] = field(default_factory=dict)
-    #: Numbers of deletions at the last index.
-    deletions: int = 0
+    #: The only ETag of a body, by the address, the version and the body.
+    etags: dict[tuple[str, Version, bytes], str] = field(default_factory=dict)
+    #: The addresses that an index named.
     known_names: set[str] = field(default_factory=set)
-    crawls: dict[int, Crawl] = field(default_factory=dict)
-    #: Addresses that the last index named first, if no row was deleted since the index before.
-    fresh: set[str] = field(default_factory=set)
+    versions: dict[int, Version] = field(default_factory=dict)
+    declared: dict[Version, dict[str, Any]] = field(default_factory=dict)
     slow: tuple[Answer, list[Answer]] | None = None
     is_section_failing: bool = False
     #: When an index named the section with the fixed list last.
     fixed_at: float | None = None
     is_racing: bool = False
-    #: The most pages of the random rows that an export has published.
-    exported_pages: int = 0
+    #: When the database failed last during a request, and when a process was killed.
+    failed_at: float = 0.0
+    killed_at: float = 0.0
+    #: Times of exports, what they published last for each number, and when they removed a number.
+    exports: list[float] = field(default_factory=list)
+    exported: dict[str, tuple[float, frozenset[Entry]]] = field(default_factory=dict)
+    removed: dict[str, float] = field(default_factory=dict)
     answers: int = 0
     #: Number of steps that began.
     steps: int = 0
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """The connections that read rows."""
+        return (self.using, REPLICA) if self.case.replicas else (self.using,)
+
+    @property
+    def most_urls(self) -> int:
+        return PROTOCOL["urls"]
 
     @property
     def is_durable(self) -> bool:
@@ -173,6 +168,26 @@ class Site:
         """Seconds for which a response may be outdated."""
         return 2 * self.case.live_seconds
 
+    def may_be_locked(self, time: float, seconds: float) -> bool:
+        """Return whether locks can be left: a process was killed in the last seconds, or a cache failed."""
+        return time <= seconds + max(self.killed_at, caches.faults.failed_at)
+
+    def version(self, process: int) -> Version:
+        return self.versions.get(process, Version(self.case.limit))
+
+    def deploy(self, process: int, **changes: Any) -> None:
+        """Restart a process with another version."""
+        self.memories.restart(process)
+        self.versions[process] = self.version(process)._replace(**changes)
+
+    def switch(self, process: int) -> None:
+        """Become a process, with its memory and its declaration."""
+        self.memories.switch(process)
+        version = self.version(process)
+        if version not in self.declared:
+            self.declared[version] = sections(self, version)
+        self.register(**self.declared[version])
+
     def is_settled(self) -> bool:
         """Return whether rows have not changed for as long as a response may be outdated."""
         return not self.staleness or self.table.changed_at < self.now - self.staleness
@@ -187,7 +202,7 @@ class Site:
         fails: bool = False,
     ) -> Answer:
         """Return the answer of a process. Without middleware, the memory of the process is all it has."""
-        self.memories.switch(process)
+        self.switch(process)
         losses = caches.faults.losses
         errors: list[str] = []
 
@@ -225,17 +240,23 @@ def urls_of(content: bytes) -> tuple[str, ...]:
     return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
 
 
-def sections(site: Site) -> dict[str, Any]:
+def sections(site: Site, version: Version) -> dict[str, Any]:
     """Return a section of the random rows, and one with a fixed list, which can fail."""
+    model = site.table.model if version.has_all_columns else site.table.model_with_few_columns
+    items = model._default_manager.all()
 
     class Rows(ModelSitemap[Any]):
-        queryset = site.table.model._default_manager.using(site.using)
+        queryset = items if site.case.replicas else items.using(site.using)
         location = (
             (lambda sitemap, item: f"/{item.slug}/")
             if site.case.by_method
             else Concat(Value("/"), F("slug"), Value("/"))
         )
-        lastmod = F("at")
+        lastmod = F("at") if version.is_dated else None
+        changefreq = version.frequency
+        limit = version.limit
+
+    Rows.__name__ = Rows.__qualname__ = version.class_name
 
     class Fixed(Sitemap[Any]):
         location = staticmethod(str)
@@ -249,8 +270,8 @@ def sections(site: Site) -> dict[str, Any]:
 
 
 @contextmanager
-def configured(case: Case, folder: Path, clock: FakeTime) -> Iterator[None]:
-    """Set the settings of a case."""
+def configured(case: Case, using: str, folder: Path, clock: FakeTime) -> Iterator[None]:
+    """Set the settings of a case, and the limit of the protocol."""
     caches.use(caches.Faults(clock=clock, rng=random.Random(case.name)))  # noqa: S311 not secret
     if case.cache == "failing" and case.limit == 20:
         caches.faults.failing = 0.01
@@ -266,15 +287,19 @@ def configured(case: Case, folder: Path, clock: FakeTime) -> Iterator[None]:
         "KEEP_REMOVED": case.keep_removed,
         "LIVE_SECONDS": case.live_seconds,
         "LIVE_CACHE": "pages" if case.live_cache else None,
-        "CACHE_CONTROL": {"public": True, "s_maxage": S_MAXAGE},
+        "CACHE_CONTROL": {"public": True, "max_age": 600},
     }
     used = {name: _cache(case, name, folder) for name in ("default", "pages")}
-    with ExitStack() as stack:
-        stack.enter_context(
-            override_settings(
-                SITEMAPS09=options, CACHES=used, MIDDLEWARE=["django.middleware.common.CommonMiddleware"]
-            )
-        )
+    rng = random.Random(case.name)  # noqa: S311 not secret
+    settings = override_settings(
+        SITEMAPS09=options,
+        CACHES=used,
+        MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
+        DATABASE_ROUTERS=[Router(rng, (using, REPLICA))] if case.replicas else [],
+        SECRET_KEY="0",
+    )
+    urls = min(protocol.MAX_URLS, case.protocol * case.limit)
+    with settings, mock.patch.dict(PROTOCOL, urls=urls), ExitStack() as stack:
         stack.callback(caches.faults.clear)
         yield
 

@@ -1,0 +1,210 @@
+"""Renew the listing of a section: count its pages, divide full ones, and merge neighbours.
+
+A renewal is a function of the listing before, of counts and of `key_after`. One request at a time renews a
+listing. That only saves queries: two that renew at once find different bounds, which both cover all keys.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
+from django_sitemaps09 import pages
+from django_sitemaps09.conf import conf
+from django_sitemaps09.filenames import NEARBY, Suffix, bounds_text, fits_in_address
+from django_sitemaps09.pages import Key, Page
+from django_sitemaps09.sources import QuerySource, Source
+from django_sitemaps09.views import caching, exported
+from django_sitemaps09.views.live import addresses, listing as listings
+from django_sitemaps09.views.live.listing import ListedPage, Listing
+from django_sitemaps09.views.responses import Stopwatch
+
+# Adjacent pages are merged if the result is at most this full, in percent of a page.
+_MERGED = 85
+# Seconds until the lease for renewing a listing expires, at least; then another request goes on. Seconds
+# between two times that it is renewed, and that the pages found so far are stored.
+_LEASE, _STORED_EACH = 5, 1
+# Seconds for which the pages found so far are kept, and for which one request of a process waits for the
+# first listing.
+_UNFINISHED_SECONDS, _WAIT = 600, 2
+#: Seconds after which all pages of a section are counted again.
+AGE = 300
+_waiting = threading.Lock()
+
+
+def suffix_of(source: Source) -> Suffix:
+    """Return the suffix of the names that an index lists."""
+    return "txt" if source.format == "text" else "xml.gz" if conf.gzip else "xml"
+
+
+def current(source: QuerySource, name: str) -> tuple[Listing, bool]:
+    """Return the listing with this cache key, and whether it is outdated, since another request renews it.
+
+    Unless it is outdated, all pages were counted in the last five minutes, and the last one was looked at
+    in the last `LIVE_SECONDS`. Raise `BusyError` if there is no listing yet.
+    """
+    stopwatch = Stopwatch(f"Section {source.section!r}, listing")
+
+    def log(result: str, listing: Listing) -> Listing:
+        stopwatch.log(result, len(listing.pages), "page")
+        return listing
+
+    key = source.members.key
+    known = listings.read(name, key)
+    extended = None
+    if known is not None and known.is_recent(AGE):
+        extended = _with_open_end(source, name, known)
+        if extended is None:
+            return log("hit", known), False
+    lease = caching.Lock(name, _LEASE, wait=_WAIT)
+    if not lease.acquire():
+        if (known := known or listings.read(name, key, or_last=True)) is not None:
+            return log("outdated", known), not known.is_recent(AGE)
+        # Requests that wait must not keep all workers of a site busy.
+        if not _waiting.acquire(blocking=False):
+            raise caching.BusyError(name)
+        try:
+            for _ in lease.attempts():
+                if (known := listings.read(name, key)) is not None:
+                    return log("waited", known), False
+        finally:
+            _waiting.release()
+    try:
+        if extended is not None:
+            return log("extended", _counted(source, name, "extended", extended, lease)), False
+        # Another request may have renewed it in the meantime.
+        known = listings.read(name, key)
+        if known is not None and known.is_recent(AGE):
+            return log("hit", known), False
+        return log("renewed", _counted(source, name, "renewed", _begun(source, known), lease)), False
+    finally:
+        lease.release()
+
+
+def _with_open_end(source: QuerySource, name: str, listing: Listing) -> Listing | None:
+    """Return the listing whose last page is to be counted and divided; `None` if that is not necessary.
+
+    Rows are mostly appended, so only the open end is looked at each time that `LIVE_SECONDS` have passed.
+    """
+    if not listing.pages:
+        # No page answers for the first rows of a section.
+        return None if source.is_empty() else listing._replace(pages=(ListedPage(None),))
+    is_due = not listing.is_recent(conf.live_seconds)
+    if not (is_due and caching.default.add(f"{name}:end", True, conf.live_seconds)):
+        return None
+    *_, (last, _) = listing.ranges()
+    has_more = source.key_after(last.after, listing.rows) is not None
+    return listing._replace(pages=(*listing.pages[:-1], ListedPage(None))) if has_more else None
+
+
+def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: caching.Lock) -> Listing:
+    """Count the pages that are not counted. Go on where a killed request of the same kind has come to."""
+    key, full = source.members.key, caching.default.get(f"{name}:full")
+    unfinished_name = f"{name}:{kind}"
+    unfinished = listings.read(unfinished_name, key)
+    if unfinished is not None and unfinished[:-2] == begun[:-2]:
+        begun = unfinished
+    renewal = Renewal(source, begun, full if isinstance(full, dict) else {})
+    slowest, step_began = 0.0, time.monotonic()
+    stored_at = step_began
+    for _ in renewal.steps():
+        now = time.monotonic()
+        slowest, step_began = max(slowest, now - step_began), now
+        if now > stored_at + _STORED_EACH:
+            lease.renew(max(_LEASE, 2 * slowest))
+            listings.store(unfinished_name, renewal.listing, key, _UNFINISHED_SECONDS)
+            stored_at = now
+    listings.store(name, renewal.listing, key)
+    listings.forget(unfinished_name)
+    caching.default.delete(f"{name}:full")
+    return renewal.listing
+
+
+def _begun(source: QuerySource, known: Listing | None) -> Listing:
+    """Return a listing whose pages are to be counted: of a new export, or else as they were listed before.
+
+    Another key identity means a new division. All else that has changed shows in the counts.
+    """
+    fit, published = addresses.rows_on_page(source), exported.published_pages(source)
+    begun = Listing(
+        suffix_of(source), source.members.key.stored_names, source.key_identity, fit, fit, "", time.time()
+    )
+    bounds: list[Key | None] = []
+    if known is not None and known.identity == begun.identity:
+        bounds = [page.until for page in known.pages]
+        begun = begun._replace(export=known.export, rows=known.rows if known.fit == fit else fit)
+    if published is not None and published.pages and published.export != begun.export:
+        bounds = [page.until for page in published.pages]
+        begun = begun._replace(export=published.export)
+    ends = [*filter(fits_in_address, filter(None, bounds)), None]
+    return begun._replace(pages=tuple(map(ListedPage, ends)))
+
+
+class Renewal:
+    """Counts the pages of a listing that are not counted, from the first one of them on.
+
+    `full` has the number of rows that fitted on ranges that were too full, by their bounds as text.
+    """
+
+    def __init__(self, source: QuerySource, listing: Listing, full: Mapping[str, int]) -> None:
+        self._source, self._listing, self._full = source, listing, full
+        self._rows = listing.rows
+        self._counted = [*takewhile(lambda page: page.rows is not None, listing.pages)]
+        # Ends of pages, each with the number of rows after which to divide the page; 0 if not known.
+        self._rest = deque((page.until, 0) for page in listing.pages[len(self._counted) :])
+
+    @property
+    def listing(self) -> Listing:
+        """The pages that are counted so far, then the others."""
+        counted = [*self._counted, *(ListedPage(until) for until, _ in self._rest)]
+        has_rows = self._rest or any(page.rows for page in counted)
+        return self._listing._replace(rows=self._rows, pages=tuple(counted) if has_rows else ())
+
+    def steps(self) -> Iterator[None]:
+        """Count all pages. Yield after each step, which needs at most two queries."""
+        while self._rest:
+            until, size = self._rest.popleft()
+            after = self._counted[-1].until if self._counted else None
+            fitted = self._full.get(bounds_text(after, until), 0)
+            if fitted > 0:
+                # Entries can be longer than those by which pages were measured.
+                self._rows = min(self._rows, pages.fill(fitted) or 1)
+            # An open end can have any number of rows, so they are not counted before it is divided.
+            size = size or (self._rows if until is None else 0)
+            end = self._source.key_after(after, size, until) if size else None
+            if end is not None and not fits_in_address(end):
+                end = self._shorter(after, size)
+            if end is not None:
+                self._rest.extendleft([(until, size), (end, 0)])
+                continue
+            look = self._source.look(Page(0, after, until))
+            most = max(self._source.rows_per_page, pages.fullest(self._rows))
+            if look.rows > (self._rows if fitted > 0 else most) and not size:
+                # Even parts, rather than full ones and a rest.
+                parts = -(-look.rows // self._rows)
+                self._rest.appendleft((until, -(-look.rows // parts)))
+            else:
+                self._append(ListedPage(until, *look))
+            yield
+
+    def _shorter(self, after: Key | None, size: int) -> Key | None:
+        """Return the last of the hundred keys before the end of a page that fits in an address, if any."""
+        members = self._source.members
+        first = max(0, size - NEARBY)
+        keys = members.keys(members.key.parse(after), None, first, min(size, NEARBY))
+        return next(filter(fits_in_address, map(members.key.text, reversed(keys))), None)
+
+    def _append(self, page: ListedPage) -> None:
+        """Add a counted page, or merge it with the one before if both fit on one."""
+        if self._counted:
+            last = self._counted[-1]
+            rows = (last.rows or 0) + (page.rows or 0)
+            if not (last.rows and page.rows) or rows <= pages.fullest(self._rows) * _MERGED // 100:
+                lastmods = [each.newest for each in (last, page) if each.rows]
+                newest = None if None in lastmods else max(filter(None, lastmods), default=None)
+                page = ListedPage(page.until, rows, newest)
+                self._counted.pop()
+        self._counted.append(page)
