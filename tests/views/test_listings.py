@@ -222,6 +222,19 @@ class TestALook:
         write_keys(5)
         assert contents() == [["s5"]]
 
+    def test_that_fails_is_a_503_if_the_section_had_no_rows(
+        self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It may have rows by now."""
+        assert index() == []
+        move(renewal.AGE)
+
+        def fail(*_: object) -> None:
+            raise OperationalError("no database")
+
+        monkeypatch.setattr(renewal.Renewal, "steps", fail)
+        assert get("sitemap.xml").status_code == 503
+
     def test_that_fails_is_done_by_the_next_request(
         self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:

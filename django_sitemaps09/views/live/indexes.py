@@ -60,11 +60,11 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         except Exception as error:
             # An index without the section would mean that its URLs are gone.
             last = listings.read(key, or_last=True)
-            if last is None and isinstance(error, UNAVAILABLE):
-                raise
             numbers = None if conf.has_target else exported.NO_PAGES
             entries, is_outdated = [] if last is None else _entries(section, last, numbers), True
-            consequence = "is missing from" if last is None else "is listed with its last pages in"
+            if not entries and isinstance(error, UNAVAILABLE):
+                raise
+            consequence = "is listed with its last pages in" if entries else "is missing from"
             logger.exception("Section %r %s the index: %s", section, consequence, reason_of(error))
             failures.append(error)
         # reverse() takes longer than everything else in an index, so it is called once.

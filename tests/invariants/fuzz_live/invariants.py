@@ -11,9 +11,9 @@ from tests.invariants.fuzz_live.site import Answer, Crawl, Site
 
 #: Least share of the limit on two neighbours, and most pages per full page.
 NEIGHBOURS, PAGES = 0.85, 2.4
-# Seconds until another process renews a listing instead of a killed one, and for which a process reads no
-# new manifest.
-_LEASE, _MANIFEST = 11, 11
+# Seconds until another process renews a listing instead of a killed one, for which a process reads no new
+# manifest, and until another process renders a page instead of a killed one.
+_LEASE, _MANIFEST, _RENDERING = 11, 11, 61
 
 
 class Broken(Exception):
@@ -48,7 +48,7 @@ def pages_are_of_one_recent_moment(site: Site, answer: Answer) -> None:
     """
     if not answer.is_rows or answer.status != 200:
         return
-    if answer.is_database_failing and not answer.is_stored:
+    if not answer.is_stored and (answer.is_database_failing or site.may_be_locked(answer.at, _RENDERING)):
         # The page as it was before is better than none.
         return
     snapshots = site.table.at_any_time_since(answer.at - site.staleness)
@@ -132,10 +132,11 @@ def crawls_list_all_rows(site: Site, crawl: Crawl) -> None:
 
 
 def _may_be_cut(site: Site, crawl: Crawl, row: Entry) -> bool:
-    """Return whether a page that could list a row is not stored, and has as many URLs as it may have."""
+    """Return whether a page that could list a row is not stored, and full, or as it was before a kill."""
     for page in crawl.pages:
         start, end = site.table.range_of(page.address) or (0, NUMBERS)
-        if start <= row[0] < end and not page.is_stored and len(page.urls) >= site.most_urls:
+        is_former = len(page.urls) >= site.most_urls or site.may_be_locked(page.at, _RENDERING)
+        if start <= row[0] < end and not page.is_stored and is_former:
             return True
     return False
 
