@@ -27,9 +27,10 @@ _MERGED = 85
 # Seconds until the lease for renewing a listing expires, at least; then another request goes on. Seconds
 # between two times that it is renewed, and that the pages found so far are stored.
 _LEASE, _STORED_EACH = 5, 1
-# Seconds for which the pages found so far are kept, and for which one request of a process waits for the
-# first listing.
-_UNFINISHED_SECONDS, _WAIT = 600, 2
+# Seconds for which the pages found so far are kept: of the first listing, and of a renewal.
+_FIRST_SECONDS, _UNFINISHED_SECONDS = 86_400, 60
+# Seconds for which one request of a process waits for the first listing.
+_WAIT = 2
 #: Seconds after which all pages of a section are counted again.
 AGE = 300
 _waiting = threading.Lock()
@@ -79,7 +80,8 @@ def current(source: QuerySource, name: str) -> tuple[Listing, bool]:
         known = listings.read(name, key)
         if known is not None and known.is_recent(AGE):
             return log("hit", known), False
-        return log("renewed", _counted(source, name, "renewed", _begun(source, known), lease)), False
+        kind = "made" if known is None else "renewed"
+        return log("renewed", _counted(source, name, kind, _begun(source, known), lease)), False
     finally:
         lease.release()
 
@@ -101,8 +103,12 @@ def _with_open_end(source: QuerySource, name: str, listing: Listing) -> Listing 
 
 
 def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: caching.Lock) -> Listing:
-    """Count the pages that are not counted. Go on where a killed request of the same kind has come to."""
+    """Count the pages that are not counted. Go on where a killed request of the same kind has come to.
+
+    The counts of a renewal are soon too old, but those of the first listing are better than none.
+    """
     key, full = source.members.key, caching.default.get(f"{name}:full")
+    seconds = _FIRST_SECONDS if kind == "made" else _UNFINISHED_SECONDS
     unfinished_name = f"{name}:{kind}"
     unfinished = listings.read(unfinished_name, key)
     if unfinished is not None and unfinished[:-2] == begun[:-2]:
@@ -115,7 +121,7 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
         slowest, step_began = max(slowest, now - step_began), now
         if now > stored_at + _STORED_EACH:
             lease.renew(max(_LEASE, 2 * slowest))
-            listings.store(unfinished_name, renewal.listing, key, _UNFINISHED_SECONDS)
+            listings.store(unfinished_name, renewal.listing, key, seconds)
             stored_at = now
     listings.store(name, renewal.listing, key)
     listings.forget(unfinished_name)
