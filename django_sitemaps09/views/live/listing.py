@@ -99,11 +99,11 @@ def default_namespace() -> str:
 
 
 class _Kept(NamedTuple):
-    """A listing with the cached value that it was read from. Its bounds are values of fields of `types`."""
+    """A listing, the cached value that it was read from, and whether its bounds are known to be keys."""
 
     content: bytes
     listing: Listing
-    types: tuple[type, ...] = ()
+    is_valid: bool
 
 
 def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> Listing | None:
@@ -118,23 +118,19 @@ def read(name: str, key: KeyColumns | None = None, *, or_last: bool = False) -> 
     if cached is not None and (kept is None or kept.content != cached[0]):
         listing = _parsed(cached[0])
         if listing is not None:
-            kept = _keep(full_name, _Kept(cached[0], listing))
+            kept = _keep(full_name, _Kept(cached[0], listing, is_valid=False))
     if kept is None or (cached is None and not (or_last or caching.default.is_paused())):
         return None
-    if key is None:
-        return kept.listing
-    types = tuple(map(type, key.fields))
-    if kept.listing.columns != key.stored_names or (
-        kept.types != types and not _is_valid(kept.listing, key)
-    ):
-        return None
-    return _keep(full_name, kept._replace(types=types)).listing
+    if key is not None and not kept.is_valid and _are_keys(kept.listing, key):
+        kept = _keep(full_name, kept._replace(is_valid=True))
+    is_usable = key is None or (kept.is_valid and kept.listing.columns == key.stored_names)
+    return kept.listing if is_usable else None
 
 
-def store(name: str, listing: Listing, key: KeyColumns | None = None, seconds: float = _SECONDS) -> None:
+def store(name: str, listing: Listing, seconds: float = _SECONDS) -> None:
     """Cache a listing, and keep it in the memory of this process."""
     content = compress(json.dumps(listing).encode(), conf.gzip_level)
-    _keep(tenant() + name, _Kept(content, listing, () if key is None else tuple(map(type, key.fields))))
+    _keep(tenant() + name, _Kept(content, listing, is_valid=True))
     caching.set_bytes(caching.default, name, content, seconds)
 
 
@@ -150,12 +146,10 @@ def _keep(full_name: str, kept: _Kept) -> _Kept:
     return kept
 
 
-def _is_valid(listing: Listing, key: KeyColumns) -> bool:
-    """Return whether a listing has keys of these columns. An invalid one would be an error of a query."""
+def _are_keys(listing: Listing, key: KeyColumns) -> bool:
+    """Return whether the bounds of a listing are keys. An invalid one would be an error of a query."""
     try:
-        return listing.columns == key.stored_names and all(
-            key.parse(page.until) is not None for page in listing.pages[:-1]
-        )
+        return all(key.parse(page.until) is not None for page in listing.pages[:-1])
     except (OverflowError, TypeError, ValueError, ValidationError):
         return False
 

@@ -121,9 +121,9 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
         slowest, step_began = max(slowest, now - step_began), now
         if now > stored_at + _STORED_EACH:
             lease.renew(max(_LEASE, 2 * slowest))
-            listings.store(unfinished_name, renewal.listing, key, seconds)
+            listings.store(unfinished_name, renewal.listing, seconds)
             stored_at = now
-    listings.store(name, renewal.listing, key)
+    listings.store(name, renewal.listing)
     listings.forget(unfinished_name)
     caching.default.delete(f"{name}:full")
     return renewal.listing
