@@ -280,6 +280,16 @@ class TestSeveralRequests:
         assert "ETag" not in outdated
         assert "ETag" in get("sitemap.xml")
 
+    def test_list_the_first_rows_while_another_one_counts_them(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert index() == []
+        write_keys(*range(1, 31))
+        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+        assert index() == ["sitemap-articles-1.xml.gz"]
+        assert crawl() == of_keys(*range(1, 31))
+        assert get("sitemap.xml")["Cache-Control"] == "no-store"
+
     def test_wait_for_the_first_listing_in_one_thread_of_a_process(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -62,6 +62,9 @@ def current(source: QuerySource, name: str) -> tuple[Listing, bool]:
             return log("hit", known), False
     lease = caching.Lock(name, _LEASE, wait=_WAIT)
     if not lease.acquire():
+        if extended is not None and known is not None and not known.pages:
+            # The first rows of a section are on one page, until others have counted them.
+            return log("outdated", extended), True
         if (known := known or listings.read(name, key, or_last=True)) is not None:
             return log("outdated", known), not known.is_recent(AGE)
         # Requests that wait must not keep all workers of a site busy.
