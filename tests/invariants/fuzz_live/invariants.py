@@ -124,7 +124,7 @@ def crawls_list_all_rows(site: Site, crawl: Crawl) -> None:
     missing = {row for row in due - crawl.entries if not _may_be_cut(site, crawl, row)}
     is_busy = not crawl.index.is_stored and site.may_be_locked(crawl.index.at, _LEASE)
     # Number 1, if it was the only page, has all keys until the first export, or for one export after that.
-    later = [time for time in site.exports if time > crawl.index.at]
+    later = [time for time in site.exports if crawl.index.at < time + _MANIFEST]
     is_divided = len(crawl.pages) == 1 and (later == site.exports != [] or len(later) > 1)
     if missing and not (is_busy and not crawl.pages) and not is_divided:
         reason = f"a crawl of {len(crawl.pages)} pages lacks {few(missing)} of {len(due)}"
