@@ -284,7 +284,7 @@ def sliced(small: bool) -> Iterator[None]:
     size = 4 if small else 1_500
     with (
         mock.patch.object(slices, "SLICE", size),
-        mock.patch.object(slices, "SERVER_SLICE", size),
+        mock.patch.object(slices, "COLUMNS_SLICE", size),
         mock.patch.object(slices, "COSTLY_SLICE", size),
         mock.patch.object(members, "FEWEST", size),
     ):

@@ -359,7 +359,7 @@ def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(
     articles: QuerySet[Article], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slices, "SLICE", 2)
-    monkeypatch.setattr(slices, "SERVER_SLICE", 2)
+    monkeypatch.setattr(slices, "COLUMNS_SLICE", 2)
     monkeypatch.setattr(KeyColumns, "filter_range", lambda self, rows, after, until: rows)
     source = compiled(declaration(queryset=articles, **COLUMNS))
     batches = source.batches(Page(1, ("2",), None))

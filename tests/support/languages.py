@@ -47,7 +47,7 @@ def articles_in(using: str, count: int) -> QuerySet[Article]:
 def slices_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     for module, name in (
         (slices, "SLICE"),
-        (slices, "SERVER_SLICE"),
+        (slices, "COLUMNS_SLICE"),
         (slices, "INSTANCES"),
     ):
         monkeypatch.setattr(module, name, size)

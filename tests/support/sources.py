@@ -113,7 +113,7 @@ def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
 
 def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Read this many rows in each slice, for all purposes."""
-    for name in ("SLICE", "SERVER_SLICE", "COSTLY_SLICE"):
+    for name in ("SLICE", "COLUMNS_SLICE", "COSTLY_SLICE"):
         monkeypatch.setattr(slices, name, rows)
     monkeypatch.setattr(members, "FEWEST", rows)
 

@@ -98,22 +98,18 @@ class PageMemo(NamedTuple):
     def needs_fingerprint(self) -> bool:
         """Return whether the ETag of the page is that of its fingerprint, if it is rendered now.
 
-        A fingerprint that could not be read, or used, is not read again within `LIVE_SECONDS`.
+        A fingerprint that could not be read is not read again within `LIVE_SECONDS`.
         """
         reading = _find(self.name)
         return reading is None or reading.value is not None
 
     def remember(self, fingerprint: Fingerprint | None, read_at: float) -> PageETag | None:
         """Return the ETag of rows that were read, and use their fingerprint for the next requests."""
-        return self._etag(self._stored(fingerprint, read_at))
-
-    def _stored(self, fingerprint: Fingerprint | None, read_at: float) -> _Entry:
-        is_used = fingerprint is not None and fingerprint.rows <= self.most
-        return _store(self.name, read_at, fingerprint if is_used else None)
+        return self._etag(_store(self.name, read_at, fingerprint))
 
     def _etag(self, reading: _Entry) -> PageETag | None:
         read_at, fingerprint = reading
-        if fingerprint is None:
+        if fingerprint is None or fingerprint.rows > self.most:
             return None
         return PageETag(f'W/"{sources.digest((self.facts, *fingerprint[::2]))[:32]}"', read_at)
 
@@ -129,7 +125,7 @@ class PageMemo(NamedTuple):
             with suppress(DatabaseError, *sources.UNREADABLE), savepoints():
                 fingerprint = self.source.fingerprint(self.page.after, self.page.until, self.most)
             stopwatch.log("fingerprint read", fingerprint and fingerprint.rows, "row")
-            return self._stored(fingerprint, read_at)
+            return _store(self.name, read_at, fingerprint)
 
         # Only the requests of this process wait for each other.
         lock = caching.Lock(self.name, _READ_SECONDS, wait=_READ_SECONDS, cache=caching.default.fallback)

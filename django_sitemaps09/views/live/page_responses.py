@@ -160,7 +160,11 @@ class PageRequest(NamedTuple):
             limits = sources.protocol_limits(source)
             [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
         is_incomplete = has_key_ranges(source) and document.cut is not None
-        etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
+        fingerprint = rows.fingerprint
+        if is_incomplete and fingerprint is not None and unread and fingerprint.rows <= unread.most:
+            # Its rows are few, but their entries are long.
+            fingerprint = None
+        etag = unread and unread.remember(fingerprint, started)
         _log(self.subject, source, document)
         if is_incomplete:
             self._note_full(page, document.items)
