@@ -189,15 +189,15 @@ def _section_status(
                 status = replace(status, sitemap=_class_name(sitemap), limit=limit)
                 source = unread_source(name, sitemap, base, status.record)
             has_ranges = source is not None and has_key_ranges(source)
-            live = read_listing(source, base) if has_listings and has_ranges else None
+            live = read_listing(source, declarations[name], base) if has_listings and has_ranges else None
             return replace(status, live=live)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))
 
 
-def read_listing(source: QuerySource, base: Base) -> Listing | None:
+def read_listing(source: QuerySource, declaration: Section, base: Base) -> Listing | None:
     """Return what the live indexes of a host list of a section, or `None`."""
-    name = listings.listing_name(source.section, base, listings.default_namespace())
+    name = listings.listing_name(source.section, declaration, base, listings.default_namespace())
     return listings.read(name, source.members.key)
 
 

@@ -76,6 +76,7 @@ def no_listing_of_another_test() -> None:
     memo._entries.clear()
     exported._exports.clear()
     exported._pages.clear()
+    exported._sections.clear()
     published._warn.cache_clear()
     responses.warn_no_section.cache_clear()
 

@@ -78,7 +78,10 @@ class LiveRow(NamedTuple):
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
-        if self.source is None or (listing := read_listing(self.source, self.source.bases[0])) is None:
+        if (
+            self.source is None
+            or (listing := read_listing(self.source, self.source.sitemap, self.source.bases[0])) is None
+        ):
             return None
         names = addresses.names(self.section, listing, exported.published_pages(self.source))
         return self._name_at_key(listing.pages, [*names])

@@ -159,6 +159,8 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
         for section, file in root.files.items():
             with suppress(UnreadableError):
                 record = manifests.read_section(state, file)
+                # They are those of removed pages after this run.
+                removed_ranges |= replace(root, sections={section: record}).ranges()
                 sections[section] = _with_counts(sections.get(section), record)
     if is_lost and conf.indexnow_key is not None:
         unqueued = {**dict.fromkeys((INDEX, *adopted_manifest.pages()), now), **unqueued}
@@ -205,6 +207,7 @@ def _mark_unverified(
         manifest,
         sections=sections,
         removed={**removed_at, **manifest.removed},
+        removed_ranges={**manifest.ranges(), **manifest.removed_ranges},
         files={},
         indexes=documents,
         unqueued={**unfinished.unqueued, **manifest.unqueued},

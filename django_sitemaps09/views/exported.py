@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from django.core.cache.backends.locmem import LocMemCache
@@ -41,9 +41,10 @@ _UNREADABLE = (
 )
 # Exports by host, in the memory of each process: sending them through a cache would take longer.
 _exports = LocMemCache("django_sitemaps09:exports", {"TIMEOUT": _SECONDS, "MAX_ENTRIES": 1_000})
-# The pages of sections as they were published when that could be read last, and the number of sections.
-_pages: dict[str, PublishedPages] = {}
-_MAX_PAGES = 200
+# Where sections were published when that could be read last, by host; the pages of files; and how many.
+_sections: dict[str, PublishedSection | None] = {}
+_pages: dict[Hashable, PublishedPages] = {}
+_MAX_KEPT = 200
 
 
 class GzipFileStream(GzipFile, FileResponse):
@@ -213,51 +214,56 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
         return NO_PAGES
     section, base = source.section, source.bases[0]
     name = sources.digest((section, base.domain, source.members.key.stored_names))
-    is_just_read = f"{name}:read"
-    has_failed = _exports.get(name)
-    if again and _exports.get(is_just_read) is None:
-        has_failed = None
+    is_just_read, has_failed = f"{name}:read", _exports.get(name)
     # After a failure, a storage that does not respond must not slow down every request.
+    if (again and _exports.get(is_just_read) is None) or (name not in _sections and not has_failed):
+        has_failed = None
     if has_failed is None:
-        has_failed = False
         try:
-            pages = _read_pages(source, published.find_section(section, base), _pages.get(name))
+            _keep(_sections, name, published.find_section(section, base))
+            _read_pages(source, _sections[name])
+            has_failed = False
         except (ExportError, OSError) as error:
             # Perhaps this user cannot read the state folder, or a run has just replaced the files there.
             logger.warning(_UNREADABLE, section, error)
             has_failed = True
-        else:
-            if len(_pages) >= _MAX_PAGES:
-                _pages.clear()
-            _pages[name] = pages
         _exports.set(name, has_failed)
         _exports.set(is_just_read, True, 1)
     if again and has_failed:
         raise BusyError(f"the published pages of section {section!r}")
-    return _pages.get(name)
+    try:
+        return _read_pages(source, _sections[name]) if name in _sections else None
+    except (ExportError, OSError):
+        return None
 
 
-def _read_pages(
-    source: QuerySource, section: PublishedSection | None, known: PublishedPages | None
-) -> PublishedPages:
-    """Return the pages of a published section; as they are known if they are those of the same file."""
+def _read_pages(source: QuerySource, section: PublishedSection | None) -> PublishedPages:
+    """Return the pages of a published section, which are read once: its file never changes."""
     if section is None:
         return NO_PAGES
     export = f"{section.folder}/{section.file}"
-    if known is None or known.export != export:
+    name = (section.section, export, source.members.key.stored_names)
+    if name not in _pages:
         # The former pages are in the backup of the manifest.
-        pages, *former = [record.page_map().pages for record in section.records(source)] or [()]
-        ranges = {page.number: page for page in chain(*former)}
+        pages, *others = [record.page_map().pages for record in section.records(source)] or [()]
+        former = {page.number: page for page in chain(*others)}
         # A process that does not know the new manifest yet answers with the range of the former one, so a
         # page that has grown is listed by its range until both agree. An export shrinks the open end. If
         # that was the only page, an index has named it by its number.
         listed = {
             (page.after, page.until): page.number
             for page in pages
-            if ranges.get(page.number, page) == page and (page.until is not None or len(pages) == 1)
+            if former.get(page.number, page) == page and (page.until is not None or len(pages) == 1)
         }
-        answered = {page.number: page for page in pages}
-        whole = {number: page for number, page in ranges.items() if page[1:] == (None, None)}
-        known = PublishedPages(export, pages, listed, {**answered, **whole}, {})
+        whole = {number: page for number, page in former.items() if page[1:] == (None, None)}
+        answered = {**{page.number: page for page in pages}, **whole}
+        _keep(_pages, name, PublishedPages(export, pages, listed, answered, {}))
     removed = {number: Page(number, *bounds) for number, bounds in section.removed.items()}
-    return known._replace(removed=removed)
+    return _pages[name]._replace(removed=removed)
+
+
+def _keep(kept: dict[Any, Any], name: object, value: object) -> None:
+    """Keep a value in the place of the oldest one, if there are many: clients can choose hosts."""
+    if len(kept) >= _MAX_KEPT and name not in kept:
+        kept.pop(next(iter(kept)), None)
+    kept[name] = value

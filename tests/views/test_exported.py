@@ -174,6 +174,40 @@ class TestLivePagesOfAnExport:
         assert page(1) == []
         assert [page(2), page(3)] == [before[2], before[3]]
 
+    def test_answer_by_their_numbers_after_the_manifest_was_lost(self, folder: Path) -> None:
+        write_keys(*range(0, 60, 2))
+        export()
+        Article.objects.filter(pk=58).update(slug="other")
+        export()
+        before = {number: page(number) for number in (1, 2, 3)}
+        (folder / ".sitemaps09" / "manifest.json").unlink()
+        export()
+        exported_views._exports.clear()
+        assert {number: page(number) for number in (1, 2, 3)} == before
+
+    def test_of_many_hosts_keep_their_numbers(
+        self, settings: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What a process keeps is bounded, since clients can choose hosts and ports."""
+        write_keys(*range(1, 31))
+        export(base_url="https://www.example.com")
+        settings.SITEMAPS09 = {"ROOT": folder}
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
+        settings.ALLOWED_HOSTS = ["www.example.com"]
+        monkeypatch.setattr(exported_views, "_MAX_KEPT", 5)
+        reads = []
+        read_section = manifest.read_section
+        monkeypatch.setattr(manifest, "read_section", lambda *args: reads.append(1) or read_section(*args))
+        for _ in range(2):
+            for port in range(1, 20):
+                answer = Client().get(
+                    "/sitemap-articles-2.xml", headers={"host": f"www.example.com:{port}"}
+                )
+                assert len(last_parts(answer.content)) == 10
+        assert len(exported_views._sections) == 5
+        # All hosts share the pages, which are read once.
+        assert len(reads) == 1
+
     def test_that_have_grown_are_listed_by_their_ranges_until_all_processes_know(
         self, folder: Path
     ) -> None:

@@ -8,6 +8,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -266,6 +267,35 @@ class TestALook:
         assert crawl() == of_keys(*range(1, 51))
 
 
+class TestANoteThatAPageIsTooFull:
+    @pytest.mark.parametrize(
+        "note", [5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}]
+    )
+    def test_is_ignored_if_it_is_invalid(self, note: Any, move: Callable[[float], None]) -> None:
+        write_keys(*range(1, 31))
+        pages = index()
+        [name] = [key.split(":", 2)[2] for key in listing._kept]
+        cache.set(f"{name}:full", note)
+        move(renewal.AGE)
+        assert index() == pages
+
+    def test_divides_its_own_page_alone_when_all_pages_are_counted(
+        self, move: Callable[[float], None]
+    ) -> None:
+        write_keys(*range(1, 31))
+        first, second, _ = index()
+        [name] = [key.split(":", 2)[2] for key in listing._kept]
+        cache.set(f"{name}:full", {".after.10.to.20": 3})
+        write_keys(*range(31, 61))
+        # Until then, only the open end is looked at.
+        assert index()[:2] == [first, second]
+        move(renewal.AGE)
+        for _ in range(2):
+            counts = list(map(len, contents()))
+            assert counts == [10, 3, 3, 3, 1, 10, 10, 10, 10]
+            move(renewal.AGE)
+
+
 class TestSeveralRequests:
     def test_let_no_client_store_an_index_while_another_one_counts_its_pages(
         self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
@@ -295,7 +325,7 @@ class TestSeveralRequests:
     ) -> None:
         write_keys(*range(1, 31))
         monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-        monkeypatch.setattr(renewal, "_WAIT", 20)
+        monkeypatch.setattr(renewal, "WAIT", 20)
         with renewal._waiting:
             # Another thread waits already.
             assert get("sitemap.xml").status_code == 503
@@ -321,7 +351,7 @@ class TestSeveralRequests:
             with pytest.raises(SystemExit):
                 get("sitemap.xml")
         listing._kept.clear()
-        monkeypatch.setattr(renewal, "_WAIT", 0)
+        monkeypatch.setattr(renewal, "WAIT", 0)
         assert get("sitemap.xml").status_code == 503
         locks = [key.split(":", 2)[2] for key in cache._cache if key.endswith(":lock")]  # type: ignore[attr-defined]
         for name in locks:
@@ -385,7 +415,7 @@ class TestSeveralRequests:
 class TestTheCachedValue:
     def test_of_the_most_pages_fits_into_caches_that_bound_values(self) -> None:
         pages = [ListedPage((str(uuid.uuid4()),), 47_500, "2026-01-01T12:00:00Z") for _ in range(49_999)]
-        stored = Listing("xml.gz", ("t.id",), ("sqlite",), 1, 1, "", 1.0, (*pages, ListedPage(None, 1)))
+        stored = Listing("xml.gz", ("t.id",), ("sqlite",), 1, "", 1.0, (*pages, ListedPage(None, 1)))
         listing.store("name", stored)
         listing._kept.clear()
         assert max(map(len, map(pickle.dumps, cache._cache.values()))) < 1_000_000  # type: ignore[attr-defined]
@@ -415,18 +445,18 @@ class TestTheCachedValue:
             {"rows": 10**30},
             {"looked_at": "x"},
             {"looked_at": 1e400},
-            {"pages": [[["5"], 1, None]]},
-            {"pages": [[None, 1, None], [None, 1, None]]},
-            {"pages": [[["5"], 1, None], [["5"], 1, None], [None, 1, None]]},
-            {"pages": [["5", 1, None], [None, 1, None]]},
-            {"pages": [[["\0"], 1, None], [None, 1, None]]},
-            {"pages": [[["\ud800"], 1, None], [None, 1, None]]},
-            {"pages": [[["abc"], 1, None], [None, 1, None]]},
-            {"pages": [[["5", "6"], 1, None], [None, 1, None]]},
-            {"pages": [[["9" * 5_000], 1, None], [None, 1, None]]},
-            {"pages": [[None, "x", None]]},
-            {"pages": [[None, 1, "<b>"]]},
-            {"pages": [[[str(number)], 1, None] for number in range(60_000)] + [[None, 1, None]]},
+            {"pages": [[["5"], 1, None, 0]]},
+            {"pages": [[None, 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["5"], 1, None, 0], [["5"], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [["5", 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["\0"], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["\ud800"], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["abc"], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["5", "6"], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[["9" * 5_000], 1, None, 0], [None, 1, None, 0]]},
+            {"pages": [[None, "x", None, 0]]},
+            {"pages": [[None, 1, "<b>", 0]]},
+            {"pages": [[[str(number)], 1, None, 0] for number in range(60_000)] + [[None, 1, None, 0]]},
             {"pages": 5},
         ],
     )
@@ -475,6 +505,25 @@ class TestWhatAClientSays:
         assert queries("sitemap.xml", headers={"host": "www.example.com"}) == 0
         cache.clear()
         assert index_of("www.example.com") == poisoned
+
+    def test_of_the_host_chooses_the_rows_of_a_section_that_has_others_on_each(
+        self, register: Callable[..., None]
+    ) -> None:
+        class Halves(Articles):
+            def for_host(self, domain: str) -> Any:
+                found = copy(self)
+                is_first = domain.startswith("a.")
+                found.queryset = Article.objects.filter(**{f"pk__{'lte' if is_first else 'gt'}": 300})
+                return found
+
+        register(articles=Halves)
+        for _ in range(2):
+            for host, keys in (("a.example.com", range(1, 301)), ("b.example.com", range(301, 1_001))):
+                pages = index_of(host)
+                found = [last_parts(get(page, headers={"host": host}).content) for page in pages]
+                assert [slug for slugs in found for slug in slugs] == of_keys(*keys)
+                assert all(0 < len(slugs) <= 10 for slugs in found)
+                assert queries("sitemap.xml", headers={"host": f"{host}:8000"}) == 0
 
 
 def index_of(host: str) -> list[str]:

@@ -91,6 +91,7 @@ def forget() -> None:
     memo._entries.clear()
     exported._exports.clear()
     exported._pages.clear()
+    exported._sections.clear()
 
 
 def get(url: str, **headers: str) -> Any:

@@ -369,7 +369,7 @@ def test_a_first_listing_that_another_request_makes_for_long_is_a_503(
 ) -> None:
     register(articles=Articles)
     ArticleFactory()
-    monkeypatch.setattr(renewal, "_WAIT", 0)
+    monkeypatch.setattr(renewal, "WAIT", 0)
     monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
     response = get("/sitemap.xml")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "30")

@@ -22,6 +22,7 @@ from django_sitemaps09.filenames import SIGNATURE, bounds_text, page_name, range
 from django_sitemaps09.pages import Page, each_page
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.views import exported
+from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.live.listing import Listing
 from django_sitemaps09.views.responses import is_host_from_client
@@ -37,11 +38,13 @@ def find_numbered(source: Source, number: int) -> Page | None:
     """
     if not has_key_ranges(source):
         return next((page for page in pages_by_position(source) if page.number == number), None)
-    pages = exported.NO_PAGES
+    pages: PublishedPages | None = exported.NO_PAGES
     if conf.has_target:
-        pages = exported.published_pages(source) or pages
-        if pages.find(number) is None:
-            pages = exported.published_pages(source, again=True) or pages
+        pages = exported.published_pages(source)
+        if pages is None or pages.find(number) is None:
+            pages = exported.published_pages(source, again=True)
+    if pages is None:
+        raise BusyError(f"the published pages of section {source.section!r}")
     if number == 1 and not pages.pages:
         return Page(1, None, None)
     page = pages.find(number)

@@ -50,10 +50,10 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     stopwatch, base = Stopwatch("Index"), current_base(request)
     listed: list[list[IndexEntry]] = []
     failures: list[Exception] = []
-    is_current, folder = True, ""
+    is_current, folder, deadline = True, "", time.monotonic() + renewal.WAIT
     for section, declaration in sections.native_mapping(sitemaps).items():
-        key = listings.listing_name(section, base, namespace_of(request))
-        list_pages = partial(_list_pages, key, section, declaration, base)
+        key = listings.listing_name(section, declaration, base, namespace_of(request))
+        list_pages = partial(_list_pages, key, section, declaration, base, deadline)
         try:
             with savepoints(), site_locale():
                 entries, is_outdated = sources.retry_once(list_pages, f"Section {section!r}")
@@ -88,11 +88,13 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
     return answer
 
 
-def _list_pages(key: str, section: str, declaration: Section, base: Base) -> tuple[list[IndexEntry], bool]:
+def _list_pages(
+    key: str, section: str, declaration: Section, base: Base, deadline: float
+) -> tuple[list[IndexEntry], bool]:
     """Return the entries of a section's pages, and whether another request is counting the pages."""
     source = sources.source(section, declaration, base, conf.limits)
     if has_key_ranges(source):
-        listing, is_outdated = renewal.current(source, key)
+        listing, is_outdated = renewal.current(source, key, deadline)
         listing = listing._replace(suffix=renewal.suffix_of(source))
         return _entries(section, listing, exported.published_pages(source)), is_outdated
     pages = tuple(ListedPage(None, 0, source.newest(page)) for page in addresses.pages_by_position(source))

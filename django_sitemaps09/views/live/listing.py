@@ -10,6 +10,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -23,6 +24,7 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import SUFFIXES, Suffix
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sections import Section, has_host_hook, instance
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.responses import is_host_from_client, tenant
@@ -43,27 +45,29 @@ _kept: dict[str, _Kept] = {}
 
 
 class ListedPage(NamedTuple):
-    """The page up to a key, with its newest lastmod. Its `rows` are `None` until they are counted."""
+    """The page up to a key, with its newest lastmod. Its `rows` are `None` until they are counted.
+
+    If its entries are so long that fewer rows fit than on other pages, `most` is how many; otherwise 0.
+    """
 
     until: Key | None
     rows: int | None = None
     newest: str | None = None
+    most: int = 0
 
 
 class Listing(NamedTuple):
     """The pages of a section in key order. Each begins after the one before; the last has no end.
 
     `columns` are the table and the name of each key column, and `identity` is the key identity. Both are
-    empty for a section without key ranges, whose pages have numbers. `fit` is how many rows fit on a page
-    by an estimate, and `rows` how many a new page gets: fewer after a page was too full. `export` names the
-    export whose pages the listing began with. All pages have been counted since `looked_at`, in seconds
-    since 1970.
+    empty for a section without key ranges, whose pages have numbers. A new page gets `rows` rows. `export`
+    names the export whose pages the listing began with. All pages have been counted since `looked_at`, in
+    seconds since 1970.
     """
 
     suffix: Suffix
     columns: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
-    fit: int = 1
     rows: int = 1
     export: str = ""
     looked_at: float = 0.0
@@ -81,9 +85,18 @@ class Listing(NamedTuple):
         return 0 <= time.time() - self.looked_at < seconds
 
 
-def listing_name(section: str, base: Base, namespace: str) -> str:
-    """Return the cache key of a section's listing: nothing that needs the section, which can fail."""
-    host = None if is_host_from_client() else base.domain
+def listing_name(section: str, declaration: Section, base: Base, namespace: str) -> str:
+    """Return the cache key of a section's listing: nothing that needs its items, which can fail.
+
+    Clients can choose ports. They choose the host of a section only if it has other rows on each host.
+    """
+    host = base.domain.partition(":")[0]
+    if is_host_from_client():
+        has_hook = False
+        with suppress(Exception):
+            # The index reports what a factory of the project raises.
+            has_hook = has_host_hook(instance(declaration))
+        host = host if has_hook else ""
     facts = host, str(get_urlconf() or settings.ROOT_URLCONF), namespace, section
     return f"django_sitemaps09:listing:{sources.digest(facts)}"
 
@@ -140,7 +153,7 @@ def forget(name: str) -> None:
 
 
 def _keep(full_name: str, kept: _Kept) -> _Kept:
-    if sum(len(other.listing.pages) + 1 for other in _kept.values()) > _MAX_KEPT:
+    if sum(len(other.listing.pages) + 1 for other in [*_kept.values()]) > _MAX_KEPT:
         _kept.clear()
     _kept[full_name] = kept
     return kept
@@ -157,14 +170,13 @@ def _are_keys(listing: Listing, key: KeyColumns) -> bool:
 def _parsed(content: bytes) -> Listing | None:
     """Parse a cached listing. Return `None` if it is invalid, or too large."""
     try:
-        suffix, columns, identity, fit, rows, export, looked_at, pages = json.loads(
+        suffix, columns, identity, rows, export, looked_at, pages = json.loads(
             decompress_whole(content, _MAX_BYTES) or b""
         )
         listing = Listing(
             SUFFIXES[SUFFIXES.index(suffix)],
             tuple(map(str, columns)),
             tuple(map(str, identity)),
-            int(fit),
             int(rows),
             str(export),
             float(looked_at),
@@ -178,11 +190,11 @@ def _parsed(content: bytes) -> Listing | None:
     return listing if has_end and are_few and 0 < listing.rows <= protocol.MAX_URLS else None
 
 
-def _page(until: Any, rows: Any, newest: Any) -> ListedPage:
+def _page(until: Any, rows: Any, newest: Any, most: Any) -> ListedPage:
     """Parse a cached page. Raise `ValueError` or `TypeError` if it is invalid."""
     key = None if until is None else tuple(map(str, until))
     if isinstance(until, str) or not _VALID.fullmatch("".join(key or ())):
         raise ValueError(f"{until!r:.200} is not a key")
     if newest is not None and not _LASTMOD.fullmatch(str(newest)):
         raise ValueError(f"{newest!r:.200} is not a lastmod")
-    return ListedPage(key, None if rows is None else int(rows), newest)
+    return ListedPage(key, None if rows is None else int(rows), newest, int(most))

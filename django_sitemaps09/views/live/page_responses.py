@@ -165,7 +165,7 @@ class PageRequest(NamedTuple):
             # Its rows are few, but their entries are long.
             fingerprint = None
         etag = unread and unread.remember(fingerprint, started)
-        _log(self.subject, source, document)
+        _log(self.subject, page, source, document)
         if is_incomplete:
             self._note_full(page, document.items)
         content = b"".join(chunks)
@@ -175,7 +175,9 @@ class PageRequest(NamedTuple):
 
     def _note_full(self, page: Page, rows: int) -> None:
         """Leave a note of how many rows fitted, by which the next renewal of the listing divides a page."""
-        name = listings.listing_name(self.section, current_base(self.request), namespace_of(self.request))
+        declaration = sections.native_mapping(self.sitemaps)[self.section]
+        base, namespace = current_base(self.request), namespace_of(self.request)
+        name = listings.listing_name(self.section, declaration, base, namespace)
         full = caching.default.get(f"{name}:full")
         known = full if isinstance(full, dict) and len(full) < _MAX_FULL else {}
         note = {bounds_text(page.after, page.until): rows}
@@ -234,15 +236,19 @@ def _begin(source: UrlsSource, number: int) -> None:
         source.begin(1)
 
 
-def _log(subject: str, source: Source, document: WriteResult) -> None:
+def _log(subject: str, page: Page, source: Source, document: WriteResult) -> None:
     log_skipped(logger, document.errors, len(document.errors), f"{subject}: skipped")
     size = (subject, document.urls, document.bytes)
     is_ranged = has_key_ranges(source)
     if document.cut is not None:
-        logger.error(
-            "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. %s.",
-            *(*size, "The next index divides the page" if is_ranged else "Set a lower `limit`"),
-        )
+        level, advice = logging.ERROR, "Set a lower `limit`"
+        if is_ranged:
+            level, advice = logging.WARNING, "The next index divides the page"
+        if is_ranged and page.number:
+            # Anybody can request number 1, and no index lists it if it is too full.
+            level, advice = logging.DEBUG, "Indexes list its rows on several pages"
+        text = "%s: only the first %d URLs (%d bytes) are served, because no more fit into a sitemap. %s."
+        logger.log(level, text, *size, advice)
     # More rows can come to a range before the next index divides it.
     elif document.bytes > conf.limits.bytes or not (is_ranged or document.urls <= source.entries_per_page):
         logger.warning("%s: %d URLs and %d bytes exceed a limit. Set a lower `limit`.", *size)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
-from django_sitemaps09 import pages
+from django_sitemaps09 import pages, protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import NEARBY, Suffix, bounds_text, fits_in_address
 from django_sitemaps09.pages import Key, Page
@@ -29,8 +29,8 @@ _MERGED = 85
 _LEASE, _STORED_EACH = 5, 1
 # Seconds for which the pages found so far are kept: of the first listing, and of a renewal.
 _FIRST_SECONDS, _UNFINISHED_SECONDS = 86_400, 60
-# Seconds for which one request of a process waits for the first listing.
-_WAIT = 2
+#: Seconds for which one request of a process waits for first listings.
+WAIT = 2
 #: Seconds after which all pages of a section are counted again.
 AGE = 300
 _waiting = threading.Lock()
@@ -41,11 +41,12 @@ def suffix_of(source: Source) -> Suffix:
     return "txt" if source.format == "text" else "xml.gz" if conf.gzip else "xml"
 
 
-def current(source: QuerySource, name: str) -> tuple[Listing, bool]:
+def current(source: QuerySource, name: str, deadline: float) -> tuple[Listing, bool]:
     """Return the listing with this cache key, and whether it is outdated, since another request renews it.
 
     Unless it is outdated, all pages were counted in the last five minutes, and the last one was looked at
-    in the last `LIVE_SECONDS`. Raise `BusyError` if there is no listing yet.
+    in the last `LIVE_SECONDS`. Raise `BusyError` if there is no listing by the deadline, in seconds of
+    `time.monotonic()`.
     """
     stopwatch = Stopwatch(f"Section {source.section!r}, listing")
 
@@ -60,7 +61,7 @@ def current(source: QuerySource, name: str) -> tuple[Listing, bool]:
         extended = _with_open_end(source, name, known)
         if extended is None:
             return log("hit", known), False
-    lease = caching.Lock(name, _LEASE, wait=_WAIT)
+    lease = caching.Lock(name, _LEASE, wait=deadline - time.monotonic())
     if not lease.acquire():
         if extended is not None and known is not None and not known.pages:
             # The first rows of a section are on one page, until others have counted them.
@@ -116,7 +117,7 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
     unfinished = listings.read(unfinished_name, key)
     if unfinished is not None and unfinished[:-2] == begun[:-2]:
         begun = unfinished
-    renewal = Renewal(source, begun, full if isinstance(full, dict) else {})
+    renewal = Renewal(source, begun, _valid_notes(full))
     slowest, step_began = 0.0, time.monotonic()
     stored_at = step_began
     for _ in renewal.steps():
@@ -128,8 +129,15 @@ def _counted(source: QuerySource, name: str, kind: str, begun: Listing, lease: c
             stored_at = now
     listings.store(name, renewal.listing)
     listings.forget(unfinished_name)
-    caching.default.delete(f"{name}:full")
+    if kind != "extended":
+        caching.default.delete(f"{name}:full")
     return renewal.listing
+
+
+def _valid_notes(full: object) -> dict[str, int]:
+    """Return the cached notes of how many rows fitted on pages that were too full, by their bounds."""
+    notes = full.items() if isinstance(full, dict) else ()
+    return {text: rows for text, rows in notes if type(rows) is int and 0 < rows <= protocol.MAX_URLS}
 
 
 def _begun(source: QuerySource, known: Listing | None) -> Listing:
@@ -137,66 +145,62 @@ def _begun(source: QuerySource, known: Listing | None) -> Listing:
 
     Another key identity means a new division. All else that has changed shows in the counts.
     """
-    fit, published = addresses.rows_on_page(source), exported.published_pages(source)
-    begun = Listing(
-        suffix_of(source), source.members.key.stored_names, source.key_identity, fit, fit, "", time.time()
-    )
-    bounds: list[Key | None] = []
-    if known is not None and known.identity == begun.identity:
-        bounds = [page.until for page in known.pages]
-        begun = begun._replace(export=known.export, rows=known.rows if known.fit == fit else fit)
+    rows, published = addresses.rows_on_page(source), exported.published_pages(source)
+    columns, identity = source.members.key.stored_names, source.key_identity
+    begun = Listing(suffix_of(source), columns, identity, rows, "", time.time(), (ListedPage(None),))
+    if known is not None and known.identity == identity and known.pages:
+        pages = tuple(page._replace(rows=None) for page in known.pages)
+        begun = begun._replace(export=known.export, pages=pages)
     if published is not None and published.pages and published.export != begun.export:
-        bounds = [page.until for page in published.pages]
-        begun = begun._replace(export=published.export)
-    ends = [*filter(fits_in_address, filter(None, bounds)), None]
-    return begun._replace(pages=tuple(map(ListedPage, ends)))
+        ends = [page.until for page in published.pages if page.until and fits_in_address(page.until)]
+        begun = begun._replace(export=published.export, pages=tuple(map(ListedPage, [*ends, None])))
+    return begun
 
 
 class Renewal:
     """Counts the pages of a listing that are not counted, from the first one of them on.
 
-    `full` has the number of rows that fitted on ranges that were too full, by their bounds as text.
+    `full` has the number of rows that fitted on ranges that were too full, by their bounds as text: entries
+    can be longer than those by which pages were measured.
     """
 
     def __init__(self, source: QuerySource, listing: Listing, full: Mapping[str, int]) -> None:
         self._source, self._listing, self._full = source, listing, full
-        self._rows = listing.rows
         self._counted = [*takewhile(lambda page: page.rows is not None, listing.pages)]
-        # Ends of pages, each with the number of rows after which to divide the page; 0 if not known.
-        self._rest = deque((page.until, 0) for page in listing.pages[len(self._counted) :])
+        # Pages, each with the number of rows after which it is divided; 0 if not known.
+        self._rest = deque((page, 0) for page in listing.pages[len(self._counted) :])
 
     @property
     def listing(self) -> Listing:
         """The pages that are counted so far, then the others."""
-        counted = [*self._counted, *(ListedPage(until) for until, _ in self._rest)]
-        has_rows = self._rest or any(page.rows for page in counted)
-        return self._listing._replace(rows=self._rows, pages=tuple(counted) if has_rows else ())
+        pages = (*self._counted, *(page for page, _ in self._rest))
+        has_rows = self._rest or any(page.rows for page in pages)
+        return self._listing._replace(pages=pages if has_rows else ())
 
     def steps(self) -> Iterator[None]:
-        """Count all pages. Yield after each step, which needs at most two queries."""
+        """Count all pages. Yield after each step, which needs at most three queries."""
         while self._rest:
-            until, size = self._rest.popleft()
+            page, size = self._rest.popleft()
             after = self._counted[-1].until if self._counted else None
-            fitted = self._full.get(bounds_text(after, until), 0)
-            if fitted > 0:
-                # Entries can be longer than those by which pages were measured.
-                self._rows = min(self._rows, pages.fill(fitted) or 1)
+            if fitted := self._full.get(bounds_text(after, page.until)):
+                page = page._replace(most=fitted)
+            rows = min(self._listing.rows, pages.fill(page.most or protocol.MAX_URLS) or 1)
             # An open end can have any number of rows, so they are not counted before it is divided.
-            size = size or (self._rows if until is None else 0)
-            end = self._source.key_after(after, size, until) if size else None
+            size = size or (rows if page.until is None else 0)
+            end = self._source.key_after(after, size, page.until) if size else None
             if end is not None and not fits_in_address(end):
                 end = self._shorter(after, size)
             if end is not None:
-                self._rest.extendleft([(until, size), (end, 0)])
+                self._rest.extendleft([(page, size), (page._replace(until=end), 0)])
                 continue
-            look = self._source.look(Page(0, after, until))
-            most = max(self._source.rows_per_page, pages.fullest(self._rows))
-            if look.rows > (self._rows if fitted > 0 else most) and not size:
+            look = self._source.look(Page(0, after, page.until))
+            most = page.most or max(self._source.rows_per_page, pages.fullest(rows))
+            if look.rows > (rows if fitted else most) and not size:
                 # Even parts, rather than full ones and a rest.
-                parts = -(-look.rows // self._rows)
-                self._rest.appendleft((until, -(-look.rows // parts)))
+                parts = -(-look.rows // rows)
+                self._rest.appendleft((page, -(-look.rows // parts)))
             else:
-                self._append(ListedPage(until, *look))
+                self._append(page._replace(rows=look.rows, newest=look.newest))
             yield
 
     def _shorter(self, after: Key | None, size: int) -> Key | None:
@@ -210,10 +214,12 @@ class Renewal:
         """Add a counted page, or merge it with the one before if both fit on one."""
         if self._counted:
             last = self._counted[-1]
-            rows = (last.rows or 0) + (page.rows or 0)
-            if not (last.rows and page.rows) or rows <= pages.fullest(self._rows) * _MERGED // 100:
-                lastmods = [each.newest for each in (last, page) if each.rows]
+            both = [each for each in (last, page) if each.rows]
+            rows = sum(each.rows or 0 for each in both)
+            most = min([each.most for each in both if each.most], default=0)
+            if len(both) < 2 or rows <= (most or pages.fullest(self._listing.rows)) * _MERGED // 100:
+                lastmods = [each.newest for each in both]
                 newest = None if None in lastmods else max(filter(None, lastmods), default=None)
-                page = ListedPage(page.until, rows, newest)
+                page = ListedPage(page.until, rows, newest, most)
                 self._counted.pop()
         self._counted.append(page)
