@@ -295,6 +295,15 @@ class TestANoteThatAPageIsTooFull:
             assert counts == [10, 3, 3, 3, 1, 10, 10, 10, 10]
             move(renewal.AGE)
 
+    def test_allows_no_more_rows_than_the_limit(self, move: Callable[[float], None]) -> None:
+        write_keys(*range(1, 31))
+        index()
+        [name] = [key.split(":", 2)[2] for key in listing._kept]
+        cache.set(f"{name}:full", {".after.10.to.20": 200})
+        write_keys(*range(-100, 0))
+        move(renewal.AGE)
+        assert max(map(len, contents())) == 10
+
 
 class TestSeveralRequests:
     def test_let_no_client_store_an_index_while_another_one_counts_its_pages(

@@ -182,7 +182,8 @@ class Renewal:
         while self._rest:
             page, size = self._rest.popleft()
             after = self._counted[-1].until if self._counted else None
-            if fitted := self._full.get(bounds_text(after, page.until)):
+            fitted = self._full.get(bounds_text(after, page.until), 0)
+            if 0 < fitted < pages.fullest(self._listing.rows):
                 page = page._replace(most=fitted)
             rows = min(self._listing.rows, pages.fill(page.most or protocol.MAX_URLS) or 1)
             # An open end can have any number of rows, so they are not counted before it is divided.
