@@ -85,7 +85,8 @@ def current(source: QuerySource, name: str, deadline: float) -> tuple[Listing, b
         if known is not None and known.is_recent(AGE):
             return log("hit", known), False
         kind = "made" if known is None else "renewed"
-        return log("renewed", _counted(source, name, kind, _begun(source, known), lease)), False
+        listing = _counted(source, name, kind, _begun(source, known), lease)
+        return log("renewed", listing), not listing.is_recent(AGE)
     finally:
         lease.release()
 

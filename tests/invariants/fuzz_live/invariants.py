@@ -166,6 +166,9 @@ def ranges_are_adjacent(site: Site, index: Answer) -> None:
 
 def pages_are_full_and_few(site: Site, crawl: Crawl) -> None:
     """After the index has looked at all rows: no page is empty or too full, and no two fit on one."""
+    if not crawl.index.is_stored:
+        # The first listing was begun long ago, by a process that was killed.
+        return
     limit, rows = site.version(crawl.index.process).limit, len(site.table.rows)
     counts = [len(page.urls) for page in crawl.pages]
     sizes = f"limit {limit}, {rows} rows, pages of {counts}"
