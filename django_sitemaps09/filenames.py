@@ -46,7 +46,7 @@ _MOST = 200
 NEARBY = 100
 _ESCAPED = re.compile(r"[^A-Za-z0-9_:+-]")
 _ESCAPE = re.compile("~([0-9A-F]{2})")
-_PAGE = re.compile(rf"sitemap-({NAME.pattern})-({_NUMBER})\.(xml|xml\.gz|txt)")
+_PAGE = re.compile(rf"{LIVE_PAGE}\.(xml|xml\.gz|txt)")
 #: The pattern for the path of a numbered index. The name of a page has a second hyphen.
 LIVE_INDEX = rf"sitemap-(?P<number>{_NUMBER})\.xml"
 # Pattern for the file name of an index. The name of a page never matches.

@@ -258,11 +258,15 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
         key = KeyColumns.from_field(rows.model, name, rows.db)
         for _, error in key.unreadable(rows):
             messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
-        if problem := error_text(ImproperlyConfigured, _check_order, key, rows):
-            messages.append(message("W069", f"{subject}: {problem}", _ORDERS_ALIKE))
-        elif any(_are_long(part) for part in _outermost_keys(key, rows)):
-            text = f"{subject}: a hundred keys in a row are too long for the address of a live page."
-            messages.append(message("W077", text, _IS_LONG))
+        try:
+            ends = _outermost_keys(key, rows)
+            _check_order(key, rows.model, ends)
+        except ImproperlyConfigured as error:
+            messages.append(message("W069", f"{subject}: {error}", _ORDERS_ALIKE))
+        else:
+            if any(map(_are_long, ends)):
+                text = f"{subject}: a hundred keys in a row are too long for the address of a live page."
+                messages.append(message("W077", text, _IS_LONG))
     yield from messages
 
 
@@ -271,25 +275,24 @@ def _are_long(keys: Sequence[Key]) -> bool:
 
 
 def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
-    """Return the first and the last keys of a table."""
+    """Return the first and the last keys of a table. Raise `ImproperlyConfigured` if one is unreadable."""
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
-    return [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
-
-
-def _check_order(key: KeyColumns, rows: QuerySet[Any]) -> None:
-    """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
     try:
-        texts = _outermost_keys(key, rows)
+        return [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
     except traits.UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
             f"{reason_of(error)}."
         ) from error
-    if not all(map(key.in_order, texts)):
+
+
+def _check_order(key: KeyColumns, model: type[Model], ends: Iterable[Sequence[Key]]) -> None:
+    """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
+    if not all(map(key.in_order, ends)):
         raise ImproperlyConfigured(
-            f"The database sorts the key {key.name!r} of {rows.model._meta.label} otherwise than it "
+            f"The database sorts the key {key.name!r} of {model._meta.label} otherwise than it "
             "compares its values, or a value repeats."
         )
 

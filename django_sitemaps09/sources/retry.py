@@ -144,12 +144,11 @@ def read_page(
 ) -> Iterator[PageRows]:
     """Read a page inside the block. With `needs_fingerprint`, its queries read one snapshot.
 
-    With `most`, the fingerprint is of that many rows and one more.
-
     Otherwise, rows that vanish between the two reads, and come back later, would leave an incomplete page
     with the fingerprint of the complete one. A second fingerprint after the rows would not show this.
     The fingerprint is unknown if the source cannot fingerprint rows, if the database does not compute it,
-    or if it `cannot_snapshot()`. Raise `OperationalError` or `InterfaceError` if the connection is lost.
+    or if it `cannot_snapshot()`. With `most`, it is that of so many rows and one more.
+    Raise `OperationalError` or `InterfaceError` if the connection is lost.
     """
     with ExitStack() as stack:
         fingerprint = None

@@ -108,14 +108,14 @@ def set_bytes(cache: PausingCache, name: str, content: bytes, seconds: float, *f
     cache.set(name, (digest, len(content), content[:_PART], *facts), seconds)
 
 
-def get_bytes(cache: PausingCache, name: str, most: int = MAX_BYTES) -> tuple[Any, ...] | None:
-    """Return cached bytes, followed by the facts. `None` if they are missing, invalid or more than `most`.
+def get_bytes(cache: PausingCache, name: str) -> tuple[Any, ...] | None:
+    """Return cached bytes, followed by the facts. `None` if they are missing, invalid or too many.
 
     The cached value may not be ours, or the cache may have dropped a part.
     """
     try:
         digest, size, content, *facts = cache.get(name)
-        part_names = [f"{name}:{digest}:{start}" for start in range(_PART, min(size, most), _PART)]
+        part_names = [f"{name}:{digest}:{start}" for start in range(_PART, min(size, MAX_BYTES), _PART)]
         parts = cache.get_many(part_names) if part_names else {}
         content = b"".join((content, *(parts[part_name] for part_name in part_names)))
         return (content, *facts) if content and _digest(content) == digest else None
@@ -128,7 +128,7 @@ def _digest(content: bytes) -> str:
 
 
 class BusyError(Exception):
-    """Another request has been building a value for a long time; the argument is its cache key."""
+    """A value is not known yet, and the same request can soon succeed; the argument says which value."""
 
 
 class Lock:

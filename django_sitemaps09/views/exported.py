@@ -232,8 +232,8 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
     if again and has_failed:
         raise BusyError(f"the published pages of section {section!r}")
     try:
-        return _read_pages(source, _sections[name]) if name in _sections else None
-    except (ExportError, OSError):
+        return _read_pages(source, _sections[name])
+    except (ExportError, KeyError, OSError):
         return None
 
 
@@ -243,7 +243,8 @@ def _read_pages(source: QuerySource, section: PublishedSection | None) -> Publis
         return NO_PAGES
     export = f"{section.folder}/{section.file}"
     name = (section.section, export, source.members.key.stored_names)
-    if name not in _pages:
+    known = _pages.get(name)
+    if known is None:
         # The former pages are in the backup of the manifest.
         pages, *others = [record.page_map().pages for record in section.records(source)] or [()]
         former = {page.number: page for page in chain(*others)}
@@ -257,9 +258,10 @@ def _read_pages(source: QuerySource, section: PublishedSection | None) -> Publis
         }
         whole = {number: page for number, page in former.items() if page[1:] == (None, None)}
         answered = {**{page.number: page for page in pages}, **whole}
-        _keep(_pages, name, PublishedPages(export, pages, listed, answered, {}))
+        known = PublishedPages(export, pages, listed, answered, {})
+        _keep(_pages, name, known)
     removed = {number: Page(number, *bounds) for number, bounds in section.removed.items()}
-    return _pages[name]._replace(removed=removed)
+    return known._replace(removed=removed)
 
 
 def _keep(kept: dict[Any, Any], name: object, value: object) -> None:

@@ -88,7 +88,7 @@ def names(section: str, listing: Listing, published_pages: PublishedPages | None
     numbers = {} if published_pages is None else {**published_pages.listed}
     if published_pages is not None and not published_pages.pages:
         numbers[None, None] = 1
-    for page, _ in listing.ranges():
+    for page in listing.ranges():
         number = numbers.get((page.after, page.until)) if listing.columns else page.number
         if number is not None:
             yield page_name(section, number, listing.suffix)

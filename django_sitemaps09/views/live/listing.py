@@ -73,11 +73,11 @@ class Listing(NamedTuple):
     looked_at: float = 0.0
     pages: tuple[ListedPage, ...] = ()
 
-    def ranges(self) -> Iterator[tuple[Page, ListedPage]]:
+    def ranges(self) -> Iterator[Page]:
         """Yield each page as a range."""
         after = None
         for number, page in enumerate(self.pages, 1):
-            yield Page(0 if self.columns else number, after, page.until), page
+            yield Page(0 if self.columns else number, after, page.until)
             after = page.until
 
     def is_recent(self, seconds: float) -> bool:

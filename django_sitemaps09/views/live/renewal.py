@@ -102,7 +102,7 @@ def _with_open_end(source: QuerySource, name: str, listing: Listing) -> Listing 
     is_due = not listing.is_recent(conf.live_seconds)
     if not (is_due and caching.default.add(f"{name}:end", True, conf.live_seconds)):
         return None
-    *_, (last, _) = listing.ranges()
+    *_, last = listing.ranges()
     has_more = source.key_after(last.after, listing.rows) is not None
     return listing._replace(pages=(*listing.pages[:-1], ListedPage(None))) if has_more else None
 
