@@ -20,6 +20,7 @@ from django_sitemaps09.stores.plain import (
     create_whole,
     is_foreign,
     is_own_link,
+    is_valid_name,
     name_errors,
     open_plain,
     ownership,
@@ -194,7 +195,7 @@ class LocalStore:
         path = self._inside(check_name(folder).split("/") if folder else [])
         try:
             with name_errors(path), os.scandir(path) as entries:
-                return list(entries)
+                return [entry for entry in entries if is_valid_name(entry.name)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 

@@ -20,10 +20,15 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
-def check_name(name: str) -> str:
-    """Return the name unchanged. Raise `ValueError` if it would lead outside the store."""
+def is_valid_name(name: str) -> bool:
+    """Return whether a file can have this name in a store, so that it does not lead outside."""
     # A colon can follow a drive letter on Windows.
-    if any(character in name for character in "\\:\0") or not {"", ".", ".."}.isdisjoint(name.split("/")):
+    return {*"\\:\0"}.isdisjoint(name) and {"", ".", ".."}.isdisjoint(name.split("/"))
+
+
+def check_name(name: str) -> str:
+    """Return the name unchanged. Raise `ValueError` if it is not a valid name in a store."""
+    if not is_valid_name(name):
         raise ValueError(f"{name!r} is not a valid file name in a store.")
     return name
 

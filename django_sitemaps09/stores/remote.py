@@ -19,7 +19,7 @@ from django.core.files.storage import Storage, storages
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import content_type
-from django_sitemaps09.stores.plain import STATE, DamagedError, check_name
+from django_sitemaps09.stores.plain import STATE, DamagedError, check_name, is_valid_name
 
 _PROBE = "probe-"
 # Attributes of storages in django-storages that identify a location. They contain no credentials.
@@ -119,15 +119,15 @@ class RemoteStore:
         for folder in self.folders(name):
             self.delete_folder(f"{name}/{folder}")
         parent, _, folder_name = name.rpartition("/")
-        # Storages without real folders do not list an empty folder.
-        if folder_name in self.folders(parent):
+        # Storages without real folders do not list an empty folder. Other users' files remain in others.
+        if folder_name in self.folders(parent) and not any(map(any, self._list(name))):
             self.delete(name)
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        return dict.fromkeys(filter(None, self._list(folder)[1]))
+        return dict.fromkeys(filter(is_valid_name, self._list(folder)[1]))
 
     def folders(self, folder: str = "") -> list[str]:
-        return sorted(filter(None, self._list(folder)[0]))
+        return sorted(filter(is_valid_name, self._list(folder)[0]))
 
     def is_blocked(self, name: str) -> bool:
         """Return `False`, since a folder is only a prefix of file names."""

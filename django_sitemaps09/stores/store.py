@@ -73,10 +73,13 @@ class Store(Protocol):
         """Remove a folder with its content, if it exists. Links are not followed."""
 
     def names(self, folder: str = "") -> dict[str, int | None]:
-        """Return the sizes of a folder's regular files, by name; `None` if a size needs a request."""
+        """Return the sizes of a folder's regular files, by name; `None` if a size needs a request.
+
+        Files with names that are not valid in a store are skipped: this package did not write them.
+        """
 
     def folders(self, folder: str = "") -> list[str]:
-        """Return the sorted names of the folders in a folder."""
+        """Return the sorted names of the folders in a folder, without those that are not valid."""
 
     def is_blocked(self, name: str) -> bool:
         """Return whether a file cannot be written, because a folder has its name."""

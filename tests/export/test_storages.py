@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
@@ -116,6 +117,27 @@ class TestAStorageInMemory:
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)
         assert published(saved("sitemaps")) == [str(n) for n in range(25)]
+
+    def test_may_have_names_that_no_export_can_have_written(self) -> None:
+        for folder in ("", f"{STATE}/", f"{STATE}/run-1/"):
+            for name in ("probe-a:b", "run-x\0y/a", "run-C:/a", "section-a\\b.jsonl", "tmp-a:b"):
+                storages["sitemaps"].save(f"{folder}{name}", ContentFile(b"kept"))
+        before = saved("sitemaps")
+        run(*range(25))
+        after = saved("sitemaps")
+        assert {name: after.get(name) for name in before} == before
+        assert published(after) == [str(n) for n in range(25)]
+
+
+def test_a_folder_may_have_names_that_no_export_can_have_written(tmp_path: Path) -> None:
+    own = tmp_path / STATE
+    for name in ("run-a:b", "run-notes of mine", "tmp-a:b"):
+        (own / name).mkdir(parents=True)
+    for name in ("section-a\\b.jsonl", "tmp-c:d"):
+        (own / name).write_bytes(b"kept")
+    before = set(own.iterdir())
+    run(*range(25), output=tmp_path)
+    assert before <= set(own.iterdir())
 
 
 @pytest.mark.parametrize("package", ["storages", "boto3"])

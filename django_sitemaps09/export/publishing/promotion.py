@@ -21,7 +21,7 @@ from django_sitemaps09.filenames import INDEX, index_number
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import (
     JOURNAL,
-    RUN,
+    RUN_NAME,
     Journal,
     Step,
     check_owner,
@@ -185,6 +185,6 @@ def write_sections(state: Store, old_manifest: Manifest, new_manifest: Manifest)
 def clean(store: Store) -> None:
     """Remove the staging folders and temporary files of killed runs."""
     for folder in store.folders(STATE):
-        if folder.startswith(RUN):
+        if RUN_NAME.fullmatch(folder):
             store.delete_folder(f"{STATE}/{folder}")
     store.clean()
