@@ -12,7 +12,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.conf import conf, surroundings
+from django_sitemaps09.conf import conf, strings, surroundings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, SitemapError
 from django_sitemaps09.export.api import export, export_hosts
@@ -69,6 +69,8 @@ def run_export(
 
 
 def _export(base_urls: Sequence[str], sections: Sequence[str], **options: bool) -> Sequence[Report]:
+    # The arguments are JSON of any type. The functions called below check the others.
+    base_urls = strings(base_urls, "base_urls")
     for url in base_urls:
         _check_allowed(url)
     if len(base_urls) > 1:

@@ -155,6 +155,31 @@ def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root: Path, name:
     assert not root.exists()
 
 
+@pytest.mark.parametrize(
+    ("names", "options", "expected"),
+    [
+        *(([name], {}, "names must be a list of strings") for name in (None, 5, True, [], {})),
+        *(
+            ([], {"base_urls": urls}, "base_urls must be a list of strings")
+            for urls in (None, 5, False, BASE, [5], [None], [BASE, []])
+        ),
+        *(
+            ([], {name: value}, f"{name} must be True or False")
+            for name in ("changed_only", "rebalance", "strict")
+            for value in (0, "no", [], {})
+        ),
+    ],
+)
+def test_a_message_with_a_wrong_type_has_the_status_1_and_says_what_is_wrong(
+    root: Path, names: list[Any], options: dict[str, Any], expected: str
+) -> None:
+    result = run_export(*names, **options)
+    [failure] = result["failures"]
+    assert (result["status"], result["hosts"]) == (1, [])
+    assert failure.startswith(expected)
+    assert not root.exists()
+
+
 def test_a_mistake_in_code_is_raised(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError
