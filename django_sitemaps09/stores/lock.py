@@ -6,6 +6,7 @@ disk.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -39,6 +40,8 @@ _RUNNING: dict[Purpose, str] = {
     "export": "Another export is writing to {}; nothing was changed.",
     "submission": "Another process is submitting the changes of {}; this one has submitted nothing.",
 }
+
+_INSTEAD = "Choose another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']"
 
 #: Seconds until a lease expires. If a run is killed, another export can start after this time.
 LEASE = 60
@@ -79,8 +82,15 @@ def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]
         raise ExportError(_unusable(folder, error)) from error
     path = folder / STATE / _FILES[purpose]
     with _lock_file(path) as handle:
-        # lock() returns `False` if another process has the lock. On Windows, it raises an error instead.
-        if not locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB):
+        try:
+            # It returns `False` if another process has the lock. On Windows, it raises an error instead.
+            is_locked = locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB)
+        except OSError as error:
+            raise ExportError(
+                f"{path} cannot be locked ({error.strerror}): its file system, such as a network share, may "
+                f"not support locks. {_INSTEAD}."
+            ) from error
+        if not is_locked:
             raise ExportRunningError(_RUNNING[purpose].format(folder))
 
         def check() -> None:
@@ -94,23 +104,24 @@ def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]
             check()
             yield check
         finally:
-            locks.unlock(handle)
+            # Closing the file unlocks it, too.
+            with suppress(OSError):
+                locks.unlock(handle)
 
 
 def _unusable(folder: Path, error: OSError) -> str:
     """Return the error message for a folder to which an export cannot write."""
-    instead = "Choose another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']"
     # Not Path.is_file(): it raises an error if the permission to read a folder is missing.
     blocking = next((path for path in (folder, *folder.parents) if os.path.isfile(path)), None)  # noqa: PTH113
     if blocking is not None:
-        return f"Cannot export to {folder}: {blocking} is a file, not a folder. {instead}."
+        return f"Cannot export to {folder}: {blocking} is a file, not a folder. {_INSTEAD}."
     path = Path(error.filename or folder)
     advice = ""
     if isinstance(error, PermissionError):
         # The parent of a missing folder can belong to the system.
         is_there = os.path.lexists(folder)
         advice = f" {ownership(path)}" if is_there else f" Or create {folder} for the user who exports."
-    return f"Cannot export to {folder}: {path} cannot be created ({error.strerror}). {instead}.{advice}"
+    return f"Cannot export to {folder}: {path} cannot be created ({error.strerror}). {_INSTEAD}.{advice}"
 
 
 def _lock_file(path: Path) -> BinaryIO:
@@ -119,7 +130,10 @@ def _lock_file(path: Path) -> BinaryIO:
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        advice = ownership(path) if isinstance(error, PermissionError) else "Remove it."
+        is_no_file = error.errno in (errno.ELOOP, errno.EMLINK, errno.EISDIR, errno.ENXIO)
+        advice = "Remove it." if is_no_file else f"{_INSTEAD}."
+        if isinstance(error, PermissionError):
+            advice = ownership(path)
         raise ExportError(f"{path} cannot be locked ({error.strerror}). {advice}") from error
     return os.fdopen(descriptor, "r+b", buffering=0)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
 import stat
 from collections.abc import Collection, Iterator
@@ -11,6 +13,8 @@ from typing import BinaryIO
 
 from django_sitemaps09.exceptions import ExportError
 
+logger = logging.getLogger(__name__)
+
 #: The private folder in the target for the state of exports.
 STATE = ".sitemaps09"
 
@@ -18,6 +22,10 @@ STATE = ".sitemaps09"
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+# Errors of file systems that cannot sync a folder.
+_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_unsynced_devices: set[int] = set()
 
 
 def is_valid_name(name: str) -> bool:
@@ -151,12 +159,28 @@ def name_errors(path: Path | str) -> Iterator[None]:
 
 
 def sync(folder: Path) -> None:
-    """Sync the names in a folder to disk if the operating system supports this."""
+    """Sync the names in a folder to disk if the operating system and the file system support this."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with name_errors(folder):
             os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        _warn_unsynced(os.fstat(descriptor).st_dev, folder, error)
     finally:
         os.close(descriptor)
+
+
+def _warn_unsynced(device: int, folder: Path, error: OSError) -> None:
+    """Log a warning for each file system, once in each process."""
+    if device not in _unsynced_devices:
+        _unsynced_devices.add(device)
+        logger.warning(
+            "%s cannot be synced to disk (%s). If the power fails, the latest changes to files there can be "
+            "undone, in any order. Afterwards, run export_sitemaps --verify --repair.",
+            folder,
+            error.strerror,
+        )

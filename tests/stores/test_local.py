@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, local, state_store
+from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock, local, plain, state_store
 from tests.support.stores import MOST, PAGE, below, stage
 
 
@@ -73,6 +73,33 @@ class TestAFolder:
             ):
                 with pytest.raises(OSError, match=rf"Input/output error.*{named}"):
                     work()
+
+    @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP], ids=errno.errorcode.get)
+    def test_that_cannot_be_synced_is_written_with_one_warning(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        number: int,
+    ) -> None:
+        fsync = os.fsync
+
+        def refuse_folders(descriptor: int) -> None:
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise OSError(number, os.strerror(number))
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", refuse_folders)
+        monkeypatch.setattr(plain, "_unsynced_devices", set())
+        store = LocalStore(folder)
+        for name in ("a.xml", "sub/b.xml"):
+            store.write(name, b"x")
+            stage(store, f"{STATE}/run-1/{PAGE}", b"x")
+            store.sync()
+        assert below(folder).keys() == {"a.xml", "sub/b.xml", f"{STATE}/run-1/{PAGE}"}
+        [record] = caplog.records
+        assert os.strerror(number) in record.getMessage()
+        assert "If the power fails" in record.getMessage()
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
     def test_names_the_file_if_its_closing_fails_as_well(
@@ -305,6 +332,36 @@ class TestALockedFolder:
             lose()
             with pytest.raises(ExportError, match=f"{folder / STATE / 'lock'} was removed or replaced"):
                 check()
+
+    @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EIO], ids=errno.errorcode.get)
+    def test_says_what_to_do_if_its_file_system_has_no_locks(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def refuse(file: object, flags: int) -> bool:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr("django.core.files.locks.lock", refuse)
+        with pytest.raises(ExportError) as raised, exclusive_lock(LocalStore(folder)):
+            pass
+        message = str(raised.value)
+        assert message.startswith(f"{folder / STATE / 'lock'} cannot be locked ({os.strerror(number)})")
+        assert "Choose another folder with --output" in message
+
+    @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
+    def test_need_not_be_removed_if_it_cannot_be_opened(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    ) -> None:
+        def refuse(path: Path, *arguments: object) -> int:
+            raise OSError(number, os.strerror(number), str(path))
+
+        with exclusive_lock(LocalStore(folder)):
+            pass
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", refuse)
+            with pytest.raises(ExportError) as raised:
+                exclusive_lock(LocalStore(folder)).__enter__()
+        assert f"{os.strerror(number)}). Choose another folder" in str(raised.value)
+        assert "Remove" not in str(raised.value)
 
     @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
     def test_is_not_locked_if_its_lock_could_be_anywhere(
