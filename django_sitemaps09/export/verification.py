@@ -43,7 +43,7 @@ class Verification:
 
     `files` counts the files that were read, `urls` their URLs, and `bytes` their size before compression.
     `is_unfinished` is true while a run replaces files, and after a run was killed while doing so. `repair`
-    is the report of the export that repaired files, `None` if there was nothing to repair.
+    is the report of the export that repaired files or finished a killed run, `None` if that was not needed.
     """
 
     target: str
@@ -95,7 +95,7 @@ def verify(
 
     With `repair`, an export then renders the pages that are damaged or missing and replaces them. It keeps
     all other pages as they are, except in sections whose declaration has changed or that have no key
-    ranges. If nothing is damaged, nothing is written.
+    ranges. It also finishes a publication that was killed. If nothing is to be done, nothing is written.
 
     Raise `ExportError` if nothing is published, or if the manifest or the target cannot be read.
     """
@@ -136,7 +136,8 @@ def _verify_all(
     checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
     results = [check.check() for check in checks]
     reports: Sequence[Report | None] = [None] * len(hosts)
-    if repair and any(result.damaged for result in results):
+    # An export also finishes a run that was killed while publishing.
+    if repair and any(result.damaged or result.journal for result in results):
         sections = {file.section for result in results for file in result.damaged.values()}
         # A run that was killed may have published pages that the manifest does not list yet.
         sections.update(*(result.journal.sections for result in results if result.journal))

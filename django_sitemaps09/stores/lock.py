@@ -83,12 +83,12 @@ def _lock_folder(folder: Path, purpose: Purpose) -> Iterator[Callable[[], None]]
     path = folder / STATE / _FILES[purpose]
     with _lock_file(path) as handle:
         try:
-            # It returns `False` if another process has the lock. On Windows, it raises an error instead.
+            # It returns `False` if another process has the lock. On Windows, it raises an error.
             is_locked = locks.lock(handle, locks.LOCK_EX | locks.LOCK_NB)
         except OSError as error:
             raise ExportError(
-                f"{path} cannot be locked ({error.strerror}): its file system, such as a network share, may "
-                f"not support locks. {_INSTEAD}."
+                f"{path} cannot be locked ({error.strerror}). Its file system may not support locks. "
+                f"{_INSTEAD}."
             ) from error
         if not is_locked:
             raise ExportRunningError(_RUNNING[purpose].format(folder))

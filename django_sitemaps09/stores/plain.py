@@ -179,8 +179,8 @@ def _warn_unsynced(device: int, folder: Path, error: OSError) -> None:
     if device not in _unsynced_devices:
         _unsynced_devices.add(device)
         logger.warning(
-            "%s cannot be synced to disk (%s). If the power fails, the latest changes to files there can be "
-            "undone, in any order. Afterwards, run export_sitemaps --verify --repair.",
+            "%s cannot be synced to disk (%s). If the power fails, the latest changes to files may be "
+            "undone, in any order. Then run export_sitemaps --verify --repair.",
             folder,
             error.strerror,
         )

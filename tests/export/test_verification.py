@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,24 @@ class TestADamagedPage:
         assert run(public, sitemaps=changed, repair=True).failures == []
         again = run(public, sitemaps=changed)
         assert (again.failures, again.is_unfinished) == ([], False)
+
+    @pytest.mark.parametrize("step", [1, 2, 3])
+    @pytest.mark.parametrize("has_staged_files", [True, False])
+    def test_need_not_exist_for_a_repair_to_finish_a_killed_export(
+        self, public: Path, step: int, has_staged_files: bool
+    ) -> None:
+        Article.objects.filter(pk__in=[2, 4]).update(slug="new")
+        assert dies_at(step, lambda: export(output=public, sitemaps=sections()))
+        if not has_staged_files:
+            for path in (public / STATE).glob("run-*"):
+                shutil.rmtree(path)
+        found = run(public)
+        assert (found.damaged, found.is_unfinished) == ([], True)
+        result = run(public, repair=True)
+        assert (result.failures, result.is_unfinished) == ([], False)
+        again = run(public)
+        assert (again.damaged, again.is_unfinished) == ([], False)
+        assert [path for path in paths(public) if "new" in path] == 2 * ["/articles/new/"]
 
     def test_that_the_disk_cannot_read_is_found_and_repaired(
         self, public: Path, monkeypatch: pytest.MonkeyPatch
