@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
+
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
@@ -12,15 +15,23 @@ from django_sitemaps09.export.engines.workers import handle_message
 # Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
 
+_REDIS = re.compile("rediss?:|sentinel:")
+
 
 class Celery(QueueEngine):
     """Engine that sends pages to the queue of the current Celery app."""
 
     worker_name = "Celery worker"
-    shown_errors = (OperationalError,)
+    shown_errors = (OperationalError, ImportError)
 
     def put(self, message: str) -> None:
-        render.apply_async([message], retry=True, retry_policy=_RETRIES)
+        try:
+            render.apply_async([message], retry=True, retry_policy=_RETRIES)
+        except AttributeError:
+            # Without the package redis, kombu fails with this error when it imports its transport.
+            if _REDIS.match(str(render.app.conf.broker_write_url)):
+                import_module("redis")
+            raise
 
     def queue_label(self) -> str:
         return f"the queue {_queue()!r} of {_broker()}"

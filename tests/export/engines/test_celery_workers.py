@@ -99,6 +99,18 @@ class TestNobody:
         assert len(report["failures"]) == 2
         assert content(tmp_path) == {}
 
+    @pytest.mark.parametrize(("scheme", "module"), [("redis", "redis"), ("mongodb", "pymongo")])
+    def test_at_a_broker_whose_module_is_missing_is_an_error_that_names_it(
+        self, make_site: Callable[..., Site], tmp_path: Path, scheme: str, module: str
+    ) -> None:
+        site = make_site(CELERY_BROKER_URL=f"{scheme}://me:secret@127.0.0.1:1/0")
+        # The project's folder comes before installed packages.
+        message = f"No module named {module!r}"
+        (site.folder / f"{module}.py").write_text(f"raise ModuleNotFoundError({message!r}, name={module!r})")
+        [failure] = site.run("exported", str(tmp_path), HASTY, "a")["failures"]
+        assert f"does not accept messages (ModuleNotFoundError: {message})" in failure
+        assert "secret" not in failure
+
     def test_without_a_loaded_celery_app_is_a_clear_error(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
