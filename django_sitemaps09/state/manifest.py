@@ -205,7 +205,10 @@ def check_names(pattern: re.Pattern[str], names: Iterable[object]) -> list[str]:
 
 def read_root(state: Store, name: str = ROOT) -> Manifest | None:
     """Read a root without its sections; `None` if it does not exist. Raise `ManifestError` if invalid."""
-    content = state.read(name, MAX_FILE_BYTES)
+    try:
+        content = state.read(name, MAX_FILE_BYTES)
+    except DamagedError as error:
+        raise ManifestError(f"{error} Remove it. The next export then rebuilds all pages.") from error
     return None if content is None else parse_root(content, f"{state.label}: {name}")
 
 

@@ -90,9 +90,9 @@ def sync_content(file: BinaryIO) -> None:
 
 
 def open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | None:
-    """Open a file for reading, or return `None`. Raise `ExportError` for anything but a regular file.
+    """Open a file for reading, or return `None`. Raise `DamagedError` for anything but a regular file.
 
-    With `users`, raise it also for a file that belongs neither to one of them nor to the current user.
+    With `users`, raise `ExportError` for a file of anyone but these users and the current one.
     """
     with name_errors(path):
         try:
@@ -103,19 +103,21 @@ def open_plain(path: Path, users: Collection[int] | None = None) -> BinaryIO | N
         except OSError as error:
             if stat.S_ISREG(path.lstat().st_mode):
                 raise
-            raise ExportError(f"{path} is not a regular file.") from error
+            raise DamagedError(f"{path} is not a regular file.") from error
     status = os.fstat(descriptor)
-    is_regular = stat.S_ISREG(status.st_mode)
-    if not is_regular or (users is not None and is_foreign(status, users)):
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise ExportError(f"{path} is {'owned by another user' if is_regular else 'not a regular file'}.")
+        raise DamagedError(f"{path} is not a regular file.")
+    if users is not None and is_foreign(status, users):
+        os.close(descriptor)
+        raise ExportError(f"{path} is owned by another user.")
     return os.fdopen(descriptor, "rb")
 
 
 def read_plain(path: Path, max_bytes: int, users: Collection[int] | None = None) -> bytes | None:
     """Return the content of a file, or `None` if it does not exist.
 
-    Raise the errors of `open_plain()`, and `ExportError` for a file of more than `max_bytes` bytes.
+    Raise the errors of `open_plain()`, and `DamagedError` for a file of more than `max_bytes` bytes.
     """
     file = open_plain(path, users)
     if file is None:

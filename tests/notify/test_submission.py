@@ -357,6 +357,29 @@ class TestSubmitInPython:
         assert submit(output=folder).failures == []
         assert engine.requests == []
 
+    def test_pauses_that_are_a_folder_are_an_error_that_says_what_to_remove(
+        self, target: Target, engine: Engine, folder: Path
+    ) -> None:
+        target.queue(*URLS)
+        path = folder / stores.STATE / FOLDER / "pauses.json"
+        path.mkdir()
+        with pytest.raises(ExportError, match=rf"{path} is a folder\. Remove it\."):
+            target.send()
+        assert engine.requests == []
+        path.rmdir()
+        assert target.send().failures == []
+
+    def test_pauses_that_are_a_link_are_replaced(
+        self, target: Target, engine: Engine, folder: Path, tmp_path: Path
+    ) -> None:
+        target.queue(*URLS)
+        path = folder / stores.STATE / FOLDER / "pauses.json"
+        path.symlink_to(tmp_path / "other.json")
+        assert target.send().failures == []
+        assert len(engine.requests) == 1
+        assert not path.is_symlink()
+        assert not (tmp_path / "other.json").exists()
+
     def test_a_storage_that_fails_afterwards_does_not_hide_what_was_accepted(
         self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:

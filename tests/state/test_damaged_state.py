@@ -136,6 +136,31 @@ class TestStateThatIsDamaged:
             # A format with a higher number is from a later version.
             assert outcome == "published" or which == ROOT
 
+    def test_is_not_kept_as_the_backup(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
+    ) -> None:
+        sitemaps = before()
+        backup = (state / BACKUP).read_bytes()
+        (state / ROOT).write_bytes((state / ROOT).read_bytes()[:-9])
+        assert self.settles(folder, sitemaps) == "published"
+        assert known(folder, BACKUP).run
+        assert (state / BACKUP).read_bytes() == backup
+
+    @pytest.mark.parametrize("kind", ["link", "folder"])
+    def test_that_is_not_a_file_is_an_error_that_says_what_to_remove(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], kind: str
+    ) -> None:
+        sitemaps = before()
+        (state / ROOT).rename(state / "moved")
+        if kind == "link":
+            (state / ROOT).symlink_to("moved")
+        else:
+            (state / ROOT).mkdir()
+        before_export = touched(folder)
+        with pytest.raises(ExportError, match=rf"{ROOT} is not a regular file\. Remove it\."):
+            export(output=folder, sitemaps=sitemaps)
+        assert touched(folder) == before_export
+
     @pytest.mark.parametrize("seed", range(6))
     def test_with_a_correct_digest_is_a_clear_error_too(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
+from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.export.options import HostOptions
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
@@ -99,12 +101,14 @@ def _is_transition(step: Step) -> bool:
 
 
 def replace_manifest(state: Store, root: bytes) -> None:
-    """Replace the root of the manifest, and keep the previous one as a backup."""
+    """Replace the root of the manifest, and keep the previous one as a backup if it can be used."""
     old_root = state.read(manifests.ROOT, manifests.MAX_FILE_BYTES)
     if old_root == root:
         return
-    if old_root is not None:
-        state.write(manifests.BACKUP, old_root)
+    with suppress(ManifestError):
+        if old_root is not None:
+            manifests.parse_root(old_root, manifests.ROOT)
+            state.write(manifests.BACKUP, old_root)
     state.write(manifests.ROOT, root)
 
 

@@ -106,7 +106,7 @@ class TestNobody:
         site = make_site(CELERY_BROKER_URL=f"{scheme}://me:secret@127.0.0.1:1/0")
         # The project's folder comes before installed packages.
         message = f"No module named {module!r}"
-        (site.folder / f"{module}.py").write_text(f"raise ModuleNotFoundError({message!r}, name={module!r})")
+        (site.folder / f"{module}.py").write_text(f"raise ModuleNotFoundError({message!r})")
         [failure] = site.run("exported", str(tmp_path), HASTY, "a")["failures"]
         assert f"does not accept messages (ModuleNotFoundError: {message})" in failure
         assert "secret" not in failure
