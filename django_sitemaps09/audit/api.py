@@ -20,12 +20,12 @@ from django_sitemaps09 import protocol, published
 from django_sitemaps09.audit import documents, readers
 from django_sitemaps09.audit.crawl import Crawl, ListedDocument
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
-from django_sitemaps09.audit.rules import RULES, Finding, Findings, robots as robots_rules
+from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings, robots as robots_rules
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
-from django_sitemaps09.entries import reason_of, typed_repr
+from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.export.options import export_base
 from django_sitemaps09.filenames import INDEX
@@ -232,19 +232,28 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
     started = datetime.fromisoformat(values["started"])
     if started.tzinfo is None:
         raise ValueError("its time has no offset")
+    # Others may be able to write the file, so it has the bounds of a saved report when it is read, too.
+    manifest.parse_time(started.timestamp())
     findings = tuple(
         Finding(
-            str(finding["rule"]),
+            excerpt(finding["rule"]),
             "error" if finding["severity"] == "error" else "warning",
-            int(finding["count"]),
-            tuple(map(str, finding["examples"])),
-            int(finding["accepted"]),
+            _count(finding["count"]),
+            tuple(excerpt(example, MAX_MESSAGE) for example in finding["examples"][:MAX_EXAMPLES]),
+            _count(finding["accepted"]),
         )
-        for finding in values["findings"]
+        for finding in values["findings"][: len(RULES)]
     )
-    seconds, target = float(values["seconds"]), str(values["target"])
-    urls, documents, pages = (int(values[name]) for name in ("urls", "documents", "pages"))
+    seconds, target = manifest.parse_time(values["seconds"]), excerpt(values["target"], MAX_MESSAGE)
+    urls, documents, pages = (_count(values[name]) for name in ("urls", "documents", "pages"))
     return AuditReport(started, seconds, target, urls, documents, pages, findings)
+
+
+def _count(value: Any) -> int:
+    count = int(value)
+    if not 0 <= count <= sys.maxsize:
+        raise ValueError("a number in it is not a count")
+    return count
 
 
 def parse_baseline(content: bytes, label: str) -> dict[str, int]:

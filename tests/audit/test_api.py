@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import zlib
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +17,7 @@ from django.urls import include, path
 from django.utils import translation
 
 from django_sitemaps09 import Sitemap, StaticViewSitemap, views
-from django_sitemaps09.audit import AuditReport, Finding, audit, last_report
+from django_sitemaps09.audit import RULES, AuditReport, Finding, audit, last_report
 from django_sitemaps09.audit.api import FILE, from_dict
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
@@ -29,6 +30,8 @@ from tests.support.sections import Numbers
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
 Register = Callable[..., None]
+
+FINDING = {"rule": "url-duplicate", "severity": "error", "count": 1, "examples": [], "accepted": 0}
 
 
 class Words(Numbers):
@@ -260,6 +263,51 @@ def test_a_damaged_report_is_ignored(register: Register, folder: Path, content: 
     (folder / STATE / FILE).write_text(content)
     assert last_report(directory=folder) is None
     assert "The report of the last audit cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("started", "0001-01-01T00:00:00+14:00"),
+        ("started", "9999-12-31T23:59:59-14:00"),
+        ("started", 5),
+        ("seconds", float("nan")),
+        ("seconds", -1),
+        ("urls", 10**4_000),
+        ("pages", -1),
+        ("findings", {}),
+        ("findings", [{**FINDING, "count": 10**4_000}]),
+        ("findings", [{**FINDING, "accepted": float("inf")}]),
+    ],
+    ids=lambda value: f"{str(value)[:9]}-{zlib.crc32(repr(value).encode())}",
+)
+def test_a_report_with_values_that_no_audit_has_is_ignored(
+    register: Register, folder: Path, configure: Callable[..., None], name: str, value: Any
+) -> None:
+    register(words=Words(5))
+    configure(ROOT=str(folder))
+    export()
+    audit()
+    file = folder / STATE / FILE
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
+    assert last_report() is None
+
+
+def test_a_report_that_is_read_has_the_bounds_of_an_audit(register: Register, folder: Path) -> None:
+    register(words=Words(5))
+    export(output=folder)
+    audit(directory=folder)
+    file = folder / STATE / FILE
+    finding = {**FINDING, "rule": "\x1b[2J" + "x" * 1_500, "examples": ["\ud800" + "x" * 1_500] * 12}
+    file.write_text(
+        json.dumps({**json.loads(file.read_text()), "findings": [finding] * 200, "target": "\x1b[2J"})
+    )
+    report = last_report(directory=folder)
+    assert report is not None
+    assert (len(report.findings), report.target.isprintable()) == (len(RULES), True)
+    for found in report.findings:
+        assert len(found.examples) == 10
+        assert all(text.isprintable() and len(text) <= 1_000 for text in (found.rule, *found.examples))
 
 
 def test_an_audit_succeeds_if_its_report_cannot_be_saved(
