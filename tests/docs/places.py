@@ -21,6 +21,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/readable-in-a-browser.md", "Readable in a browser", "xml"): 1,
         Place("docs/howto/audit.md", "Validate a sitemap", "text"): 1,
         Place("docs/howto/from-contrib.md", "Replace methods with columns", "text"): 1,
+        Place("docs/howto/inspector.md", "Link to it from the admin", "django"): 1,
     },
     "test_recipes": {
         Place("docs/howto/serve.md", "nginx", "nginx"): 1,

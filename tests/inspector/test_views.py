@@ -249,12 +249,3 @@ class TestHostileContent:
         assert "25 URLs in 4 documents" in read.text
         assert "1,234" in read.text
         assert "The audit found no problems." in page(client, root).text
-
-
-class TestTheAdmin:
-    def test_links_to_the_inspector_for_those_who_may_use_it(self, admin_site: None) -> None:
-        index = superuser().get("/admin/password_change/").content.decode()
-        assert 'href="/admin/sitemaps/"' in index
-        response = client_of("ann", is_staff=True).get("/admin/password_change/")
-        assert response.status_code == 200
-        assert "/admin/sitemaps/" not in response.content.decode()
