@@ -269,8 +269,8 @@ def read(state: Store) -> Manifest | None:
 
 def read_section(state: Store, name: str) -> SectionRecord:
     """Read the record of one section. Raise `UnreadableError` if it is missing or invalid."""
-    content = state.read(name, MAX_FILE_BYTES)
     try:
+        content = state.read(name, MAX_FILE_BYTES)
         if content is None:
             raise ValueError("it does not exist")
         match = _FILE.fullmatch(name)
@@ -289,7 +289,7 @@ def read_section(state: Store, name: str) -> SectionRecord:
         if len(record.pages) != head["pages"]:
             raise ValueError(f"it has {len(record.pages)} of {head['pages']} pages")
         _check(record)
-    except (*PARSE_ERRORS, StopIteration) as error:
+    except (DamagedError, *PARSE_ERRORS, StopIteration) as error:
         raise UnreadableError(f"{state.label}: {name} cannot be read ({error!r:.500})") from error
     return record
 

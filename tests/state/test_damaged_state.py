@@ -161,6 +161,15 @@ class TestStateThatIsDamaged:
             export(output=folder, sitemaps=sitemaps)
         assert touched(folder) == before_export
 
+    def test_that_is_a_link_in_the_place_of_a_section_is_rebuilt(
+        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
+    ) -> None:
+        sitemaps = before()
+        path = state / known(folder).files["articles"]
+        path.rename(state / "moved")
+        path.symlink_to("moved")
+        assert self.settles(folder, sitemaps) == "published"
+
     @pytest.mark.parametrize("seed", range(6))
     def test_with_a_correct_digest_is_a_clear_error_too(
         self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
