@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial, reduce
-from itertools import count, groupby, islice
+from functools import partial
+from itertools import count, islice
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from django_sitemaps09.protocol import Limits
@@ -53,29 +53,13 @@ class PageMap(NamedTuple):
 class Fingerprint(NamedTuple):
     """Number, newest lastmod and hash of the rows in a range, to detect changes.
 
-    `newest` is in the W3C format. `hash` covers the key and all columns. An integer is the sum of the row
-    hashes, so the hashes of adjacent ranges can be added. A string depends on the order of the rows, so
-    strings cannot be added.
+    `newest` is in the W3C format. It is `None` if the rows were not rendered. `hash` covers the key and all
+    columns. An integer is the sum of the row hashes. A string depends on the order of the rows.
     """
 
     rows: int
     newest: str | None
     hash: int | str
-
-    def plus(self, other: Fingerprint) -> Fingerprint:
-        """Return the fingerprint of both ranges. Raise `ValueError` if a hash is a string."""
-        newest = max(filter(None, (self.newest, other.newest)), default=None)
-        return Fingerprint(self.rows + other.rows, newest, (self._sum + other._sum) % HASHES)
-
-    def minus(self, part: Fingerprint) -> Fingerprint:
-        """Return the fingerprint without `part`, whose `newest` is unknown. Raise as `plus()` does."""
-        return Fingerprint(self.rows - part.rows, None, (self._sum - part._sum) % HASHES)
-
-    @property
-    def _sum(self) -> int:
-        if isinstance(self.hash, str):
-            raise ValueError("Hashes that depend on the order of rows cannot be added")
-        return self.hash
 
     def same(self, other: Fingerprint) -> bool:
         """Return whether the rows are the same. `newest` is ignored, since `hash` covers lastmods."""
@@ -115,6 +99,7 @@ class Rendered(Protocol):
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
+ItemT = TypeVar("ItemT")
 
 
 def each_page(
@@ -285,59 +270,35 @@ def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -
 KnownPage: TypeAlias = "tuple[Page, Fingerprint | None]"
 #: A function that reads the current fingerprint of the range from `after` to `until`.
 ReadRange: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
-#: Adjacent pages whose fingerprints are known.
-_Run: TypeAlias = "Sequence[tuple[Page, Fingerprint]]"
+# Comparing stops when this many more pages differ than are the same.
+_DIFFERING = 2
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 def find_changed(pages: Sequence[KnownPage], read: ReadRange) -> set[int]:
-    """Return the numbers of pages whose rows changed. A fingerprint read here is not that of a new file.
+    """Return the numbers of pages that must be rendered: of all whose rows changed, and possibly of others.
 
-    `pages` must be adjacent and in key order. A page without a fingerprint is not read, and is always
-    returned. All other pages are read in runs of adjacent pages.
-
-    Integer hashes can be added, so a run needs only one read if nothing changed, and two reads if only the
-    last page changed. Each other page that changed needs about `log2(len(run))` reads. With string hashes,
-    each page is read once.
+    `pages` must be in key order. A page without a fingerprint is not read. When most pages differ, the rest
+    is not compared, since comparing costs up to half of rendering, and would save little.
     """
-    changed: set[int] = set()
-    for is_known, group in groupby(pages, lambda pair: pair[1] is not None):
-        if is_known:
-            run = [(page, published) for page, published in group if published is not None]
-            changed |= _changed_in_run(run, read)
+    known = [(page, published) for page, published in pages if published is not None]
+    changed = {page.number for page, _ in pages}
+    balance = 0
+    for page, published in _scattered(known):
+        if read(page.after, page.until).same(published):
+            changed.remove(page.number)
+            balance += 1
         else:
-            changed |= {page.number for page, _ in group}
+            balance -= 1
+        if balance == -_DIFFERING:
+            break
     return changed
 
 
-def _changed_in_run(run: _Run, read: ReadRange) -> set[int]:
-    if not any(isinstance(published.hash, str) for _, published in run):
-        current = _read_run(run, read)
-        if not isinstance(current.hash, str):
-            # New rows are mostly on the last page, so compare this page and all others separately.
-            return _changed_within(run, current, read, middle=len(run) - 1)
-    return {page.number for page, published in run if not read(page.after, page.until).same(published)}
+def _scattered(pages: list[ItemT]) -> list[ItemT]:
+    """Return pages in an order in which the first ones represent all. The last page comes last.
 
-
-def _changed_within(
-    run: _Run, current: Fingerprint, read: ReadRange, middle: int | None = None, *, is_derived: bool = False
-) -> set[int]:
-    """Return the changed pages of a run. `is_derived` is true if `current` is the result of a subtraction.
-
-    Read the pages from `middle` on, by default the second half. Derive the first half by subtraction.
+    Adjacent pages often change together, and new rows are mostly on the last page.
     """
-    if current.same(reduce(Fingerprint.plus, (published for _, published in run))):
-        return set()
-    if len(run) == 1:
-        # Rows can change between two queries, so a page whose fingerprint was derived is read again.
-        [(page, published)] = run
-        return set() if is_derived and _read_run(run, read).same(published) else {page.number}
-    middle = len(run) // 2 if middle is None else middle
-    first_half, second_half = run[:middle], run[middle:]
-    second_fingerprint = _read_run(second_half, read)
-    return _changed_within(
-        first_half, current.minus(second_fingerprint), read, is_derived=True
-    ) | _changed_within(second_half, second_fingerprint, read)
-
-
-def _read_run(run: _Run, read: ReadRange) -> Fingerprint:
-    return read(run[0][0].after, run[-1][0].until)
+    places = sorted(range(len(pages) - 1), key=lambda place: place * _GOLDEN % 1)
+    return [*(pages[place] for place in places), *pages[-1:]]

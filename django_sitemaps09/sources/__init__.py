@@ -23,9 +23,9 @@ from django_sitemaps09.sources.get_urls import (
     UrlsSource as UrlsSource,
     site_for as site_for,
 )
-from django_sitemaps09.sources.queryset import QuerySource as QuerySource, has_key_ranges as has_key_ranges
-from django_sitemaps09.sources.retry import (
-    cannot_snapshot as cannot_snapshot,
+from django_sitemaps09.sources.queryset import (
+    QuerySource as QuerySource,
+    has_key_ranges as has_key_ranges,
     read_page as read_page,
-    retry_once as retry_once,
 )
+from django_sitemaps09.sources.retry import retry_once as retry_once

@@ -32,7 +32,7 @@ class Rows(NamedTuple):
     """Slice of a section's rows, with the values of the declared expressions in `columns`, by alias.
 
     `lastmods` is `None` unless the database converted these values to text. `errors` has the unreadable
-    rows, each as an error.
+    rows, each as an error. `hashed` has what a `RunningFingerprint` hashes, or `None` if that is unknown.
     """
 
     keys: Sequence[Hashable]
@@ -40,6 +40,7 @@ class Rows(NamedTuple):
     columns: Mapping[str, Sequence[Any]]
     lastmods: Sequence[str | None] | None = None
     errors: Sequence[ItemError] = ()
+    hashed: Sequence[Any] | None = None
 
     @property
     def keyed_items(self) -> Items:

@@ -1,21 +1,21 @@
-"""Fingerprints that the database computes: number of rows, newest lastmod, and hash of the columns."""
+"""Fingerprints of rows: their number, and a hash of their keys and columns, read alone or with the rows."""
 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import EmptyResultSet, FieldError
 from django.db import NotSupportedError, connections
-from django.db.models import BigIntegerField, Count, DateField, F, Func, Max, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, DateField, F, Func, QuerySet, Sum
 from django.db.models.expressions import Ref
 
 from django_sitemaps09.hooks.expressions import LastmodExpression
-from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.internals import Col, compile_query
-from django_sitemaps09.orm.traits import UNREADABLE
 from django_sitemaps09.pages import HASHES, Fingerprint
 
 # SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other
@@ -44,6 +44,12 @@ class RowHash(Func):
     """64-bit hash of a row's columns, including its key."""
 
     output_field = BigIntegerField()
+
+    def get_group_by_cols(self) -> list[Any]:
+        return [column for source in self.get_source_expressions() for column in source.get_group_by_cols()]
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        return []
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
         # The place of a column is its seed, so two columns cannot swap values. NULL counts as 0. The XOR of
@@ -74,6 +80,69 @@ class StoredColumn(Func):
 
     template = "+(%(expressions)s)"
 
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        return []
+
+
+class HashedColumns(NamedTuple):
+    """Columns that a query of a page selects last, and a function that returns what is hashed of its rows.
+
+    For the same rows, this is what `fingerprint()` hashes.
+    """
+
+    columns: Sequence[Any]
+    values: Callable[[Sequence[Sequence[Any]]], Sequence[Any]]
+
+    @classmethod
+    def of(cls, rows: QuerySet[Any], names: Sequence[str], *, text: str | None) -> HashedColumns:
+        """Return what a query must select besides these names. It selects the column `text` as text."""
+        if connections[rows.db].vendor != "sqlite":
+            return cls([RowHash(*map(F, names))], lambda records: [record[-1] for record in records])
+        converted = [name for name in names if name != text and _is_converted(rows, name)]
+        if not converted:
+            return cls([], lambda records: records)
+        extra = {name: place for place, name in enumerate(converted, len(names))}
+        places = [extra.get(name, place) for place, name in enumerate(names)]
+        return cls(
+            [StoredColumn(F(name)) for name in converted],
+            lambda records: [tuple([record[place] for place in places]) for record in records],
+        )
+
+
+class RunningFingerprint:
+    """Fingerprint of rows that are added in the order of their keys, as `fingerprint()` reads it."""
+
+    def __init__(self, using: str) -> None:
+        self._digest = sha256() if connections[using].vendor == "sqlite" else None
+        self._rows = self._sum = 0
+        self._newest: str | None = None
+        self.is_known = True
+
+    def add(self, hashed: Sequence[Any] | None, lastmods: Iterable[str | None] = ()) -> None:
+        """Add rows. If `hashed` is `None`, the fingerprint is unknown."""
+        if hashed is None:
+            self.is_known = False
+            return
+        self._newest = max(filter(None, (self._newest, *lastmods)), default=None)
+        self._rows += len(hashed)
+        if self._digest is None:
+            self._sum += sum(hashed)
+            return
+        for start in range(0, len(hashed), _SLICE):
+            part: Any = hashed[start : start + _SLICE]
+            try:
+                # In version 2 of the marshal format, only equal rows have equal bytes: values are written
+                # with type and length, and floats with all digits. A list begins with its own length.
+                self._digest.update(memoryview(marshal.dumps(part, 2))[5:])
+            except ValueError:
+                # A column was declared in the database with a type that the driver converts.
+                self.is_known = False
+
+    def value(self) -> Fingerprint:
+        """Return the fingerprint of the rows that were added. Only valid if `is_known`."""
+        hash = self._sum % HASHES if self._digest is None else self._digest.hexdigest()[:_DIGITS]
+        return Fingerprint(self._rows, self._newest, hash)
+
 
 def can_hash(rows: QuerySet[Any]) -> bool:
     """Return whether the database can hash rows."""
@@ -89,78 +158,45 @@ def is_dated(rows: QuerySet[Any], lastmod: str) -> bool:
 
 
 def fingerprint(
-    rows: QuerySet[Any],
-    keys: Sequence[str],
-    columns: Sequence[str],
-    lastmod: str,
-    most: int | None = None,
+    rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], most: int | None = None
 ) -> Fingerprint:
-    """Return the fingerprint of the keys and columns of rows; of all, or of the first `most` and one more.
+    """Return the number and the hash of rows; of all, or of the first `most` and one more.
 
-    `lastmod` can be one of the columns.
+    The newest lastmod is not read.
     """
-    has_newest = is_dated(rows, lastmod)
     if most is not None:
         rows = rows.order_by(*keys)[: most + 1]
+    names = *keys, *columns
     if connections[rows.db].vendor == "sqlite":
-        return _read(rows, keys, columns, lastmod if has_newest else None)
-    aggregates = {"rows": Count("*"), "hash": Sum(RowHash(*map(F, (*keys, *columns))))}
-    newest = {"newest": Max(lastmod)} if has_newest else {}
-    try:
-        totals = rows.aggregate(**newest, **aggregates)
-    except UNREADABLE:
-        # Python may be unable to represent the newest time, such as infinity. The rest is still valid.
-        totals = rows.aggregate(**aggregates)
-    return Fingerprint(totals["rows"] or 0, _text(totals.get("newest")), int(totals["hash"] or 0) % HASHES)
+        return _read(rows if most is not None else rows.order_by(*keys), names)
+    totals = rows.aggregate(rows=Count("*"), hash=Sum(RowHash(*map(F, names))))
+    return Fingerprint(totals["rows"] or 0, None, int(totals["hash"] or 0) % HASHES)
 
 
-def _read(
-    rows: QuerySet[Any], keys: Sequence[str], columns: Sequence[str], lastmod: str | None
-) -> Fingerprint:
+def _read(rows: QuerySet[Any], names: Sequence[str]) -> Fingerprint:
     """Return the fingerprint by reading all rows. This takes three times as long as counting them.
 
     SQLite has no hash function. A Python function that SQLite calls for each row is three times slower.
     """
-    names = (*keys, *columns)
-    ordered_rows = rows if rows.query.is_sliced else rows.order_by(*keys)
-    stored_rows = ordered_rows.values_list(*(StoredColumn(F(name)) for name in names))
-    count, newest, digest = 0, "", sha256()
-    try:
+    running = RunningFingerprint(rows.db)
+    with suppress(EmptyResultSet), connections[rows.db].cursor() as cursor:
+        stored_rows = rows.values_list(*(StoredColumn(F(name)) for name in names))
         sql, parameters, _ = compile_query(stored_rows, connections[rows.db])
-    except EmptyResultSet:
-        return Fingerprint(0, None, digest.hexdigest()[:_DIGITS])
-    with connections[rows.db].cursor() as cursor:
         cursor.execute(sql, parameters)
         while records := cursor.fetchmany(_SLICE):
-            count += len(records)
-            if lastmod is not None:
-                place = names.index(lastmod)
-                newest = max(newest, *(row[place] for row in records if isinstance(row[place], str)), "")
-            # In version 2 of the marshal format, only equal rows have equal bytes: values are written with
-            # type and length, and floats with all digits.
-            digest.update(marshal.dumps(records, 2))
-    newest_text = None if lastmod is None else _convert(rows, lastmod, newest)
-    return Fingerprint(count, newest_text, digest.hexdigest()[:_DIGITS])
+            running.add(records)
+    return running.value()
 
 
-def _convert(rows: QuerySet[Any], name: str, stored_text: str) -> str | None:
-    """Return the stored date or time of an annotation as W3C text; `None` if it is invalid."""
-    expression, connection = rows.query.annotations[name], connections[rows.db]
-    value: Any = stored_text or None
-    try:
-        own_converters = expression.get_db_converters(connection)
-        for convert in (*connection.ops.get_db_converters(expression), *own_converters):
-            value = convert(value, expression, connection)
-    except UNREADABLE:
-        return None
-    return _text(value)
-
-
-def _text(newest: object) -> str | None:
-    try:
-        return lastmod_text(newest)
-    except ValueError:
-        return None
+def _is_converted(rows: QuerySet[Any], name: str) -> bool:
+    """Return whether the driver of SQLite converts a column, by the first word of its declared type."""
+    column: Any = rows.query.clone().resolve_ref(name)
+    while isinstance(column, LastmodExpression):
+        [column] = column.get_source_expressions()
+    if not isinstance(column, Col):
+        return False
+    declared = (column.target.db_type(connections[rows.db]) or "").replace("(", " ").split()
+    return bool(declared) and declared[0].upper() in sqlite3.converters
 
 
 def _postgresql_hash(source: Any, connection: Any) -> str:

@@ -18,8 +18,11 @@ from django.db.models import QuerySet
 from django_sitemaps09.orm.internals import compile_query, shared_between_threads
 
 Records: TypeAlias = Sequence[Sequence[Any]]
+#: Rows as the driver returns them, and as the queryset does. The former are unknown if the queryset has
+#: methods of its own.
+Fetched: TypeAlias = "tuple[Records, Records]"
 #: A function that starts a query of `values_list()`, and returns a function that waits for its rows.
-Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Records]]
+Submit: TypeAlias = Callable[[QuerySet[Any]], Callable[[], Fetched]]
 
 # Backends whose server works in parallel, and whose client supports several threads.
 _BACKENDS = {"django.db.backends.postgresql.base", "django.contrib.gis.db.backends.postgis.base"}
@@ -36,7 +39,7 @@ def prefetching(connection: BaseDatabaseWrapper, *, plainly: bool) -> Iterator[S
     querysets.
     """
     with ExitStack() as stack:
-        yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: list(query)
+        yield _Prefetcher(connection, stack).submit if plainly else lambda query: lambda: ((), list(query))
 
 
 @dataclass(slots=True)
@@ -46,18 +49,23 @@ class _Prefetcher:
     thread: ThreadPoolExecutor | None = None
     is_first: bool = True
 
-    def submit(self, query: QuerySet[Any]) -> Callable[[], Records]:
+    def submit(self, query: QuerySet[Any]) -> Callable[[], Fetched]:
         # A query can depend on the active time zone and language, so it is compiled in this thread.
         try:
             sql, parameters, convert = compile_query(query, self.connection)
         except EmptyResultSet:
-            return list
+            return lambda: ((), ())
         fetch: Callable[[], Records] = partial(self._fetch, sql, parameters)
         backend = type(self.connection).__module__
         if backend in _BACKENDS and not (self.connection.execute_wrappers or self.is_first):
             fetch = self._in_thread(fetch)
         self.is_first = False
-        return lambda: convert(fetch())
+
+        def result() -> Fetched:
+            records = fetch()
+            return records, convert(records)
+
+        return result
 
     def _fetch(self, sql: str, parameters: Sequence[Any]) -> Records:
         with self.connection.cursor() as cursor:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Sequence
-from contextlib import closing
+from collections.abc import Generator, Hashable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Count, QuerySet
@@ -30,7 +30,7 @@ from django_sitemaps09.sources.declaration_digests import (
     digest,
     query_facts,
 )
-from django_sitemaps09.sources.fingerprints import can_hash, fingerprint, is_dated
+from django_sitemaps09.sources.fingerprints import RunningFingerprint, can_hash, fingerprint, is_dated
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import KeyInRows, Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
@@ -108,7 +108,7 @@ class QuerySource(CompiledSource):
     def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
-            return fingerprint(rows, self.members.key.names, columns, alias("lastmod"), most)
+            return fingerprint(rows, self.members.key.names, columns, most)
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))
@@ -128,7 +128,7 @@ class QuerySource(CompiledSource):
             if not keys:
                 return None
             until = keys[-1]
-        return next(self._batches(self._slices.read(Span(None, until, until), SAMPLE), None), None)
+        return next(self._batches(self._slices().read(Span(None, until, until), SAMPLE), None), None)
 
     def unreadable_keys(self) -> list[tuple[int, ItemError]]:
         """Return how many rows no page can list, for each reason. Needs a query for each reason."""
@@ -144,17 +144,22 @@ class QuerySource(CompiledSource):
     def key_text(self, key: Hashable) -> Key:
         return self.members.key.text(key)
 
-    def batches(self, page: Page) -> Generator[Batch]:
-        """Yield the entries of a page. Raise `KeyOrderError` if a key occurs twice."""
+    def batches(self, page: Page, running: RunningFingerprint | None = None) -> Generator[Batch]:
+        """Yield the entries of a page, and add its rows to a fingerprint.
+
+        Raise `KeyOrderError` if a key occurs twice.
+        """
         after, until = self._parsed(page.after, page.until)
-        return self._batches(self._slices.in_range(after, until, self.limit), after)
+        slices = self._slices(are_hashed=running is not None)
+        return self._batches(slices.in_range(after, until, self.limit), after, running)
 
-    @property
-    def _slices(self) -> Slices:
+    def _slices(self, *, are_hashed: bool = False) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
-        return Slices(rows, self.members, self.declaration)
+        return Slices(rows, self.members, self.declaration, are_hashed)
 
-    def _batches(self, slices: Generator[Rows], after: Hashable | None) -> Generator[Batch]:
+    def _batches(
+        self, slices: Generator[Rows], after: Hashable | None, running: RunningFingerprint | None = None
+    ) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
         # A traceback can keep these generators alive, and with them the thread that prefetches.
         with closing(slices):
@@ -162,7 +167,11 @@ class QuerySource(CompiledSource):
                 keys = set(rows.keys)
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
                     raise KeyOrderError(self._repetition(after))
-                yield self.declaration.batch(rows)
+                batch = self.declaration.batch(rows)
+                if running is not None:
+                    lastmods = () if isinstance(batch.lastmods, str) else batch.lastmods
+                    running.add(rows.hashed, lastmods or ())
+                yield batch
                 if rows.keys:
                     after, previous_keys = rows.keys[-1], keys
 
@@ -200,6 +209,34 @@ class QuerySource(CompiledSource):
             lastmods = [text for batch in self.batches(page) for text in batch.lastmods or ()]
             newest = None if None in lastmods else max(lastmods, default=None)  # type: ignore[type-var]
             return Look(self.count(page.after, page.until, MANY), drop_future(newest))
+
+
+class PageRows(NamedTuple):
+    """Batches of a page, and the fingerprint of the rows that were read for them."""
+
+    batches: Generator[Batch]
+    running: RunningFingerprint | None
+
+    @property
+    def fingerprint(self) -> Fingerprint | None:
+        """Fingerprint of the page, after the last batch; `None` if it is unknown."""
+        return self.running.value() if self.running is not None and self.running.is_known else None
+
+
+@contextmanager
+def read_page(source: Source, page: Page, *, needs_fingerprint: bool = True) -> Iterator[PageRows]:
+    """Read a page inside the block.
+
+    The fingerprint is unknown if the source cannot fingerprint rows, or if a row is unreadable.
+    """
+    running = None
+    if needs_fingerprint and has_key_ranges(source) and source.can_hash:
+        running = RunningFingerprint(source.members.rows.db)
+        batches = source.batches(page, running)
+    else:
+        batches = source.batches(page)
+    with closing(batches):
+        yield PageRows(batches, running)
 
 
 def has_key_ranges(source: Source) -> TypeGuard[QuerySource]:

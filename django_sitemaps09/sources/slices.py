@@ -22,6 +22,7 @@ from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
 from django_sitemaps09.orm.traits import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sources.fingerprints import HashedColumns
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import Members, Span
 from django_sitemaps09.sources.prefetch import Submit, prefetching
@@ -82,8 +83,8 @@ def text_converter(rows: QuerySet[Any], name: str) -> ConvertTexts | None:
     return partial(protocol.w3c_texts, times=times, zone=zone)
 
 
-def with_lastmod_texts(rows: QuerySet[Any], *names: str) -> QuerySet[Any]:
-    """Return columns of rows by name, as `values_list()` does, but the lastmods as texts."""
+def with_lastmod_texts(rows: QuerySet[Any], *names: Any) -> QuerySet[Any]:
+    """Return columns of rows, as `values_list()` does, but the lastmods as texts."""
     lastmod = alias("lastmod")
     aliases = [_TEXT if name == lastmod else name for name in names]
     texts: QuerySet[Any] = rows.annotate(**{_TEXT: Cast(lastmod, TextField())})
@@ -126,18 +127,21 @@ class _Fetched(NamedTuple):
     last: Hashable | None
     total: int
     errors: Sequence[ItemError] = ()
+    hashed: Sequence[Any] | None = None
 
 
 @dataclass(frozen=True)
 class Slices:
     """Slices of rows in the order of their key. Rows that cannot be read are skipped and reported.
 
-    `rows` are ordered, and have the declared expressions as annotations.
+    `rows` are ordered, and have the declared expressions as annotations. If `are_hashed` is true, slices
+    have what their fingerprint is made of.
     """
 
     rows: QuerySet[Any]
     members: Members
     declaration: Declaration
+    are_hashed: bool = False
 
     @property
     def key(self) -> KeyColumns:
@@ -180,9 +184,14 @@ class Slices:
         """Return the slices from a span on. A query reads at most `most` rows."""
         return self._instances(first, most) if self.declaration.needs_items else self._columns(first, most)
 
-    @property
-    def _values(self) -> QuerySet[Any]:
-        return self.rows.values_list(*self.key.names, *self.declaration.expressions)
+    def _selected(self, *, has_texts: bool) -> tuple[QuerySet[Any], HashedColumns | None]:
+        """Return the query of the keys and the declared expressions, and what it selects after them."""
+        names = [*self.key.names, *self.declaration.expressions]
+        lastmod = alias("lastmod") if has_texts else None
+        hashed = HashedColumns.of(self.rows, names, text=lastmod) if self.are_hashed else None
+        columns = [*names, *(hashed.columns if hashed else ())]
+        query = with_lastmod_texts(self.rows, *columns) if has_texts else self.rows.values_list(*columns)
+        return query, hashed
 
     def _query(self, rows: QuerySet[Any], span: Span, most: int) -> QuerySet[Any]:
         return self.members.filter_range(rows, span.after, span.end)[:most]
@@ -197,24 +206,25 @@ class Slices:
             rest: Span | None = first
             convert = text_converter(self.rows, alias("lastmod"))
             if convert is not None:
-                texts = with_lastmod_texts(self.rows, *self.key.names, *self.declaration.expressions)
-                rest = yield from self._column_slices(submit, texts, first, most, convert)
+                rest = yield from self._column_slices(submit, first, most, convert)
             if rest is not None:
-                yield from self._column_slices(submit, self._values, rest, most, None)
+                yield from self._column_slices(submit, rest, most, None)
 
     def _column_slices(
-        self, submit: Submit, query: QuerySet[Any], first: Span, most: int, convert: ConvertTexts | None
+        self, submit: Submit, first: Span, most: int, convert: ConvertTexts | None
     ) -> Generator[Rows, None, Span | None]:
-        """Yield the slices of a query. Return the span from which on `convert` cannot convert lastmods."""
+        """Yield slices from a span on. Return the span from which on `convert` cannot convert lastmods."""
+        query, hashed = self._selected(has_texts=convert is not None)
         span: Span | None = first
         result = submit(self._query(query, first, most))
         while span is not None:
             try:
-                records, has_texts = result(), convert is not None
+                (stored, records), has_texts = result(), convert is not None
                 last = self.key.row_key(records[-1]) if records else span.after
-                fetched = _Fetched(records, last, len(records))
+                fetched = _Fetched(records, last, len(records), hashed=hashed and hashed.values(stored))
             except UNREADABLE:
-                fetched, has_texts = self._readable(self._values, span, most), False
+                values, _ = self._selected(has_texts=False)
+                fetched, has_texts = self._readable(values, span, most), False
             next_span = self._next_span(span, fetched.last, fetched.total, most)
             if next_span is not None:
                 result = submit(self._query(query, next_span, most))
@@ -234,8 +244,8 @@ class Slices:
         width, expressions = len(self.key.names), self.declaration.expressions
         columns = list(zip(*fetched.records, strict=True)) or [()] * (width + len(expressions))
         keys = columns[0] if width == 1 else list(zip(*columns[:width], strict=True))
-        columns_by_name = dict(zip(expressions, columns[width:], strict=True))
-        return Rows(keys, None, columns_by_name, errors=fetched.errors)
+        columns_by_name = dict(zip(expressions, columns[width:], strict=False))
+        return Rows(keys, None, columns_by_name, errors=fetched.errors, hashed=fetched.hashed)
 
     def _readable(self, rows: QuerySet[Any], span: Span, most: int) -> _Fetched:
         """Fetch a slice with an unreadable row again: first its keys, then parts of it."""

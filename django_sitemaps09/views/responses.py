@@ -114,8 +114,8 @@ _RETRY_SECONDS = 30
 def native(view: ViewT) -> ViewT:
     """Decorate a view with `public`, accept only GET and HEAD, and respond with 503 to `UNAVAILABLE`.
 
-    `ATOMIC_REQUESTS` of the default database does not apply. On most databases, its transaction would
-    prevent that a page and its fingerprint are read from one snapshot.
+    `ATOMIC_REQUESTS` of the default database does not apply. After a lost connection, a read can only be
+    retried outside of transactions.
     """
 
     @wraps(view)

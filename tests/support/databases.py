@@ -65,10 +65,7 @@ def using(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=[parameter(alias, transaction=alias != "default") for alias in ALIASES])
 def snapshot_using(request: pytest.FixtureRequest) -> str:
-    """Run the test as with `using`, but where a page and its fingerprint can be read from one snapshot.
-
-    On servers, a transaction around the test would prevent that.
-    """
+    """Run the test as with `using`, but on servers without a transaction around it."""
     alias: str = request.param
     require(alias)
     return alias

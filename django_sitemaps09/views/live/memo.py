@@ -142,11 +142,8 @@ class PageMemo(NamedTuple):
 
 
 def of_page(source: Source, page: Page) -> PageMemo | None:
-    """Return what is known about a page; `None` if it cannot have the ETag of its fingerprint.
-
-    In some transactions, the fingerprint of the rows that are rendered is unknown.
-    """
-    if not has_key_ranges(source) or not source.can_hash or sources.cannot_snapshot(source.members.rows.db):
+    """Return what is known about a page; `None` if it cannot have the ETag of its fingerprint."""
+    if not has_key_ranges(source) or not source.can_hash:
         return None
     # Different sections can have the same digest, because it does not contain times such as now. The
     # default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.

@@ -153,18 +153,13 @@ class PageRequest(NamedTuple):
         stopwatch = Stopwatch(self.subject)
         unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         chunks: list[bytes] = []
-        most = unread and unread.most
-        with sources.read_page(source, page, needs_fingerprint=unread is not None, most=most) as rows:
+        with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
             outs = [Destination(chunks.append, str(source.bases[0]))]
             kind = writer.page_format(self._format_name, styled=conf.stylesheet)
             limits = sources.protocol_limits(source)
             [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
         is_incomplete = has_key_ranges(source) and document.cut is not None
-        fingerprint = rows.fingerprint
-        if is_incomplete and fingerprint is not None and unread and fingerprint.rows <= unread.most:
-            # Its rows are few, but their entries are long.
-            fingerprint = None
-        etag = unread and unread.remember(fingerprint, started)
+        etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
         _log(self.subject, page, source, document)
         if is_incomplete:
             self._note_full(page, document.items)
