@@ -99,7 +99,6 @@ class Rendered(Protocol):
 
 
 RenderedT = TypeVar("RenderedT", bound=Rendered)
-ItemT = TypeVar("ItemT")
 
 
 def each_page(
@@ -268,37 +267,39 @@ def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -
 
 #: A page with the fingerprint of its published rows, or with `None` if the fingerprint is unknown.
 KnownPage: TypeAlias = "tuple[Page, Fingerprint | None]"
-#: A function that reads the current fingerprint of the range from `after` to `until`.
-ReadRange: TypeAlias = "Callable[[Key | None, Key | None], Fingerprint]"
+#: A function that reads the current fingerprints of pages in key order.
+ReadPages: TypeAlias = "Callable[[Sequence[Page]], Sequence[Fingerprint]]"
 # Comparing stops when this many more pages differ than are the same.
 _DIFFERING = 2
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-def find_changed(pages: Sequence[KnownPage], read: ReadRange) -> set[int]:
+def find_changed(pages: Sequence[KnownPage], read: ReadPages) -> set[int]:
     """Return the numbers of pages that must be rendered: of all whose rows changed, and possibly of others.
 
     `pages` must be in key order. A page without a fingerprint is not read. When most pages differ, the rest
-    is not compared, since comparing costs up to half of rendering, and would save little.
+    is not compared, since comparing costs up to half of rendering, and would save little. If hashes are
+    integers, one query reads the rest for little more than it reads a page, as soon as a page is the same.
     """
     known = [(page, published) for page, published in pages if published is not None]
     changed = {page.number for page, _ in pages}
-    balance = 0
-    for page, published in _scattered(known):
-        if read(page.after, page.until).same(published):
-            changed.remove(page.number)
-            balance += 1
-        else:
-            balance -= 1
-        if balance == -_DIFFERING:
-            break
+    remaining, balance = _scattered(known), 0
+    while remaining and balance > -_DIFFERING:
+        can_read_all = balance > 0 and not any(isinstance(published.hash, str) for _, published in known)
+        count = len(remaining) if can_read_all else 1
+        places, remaining = sorted(remaining[:count]), remaining[count:]
+        for place, current in zip(places, read([known[place][0] for place in places]), strict=True):
+            page, published = known[place]
+            is_same = current.same(published)
+            changed -= {page.number} if is_same else set()
+            balance += 1 if is_same else -1
     return changed
 
 
-def _scattered(pages: list[ItemT]) -> list[ItemT]:
-    """Return pages in an order in which the first ones represent all. The last page comes last.
+def _scattered(pages: Sequence[object]) -> list[int]:
+    """Return the places of pages in an order in which the first ones represent all. The last comes last.
 
     Adjacent pages often change together, and new rows are mostly on the last page.
     """
-    places = sorted(range(len(pages) - 1), key=lambda place: place * _GOLDEN % 1)
-    return [*(pages[place] for place in places), *pages[-1:]]
+    places = range(len(pages))
+    return [*sorted(places[:-1], key=lambda place: place * _GOLDEN % 1), *places[-1:]]

@@ -14,9 +14,10 @@ from django.db import NotSupportedError, connections
 from django.db.models import BigIntegerField, Count, DateField, F, Func, QuerySet, Sum
 from django.db.models.expressions import Ref
 
-from django_sitemaps09.hooks.expressions import LastmodExpression
+from django_sitemaps09.hooks.expressions import LastmodExpression, alias
 from django_sitemaps09.orm.internals import Col, compile_query
 from django_sitemaps09.pages import HASHES, Fingerprint
+from django_sitemaps09.sources.keys import KeyColumns
 
 # SQL templates with which PostgreSQL hashes all bits of a value, by database type or field class. All other
 # types are hashed as text, which takes longer. Only a plain column is looked up by its database type: the
@@ -171,6 +172,44 @@ def fingerprint(
         return _read(rows if most is not None else rows.order_by(*keys), names)
     totals = rows.aggregate(rows=Count("*"), hash=Sum(RowHash(*map(F, names))))
     return Fingerprint(totals["rows"] or 0, None, int(totals["hash"] or 0) % HASHES)
+
+
+def range_fingerprints(
+    rows: QuerySet[Any], key: KeyColumns, columns: Sequence[str], bounds: Sequence[Any]
+) -> list[Fingerprint]:
+    """Return the fingerprints of the ranges that ascending keys divide, from one query of a server."""
+    connection = connections[rows.db]
+    names = {alias("key", place): F(name) for place, name in enumerate(key.names)}
+    row_hash = {alias("hash"): RowHash(*map(F, (*key.names, *columns)))}
+    hashed_rows = rows.order_by().annotate(**names, **row_hash).values_list(*names, *row_hash)
+    found = {}
+    with suppress(EmptyResultSet), connection.cursor() as cursor:
+        sql, parameters, _ = compile_query(hashed_rows, connection)
+        place, place_parameters = _place(key, ", ".join(names), bounds, 0, len(bounds))
+        cursor.execute(
+            f"SELECT {place}, COUNT(*), SUM({alias('hash')}) FROM ({sql}) hashed GROUP BY 1",  # noqa: S608
+            (*place_parameters, *parameters),
+        )
+        found = {number: (count, int(total) % HASHES) for number, count, total in cursor.fetchall()}
+    totals = (found.get(number, (0, 0)) for number in range(len(bounds) + 1))
+    return [Fingerprint(count, None, total) for count, total in totals]
+
+
+def _place(
+    key: KeyColumns, names: str, bounds: Sequence[Any], first: int, last: int
+) -> tuple[str, list[Any]]:
+    """Return the SQL of the place of a row among bounds. It compares the row with a few of them."""
+    if first == last:
+        return str(first), []
+    middle = (first + last) // 2
+    lower, lower_parameters = _place(key, names, bounds, first, middle)
+    upper, upper_parameters = _place(key, names, bounds, middle + 1, last)
+    parts = bounds[middle] if len(key.names) > 1 else (bounds[middle],)
+    values = zip(key.fields, parts, strict=True)
+    bound = [field.get_db_prep_value(part, connections[key.using]) for field, part in values]
+    row = ", ".join(["%s"] * len(bound))
+    sql = f"CASE WHEN ({names}) <= ({row}) THEN {lower} ELSE {upper} END"
+    return sql, [*bound, *lower_parameters, *upper_parameters]
 
 
 def _read(rows: QuerySet[Any], names: Sequence[str]) -> Fingerprint:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeGuard
 
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.db.models import Count, QuerySet
 
 from django_sitemaps09.conf import site_locale
@@ -30,7 +31,13 @@ from django_sitemaps09.sources.declaration_digests import (
     digest,
     query_facts,
 )
-from django_sitemaps09.sources.fingerprints import RunningFingerprint, can_hash, fingerprint, is_dated
+from django_sitemaps09.sources.fingerprints import (
+    RunningFingerprint,
+    can_hash,
+    fingerprint,
+    is_dated,
+    range_fingerprints,
+)
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import KeyInRows, Members, Span
 from django_sitemaps09.sources.slices import SAMPLE, Slices
@@ -109,6 +116,21 @@ class QuerySource(CompiledSource):
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():
             return fingerprint(rows, self.members.key.names, columns, most)
+
+    def fingerprints(self, pages: Sequence[Page]) -> Iterator[Fingerprint]:
+        """Yield the fingerprints of pages in key order: from one query, or on SQLite one by one."""
+        if connections[self.members.rows.db].vendor == "sqlite" or len(pages) == 1:
+            yield from (self.fingerprint(page.after, page.until) for page in pages)
+            return
+        rows, columns = self._range_rows(pages[0].after, pages[-1].until), [*self.declaration.expressions]
+        ends = [end for page in pages for end in (page.after, page.until) if end is not None]
+        # Pages that are not adjacent have a range between them.
+        places = {end: place for place, end in enumerate(dict.fromkeys(ends), 1)}
+        bounds = list(map(self.members.key.parse, places))
+        with site_locale():
+            found = range_fingerprints(rows, self.members.key, columns, bounds)
+        for page in pages:
+            yield found[0 if page.after is None else places[page.after]]
 
     def _range_rows(self, after: Key | None, until: Key | None) -> QuerySet[Any]:
         return self.members.filter_range(self.annotated_rows, *self._parsed(after, until))

@@ -12,7 +12,7 @@ from django import db
 from django.db import DatabaseError, OperationalError, connections
 
 from django_sitemaps09.entries import ItemError, reason_of
-from django_sitemaps09.pages import Fingerprint, Key
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.queryset import has_key_ranges
 
@@ -116,8 +116,11 @@ class RetriedSource:
     def in_order(self, bounds: Sequence[Key]) -> bool:
         return retry(lambda: self.source.in_order(bounds), self.label)
 
-    def fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
-        return retry(lambda: self.source.fingerprint(after, until), self.label)
+    def fingerprints(self, pages: Sequence[Page]) -> list[Fingerprint]:
+        if not has_key_ranges(self.source):
+            raise TypeError(f"{self.label} has no key ranges")
+        source = self.source
+        return retry(lambda: list(source.fingerprints(pages)), self.label)
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:

@@ -57,8 +57,10 @@ class TestWhatIsSkipped:
     def test_is_not_read(self, twins: Twins) -> None:
         twins.settled()
         fewer, more = (queries_of(twins, changed_only=changed_only) for changed_only in (True, False))
-        # They are for a sample of rows, the type of the key, and the rows or the fingerprint of each page.
-        assert fewer == more > ROWS // PAGE
+        # They are for a sample of rows, the type of the key, the fingerprint of a page, and those of the
+        # rest. SQLite has no hash function, so it returns the columns of each page.
+        assert more > ROWS // PAGE
+        assert fewer == (more if connections[twins.using].vendor == "sqlite" else 4)
 
     def test_is_all_but_the_page_that_changed(self, twins: Twins) -> None:
         twins.settled()

@@ -109,6 +109,9 @@ class TestTheFingerprint:
         source = source_of(kind, using, limit=10, lastmod=NOW)
         pages = page_map(source).pages
         assert len(pages) > 1
+        for some in (pages, pages[1:-1], pages[::2], pages[1::2]):
+            expected = [source.fingerprint(page.after, page.until) for page in some]
+            assert list(source.fingerprints(some)) == expected
         for page in pages:
             assert assert_same(source, page)[:2] == (10 if page.until else mock.ANY, "2026-01-01T12:00:00Z")
 

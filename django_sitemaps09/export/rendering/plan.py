@@ -209,7 +209,7 @@ class SectionPages(NamedTuple):
             (page, self._known_fingerprint(record))
             for page, record in zip(ranges, self.previous.pages, strict=True)
         ]
-        changed_numbers = pages.find_changed(fingerprints, self.rows.fingerprint)
+        changed_numbers = pages.find_changed(fingerprints, self.rows.fingerprints)
         return frozenset(page for page in ranges if page.number not in changed_numbers)
 
     def _known_fingerprint(self, record: PageRecord) -> Fingerprint | None:
