@@ -83,6 +83,11 @@ class Source(Keyed, Protocol):
         """Return whether fingerprints can show that the rows of a page did not change."""
         return False
 
+    @property
+    def hashes_cheaply(self) -> bool:
+        """Return whether fingerprints add less than a tenth to a full run, which then stores them, too."""
+        return False
+
     def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
         """Return the fingerprint of a range's rows in one query. Only valid if `can_fingerprint`.
 

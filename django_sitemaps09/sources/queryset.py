@@ -112,6 +112,12 @@ class QuerySource(CompiledSource):
         rows, needs_items = self.annotated_rows, self.declaration.needs_items
         return not needs_items and can_hash(rows) and fetches_plainly(rows)
 
+    @property
+    def hashes_cheaply(self) -> bool:
+        # On 2026-11-28, hashes added 4 to 8% to a full run on SQLite, 8 to 12% on PostgreSQL with the
+        # server's time, and a quarter on MariaDB.
+        return connections[self.members.rows.db].vendor == "sqlite"
+
     def fingerprint(self, after: Key | None, until: Key | None, most: int | None = None) -> Fingerprint:
         rows, columns = self._range_rows(after, until), [*self.declaration.expressions]
         with site_locale():

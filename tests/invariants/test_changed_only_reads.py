@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 from django.db import connections
 from django.db.models import F, Value
+from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
@@ -61,6 +62,27 @@ class TestWhatIsSkipped:
         # rest. SQLite has no hash function, so it returns the columns of each page.
         assert more > ROWS // PAGE
         assert fewer == (more if connections[twins.using].vendor == "sqlite" else 4)
+
+    def test_is_all_after_a_full_run_if_hashes_are_cheap(self, twins: Twins) -> None:
+        is_cheap = connections[twins.using].vendor == "sqlite"
+        twins.run(both_whole=True)
+        assert twins.run().skipped == (ROWS // PAGE if is_cheap else 0)
+        some(twins, 340).update(slug="other")
+        twins.run(both_whole=True)
+        # Pages that a full run did not change keep their fingerprints.
+        assert twins.run().skipped == ROWS // PAGE - (not is_cheap)
+        assert twins.same
+
+    def test_is_nothing_if_all_rows_changed_and_two_pages_are_compared(self, twins: Twins) -> None:
+        twins.settled()
+        twins.articles.update(slug=Concat(F("slug"), Value("x")))
+        with CaptureQueriesContext(connections[twins.using]) as captured:
+            report = twins.run()
+        assert (report.skipped, report.written) == (0, ROWS // PAGE)
+        hashed = "+(" if connections[twins.using].vendor == "sqlite" else "SUM("
+        compared = [query for query in captured if hashed in query["sql"] and "LIMIT" not in query["sql"]]
+        assert len(compared) == 2
+        assert twins.same
 
     def test_is_all_but_the_page_that_changed(self, twins: Twins) -> None:
         twins.settled()

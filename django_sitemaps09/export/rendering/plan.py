@@ -186,8 +186,14 @@ class SectionPages(NamedTuple):
         fingerprint = rendered.file.fingerprint
         _, records = self.previous_by_host[0]
         record = records.get(page.number)
-        if fingerprint is None and record is not None and self.is_same_declaration:
-            return record.fingerprint if record.digest == rendered.file.digest else None
+        if (
+            record is not None
+            and record.digest == rendered.file.digest
+            and self.is_same_declaration
+            and (fingerprint is None or not self.run.options.changed_only)
+        ):
+            # The rows of both have the same text, and a full run that changes nothing writes nothing.
+            return record.fingerprint
         return fingerprint
 
     def _is_taken(self, number: int) -> bool:

@@ -164,7 +164,7 @@ def _render(section_pages: SectionPages, plan: Plan) -> Generator[tuple[Page, Re
             section_pages.name,
             page,
             known=section_pages.digests(page.number),
-            fingerprint=run.options.changed_only and source.can_fingerprint,
+            fingerprint=source.can_fingerprint and (run.options.changed_only or source.hashes_cheaply),
             declaration_digest=section_pages.declaration_digest,
             using=source.members.rows.db if has_key_ranges(source) else None,
         )
