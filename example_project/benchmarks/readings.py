@@ -54,7 +54,7 @@ def index(source: sources.Source) -> int:
 
 
 def fingerprints(source: sources.Source) -> int:
-    """Read rows as `--changed-only` does in its first run."""
+    """Read the fingerprint of each page, as conditional requests do."""
     pages = each_page(source, sources.rows_on_page(source, _LIMITS))
     return sum(source.fingerprint(page.after, page.until).rows for page in pages)
 
