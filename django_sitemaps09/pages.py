@@ -44,12 +44,6 @@ class Look(NamedTuple):
     newest: str | None
 
 
-class PageMap(NamedTuple):
-    """The pages of a section in key order. A section without rows has no pages."""
-
-    pages: tuple[Page, ...]
-
-
 class Fingerprint(NamedTuple):
     """Number, newest lastmod and hash of the rows in a range, to detect changes.
 
@@ -254,14 +248,17 @@ def _same(rendered: RenderedT) -> RenderedT:
 
 @contextmanager
 def _await_on_error(queue: Iterable[tuple[Page, Callable[[], object] | None]]) -> Iterator[None]:
-    """If the block fails, wait for all submitted pages, so that none is being rendered after the error."""
+    """If the block fails, wait for all submitted pages, so that none is being rendered after the error.
+
+    A result that can be abandoned ends sooner.
+    """
     try:
         yield
     except Exception:
         for _, result in queue:
             with suppress(Exception):
                 if result is not None:
-                    result()
+                    getattr(result, "abandon", result)()
         raise
 
 

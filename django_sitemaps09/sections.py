@@ -275,7 +275,7 @@ def declared_hosts(declarations: Mapping[str, Section], base: Base) -> dict[str,
     for name, section in declarations.items():
         try:
             sitemap = bind(section, base.domain)
-            hosts[name] = AllowedHosts.from_sitemap(sitemap, (base,)).others
+            hosts[name] = AllowedHosts.from_sitemap(sitemap, base).others
         except Exception as error:  # noqa: BLE001 a project's section can raise anything
             logger.warning("Section %r cannot be inspected: %s", name, reason_of(error))
     return hosts

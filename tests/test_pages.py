@@ -17,7 +17,6 @@ from django_sitemaps09.pages import (
     Key,
     KnownPage,
     Page,
-    PageMap,
     Size,
     each_page,
     even_bounds,
@@ -71,8 +70,8 @@ class Rows:
         return ranks == sorted({*ranks})
 
 
-def cut(rows: Rows, rows_per_page: int) -> PageMap:
-    return PageMap(tuple(each_page(rows, rows_per_page)))
+def cut(rows: Rows, rows_per_page: int) -> tuple[Page, ...]:
+    return tuple(each_page(rows, rows_per_page))
 
 
 class RestlessRows(Rows):
@@ -93,14 +92,16 @@ class Written(NamedTuple):
     is_empty: bool = False
 
 
-def rendered(rows: Rows, page_map: PageMap, limit: int, ahead: int = 1) -> Iterator[tuple[Page, Written]]:
+def rendered(
+    rows: Rows, pages: Iterable[Page], limit: int, ahead: int = 1
+) -> Iterator[tuple[Page, Written]]:
     """Return the pages of a writer that stops at a limit."""
 
     def render(page: Page) -> Written:
         found = rows.on(page)
         return Written(found[:limit], rows.text(found[limit - 1]) if len(found) > limit else None)
 
-    return render_all(page_map.pages, lambda page: partial(render, page), ahead)
+    return render_all(pages, lambda page: partial(render, page), ahead)
 
 
 KEYS = st.sets(st.integers(0, 400), max_size=60)
@@ -117,7 +118,7 @@ def assert_chained(pages: Iterable[Page]) -> None:
 
 
 def test_no_rows_no_pages() -> None:
-    assert cut(Rows([]), 10) == PageMap(())
+    assert cut(Rows([]), 10) == ()
 
 
 @given(KEYS.filter(bool), LIMITS)
@@ -125,7 +126,7 @@ def test_every_key_is_on_exactly_one_page_and_only_the_last_page_is_not_full(
     keys: set[int], limit: int
 ) -> None:
     rows = Rows(keys)
-    pages = cut(rows, limit).pages
+    pages = cut(rows, limit)
     assert_chained(pages)
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     assert [key for page in pages for key in rows.on(page)] == rows.between(None, None)
@@ -141,9 +142,9 @@ def test_rows_that_come_and_go_while_they_are_cut_leave_no_gap(
     rows = RestlessRows(keys, changes)
     page_map = cut(rows, limit)
     if not keys:
-        assert not page_map.pages
+        assert not page_map
         return
-    assert_chained(page_map.pages)
+    assert_chained(page_map)
     found = [written.keys for _, written in rendered(rows, page_map, limit)]
     assert [key for part in found for key in part] == rows.between(None, None)
 
@@ -164,7 +165,7 @@ def test_a_stale_map_still_gives_every_key_once_on_pages_within_the_limit(
         for page, written in parts:
             assert written.keys == rows.on(page)
             assert len(written.keys) <= limit
-        page_map = PageMap(tuple(page for page, _ in parts))
+        page_map = tuple(page for page, _ in parts)
 
 
 @given(KEYS.filter(bool), KEYS, LIMITS)
@@ -174,17 +175,17 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(
     rows = Rows(keys)
     before = cut(rows, limit)
     # As after earlier splits, numbers are not in the order of the keys.
-    count = len(before.pages)
-    before = PageMap(tuple(page._replace(number=2 * count - page.number) for page in before.pages))
+    count = len(before)
+    before = tuple(page._replace(number=2 * count - page.number) for page in before)
     rows.keys |= inserted
     after = {page.number: page for page, _ in rendered(rows, before, limit)}
-    for page in before.pages:
+    for page in before:
         kept = after.get(page.number)
         assert kept is not None
         assert kept.after == page.after
         assert set(rows.on(kept)) <= set(rows.on(page))
-    new = after.keys() - {page.number for page in before.pages}
-    highest = max(page.number for page in before.pages)
+    new = after.keys() - {page.number for page in before}
+    highest = max(page.number for page in before)
     assert sorted(new) == list(range(highest + 1, highest + 1 + len(new)))
 
 
@@ -192,7 +193,7 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(
 def test_the_halves_of_a_page_are_the_page(keys: set[int], data: st.DataObject) -> None:
     rows = Rows(keys)
     limit = data.draw(LIMITS)
-    page = data.draw(st.sampled_from(cut(rows, limit).pages))
+    page = data.draw(st.sampled_from(cut(rows, limit)))
     at = data.draw(st.sampled_from(rows.on(page)))
     first, second = split(page, rows.text(at), 99)
     assert (first.number, second.number) == (page.number, 99)
@@ -263,7 +264,7 @@ def test_the_requested_number_of_pages_is_submitted_before_waiting(ahead: int) -
         begun.append(page.number)
         return lambda: Written([], None)
 
-    pages = render_all(cut(Rows(range(10)), 2).pages, begin, ahead)
+    pages = render_all(cut(Rows(range(10)), 2), begin, ahead)
     assert begun == []
     for number in (1, 2):
         assert next(pages)[0].number == number
@@ -318,7 +319,7 @@ def test_submitted_pages_are_awaited_if_an_earlier_page_fails() -> None:
         return result
 
     with pytest.raises(ValueError, match="page 1"):
-        list(render_all(cut(Rows(range(10)), 2).pages, begin, 3))
+        list(render_all(cut(Rows(range(10)), 2), begin, 3))
     assert waited == [1, 2, 3]
 
 
@@ -332,9 +333,9 @@ def test_the_number_of_submitted_pages_changes_no_page(
 
 
 def test_a_cut_that_makes_no_progress_is_an_error() -> None:
-    stuck = PageMap((Page(1, ("7",), None),))
+    stuck = (Page(1, ("7",), None),)
     with pytest.raises(ValueError, match="never end"):
-        list(render_all(stuck.pages, lambda page: lambda: SimpleNamespace(cut=("7",), is_empty=False)))
+        list(render_all(stuck, lambda page: lambda: SimpleNamespace(cut=("7",), is_empty=False)))
 
 
 # Find changed pages, and stop when most differ.

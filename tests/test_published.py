@@ -13,7 +13,7 @@ from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.published import ExportFolder, PublishedSection
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from tests.support.stores import Overwriting, storage
 
 pytestmark = pytest.mark.sitemaps09
@@ -42,7 +42,7 @@ def output(
 
 
 def record(number: int, key_identity: str = "id") -> SectionRecord:
-    page = PageRecord(number, None, 1, 1, 1, None, None, "0" * 64, None, 0)
+    page = PageFile(f"sitemap-articles-{number}.xml.gz", number, None, None, 1, 1, 1, digest="0" * 64)
     return SectionRecord(key_identity=(key_identity,), highest=number, pages=(page,))
 
 

@@ -86,7 +86,7 @@ class Localization(NamedTuple):
     A location is a URI or a path. A path begins with a slash, and the writer joins it to the base. In a
     `TemplateColumn` of paths, the first literal begins with the slash. `language` is an hreflang value, or
     empty if there are no links to the localization. If `is_listed` is false, locations are only link
-    targets, not entries. They may then lack a scheme, as in `://host/path`.
+    targets, not entries.
     """
 
     language: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django_sitemaps09.export.api import export, export_hosts
-from django_sitemaps09.export.publishing.changes import Published, UrlChange
-from django_sitemaps09.export.report import PageFile, Report, SectionReport
+from django_sitemaps09.export.report import Published, Report, SectionReport, UrlChange
 from django_sitemaps09.export.verification import DamagedFile, Verification, verify, verify_hosts
+from django_sitemaps09.state.manifest import PageFile
 
 __all__ = [
     "DamagedFile",

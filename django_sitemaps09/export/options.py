@@ -1,145 +1,251 @@
-"""Resolve the options of an export from its arguments and the settings."""
+"""The options of exports and verifications, and what they mean for each host."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 
-from django_sitemaps09 import protocol, sections
+from django_sitemaps09 import protocol, sections, stores
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.report import PageFile, SectionReport
+from django_sitemaps09.export.report import Published, SectionReport
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.retry import retry
-from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import host_folder
+from django_sitemaps09.state.manifest import Manifest, PageFile
+from django_sitemaps09.stores import Store, host_folder
+
+ArgumentsT = ParamSpec("ArgumentsT")
+OptionsT = TypeVar("OptionsT")
+ResultT = TypeVar("ResultT")
+
+#: Part of the path of a robots.txt that stands for the name of the host's folder.
+_HOST = "{host}"
 
 
-class ExportOptions(NamedTuple):
-    """Arguments of `export()`, which documents them."""
+@dataclass(frozen=True, kw_only=True)
+class TargetOptions:
+    """Options that exports and verifications share. Each has a text for Python and for the command."""
 
-    names: Sequence[str] = ()
-    output: Path | str | None = None
-    robots: Path | str | None = None
-    gzip: bool | None = None
-    strict: bool = False
-    dry_run: bool = False
-    changed_only: bool = False
-    rebalance: bool = False
-    force: Collection[str] = ()
-    remove: Collection[str] = ()
-    engine: str | None = None
-    workers: int | None = None
-    sitemaps: Mapping[str, Section] | None = None
-    changes: bool = False
-    submit: bool | None = None
-    #: Names of damaged files by host folder. `None` unless this export is a repair.
-    damaged: Mapping[str, Collection[str]] | None = None
+    names: Annotated[Sequence[str], "sections; the others stay unchanged (default: all sections)"] = field(
+        default=(), kw_only=False
+    )
+    output: Annotated[Path | str | None, "folder to export to (default: STORAGE or ROOT)"] = None
+    robots: Annotated[Path | str | None, "robots.txt to update (default: ROBOTS_TXT)"] = None
+    base_url: Annotated[str | None, "scheme and host of the URLs (default: BASE_URL)"] = None
+    gzip: Annotated[bool | None, "write .xml.gz files instead of .xml (default: GZIP)"] = None
+    force: Annotated[Collection[str], "publish these sections even if they shrink too much"] = ()
+    engine: Annotated[
+        str | None, "serial, processes, celery, tasks, or a dotted path (default: ENGINE)"
+    ] = None
+    workers: Annotated[int | None, "number of workers (default: chosen by the engine)"] = None
+    sitemaps: Annotated[
+        Mapping[str, Section] | None, "the sections, by name, for one worker (default: SITEMAPS)"
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Raise `ImproperlyConfigured` for a wrong type."""
+        for name, (types, _) in documented_options(type(self)).items():
+            value = getattr(self, name)
+            if types & {Sequence, Collection}:
+                object.__setattr__(self, name, strings(value, name))
+            kind = next((kind for kind in _KINDS if types - {type(None)} == {kind}), None)
+            if kind is None or value is None:
+                continue
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+                raise ImproperlyConfigured(f"{name} must be {_KINDS[kind]}, not {typed_repr(value)}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(TargetOptions):
+    """Options of `verify()`."""
+
+    repair: Annotated[bool, "with --verify, render damaged or missing files again"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(TargetOptions):
+    """Options of `export()`."""
+
+    strict: Annotated[bool, "publish nothing if a section fails or anything is skipped"] = False
+    dry_run: Annotated[bool, "render all pages, but write nothing"] = False
+    changed_only: Annotated[bool, "do not render pages whose rows have not changed"] = False
+    rebalance: Annotated[bool, "rebuild all pages"] = False
+    remove: Annotated[Collection[str], "remove these published sections, which are not declared now"] = ()
+    moved_from: Annotated[str | None, "base URL from which the site has moved: its pages are removed"] = (
+        None
+    )
+    changes: Annotated[bool, "count the URLs that are added, removed and changed"] = False
+    submit: Annotated[bool | None, "submit the changed URLs (default: SUBMIT)"] = None
+    on_published: Annotated[
+        Callable[[Published], object] | None, "called after publishing; an exception becomes a warning"
+    ] = None
+    progress: Annotated[Callable[[SectionReport], object], "called after each section"] = lambda section: (
+        None
+    )
+    on_page: Annotated[
+        Callable[[str, PageFile], object], "called with the section and the file of each rendered page"
+    ] = lambda section, file: None
+    on_plan: Annotated[
+        Callable[[Mapping[str, int | None]], object],
+        "called before the first page, and perhaps again, with the number of pages of each section",
+    ] = lambda pages: None
+
+
+_KINDS = {bool: "True or False", str: "a string", int: "a whole number"}
+
+
+def documented_options(options_type: Any) -> dict[str, tuple[set[Any], str]]:
+    """Return the possible types of each option, without those of their items, and its text."""
+    hints = get_type_hints(options_type, include_extras=True)
+    return {
+        name: ({get_origin(each) or each for each in _alternatives(hint.__origin__)}, hint.__metadata__[0])
+        for name, hint in hints.items()
+    }
+
+
+def _alternatives(hint: Any) -> Sequence[Any]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+
+
+def takes(
+    options_type: Callable[ArgumentsT, OptionsT],
+) -> Callable[[Callable[[OptionsT], ResultT]], Callable[ArgumentsT, ResultT]]:
+    """Return a decorator for a function of options, so that it has an argument for each option."""
+
+    def decorate(run: Callable[[OptionsT], ResultT]) -> Callable[ArgumentsT, ResultT]:
+        @wraps(run)
+        def call(*args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
+            return run(options_type(*args, **kwargs))
+
+        _document(call, options_type)
+        return call
+
+    return decorate
+
+
+def takes_hosts(
+    options_type: Callable[ArgumentsT, OptionsT],
+) -> Callable[
+    [Callable[[Sequence[str], OptionsT], ResultT]],
+    Callable[Concatenate[Sequence[str], ArgumentsT], ResultT],
+]:
+    """Return a decorator like `takes()`, for a function whose first argument is a list of base URLs."""
+
+    def decorate(
+        run: Callable[[Sequence[str], OptionsT], ResultT],
+    ) -> Callable[Concatenate[Sequence[str], ArgumentsT], ResultT]:
+        @wraps(run)
+        def call(base_urls: Sequence[str], *args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
+            urls = strings(base_urls, "base_urls")
+            if not urls:
+                raise ExportError("base_urls must be a list of at least one base URL.")
+            if "base_url" in kwargs:
+                raise TypeError(f"{run.__name__}() takes base_urls, and no base_url")
+            return run(urls, options_type(*args, **kwargs))
+
+        base_urls = inspect.Parameter(
+            "base_urls", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Sequence[str]
+        )
+        _document(call, options_type, base_urls)
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _document(call: Any, options_type: Any, *more: inspect.Parameter) -> None:
+    """Give a function the signature of its options, and a docstring that says what each is."""
+    texts = {name: text for name, (_, text) in documented_options(options_type).items()}
+    if more:
+        del texts["base_url"]
+    signature = inspect.signature(options_type)
+    hints = get_type_hints(options_type)
+    own = [signature.parameters[name].replace(annotation=hints[name]) for name in texts]
+    parameters = [*more, *own]
+    returned = inspect.signature(call).return_annotation
+    call.__signature__ = inspect.Signature(parameters, return_annotation=returned)
+    lines = "".join(f"\n* `{name}`: {text}." for name, text in texts.items())
+    call.__doc__ = f"{inspect.cleandoc(call.__doc__ or '')}\n\nOptions:\n{lines}\n"
+
+
+@dataclass(frozen=True)
+class Host:
+    """What an export or a verification is about: one host, its sections and its files.
+
+    `sections` are all declared sections, `chosen` those to export or to verify. `url` is the location of
+    the files, with a slash at the end. `folder` is the host's folder below the target; it is empty unless
+    there may be several hosts. `submit` says whether the changes are submitted to search engines.
+    `moved_from` is the base URL from which the site has moved, if any.
+    `damaged` has the names of damaged files, and is `None` unless the run is to repair them.
+    """
+
+    base: Base
+    url: str
+    folder: str
+    store: Store
+    state: Store
+    sections: Mapping[str, Section]
+    chosen: Mapping[str, Section]
+    robots: Path | None
+    gzip: bool
+    submit: bool = False
+    moved_from: str | None = None
+    damaged: Collection[str] | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no sections were selected, even if those selected are all."""
+        return self.chosen is self.sections
 
     @property
     def is_repair(self) -> bool:
         return self.damaged is not None
-
-    def checked(self) -> ExportOptions:
-        """Return the options with lists of names. Raise `ImproperlyConfigured` for a wrong type."""
-        names, force, remove = (strings(getattr(self, name), name) for name in ("names", "force", "remove"))
-        for name, (kind, expected) in _TYPES.items():
-            value = getattr(self, name)
-            is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
-            if value is not None and is_wrong:
-                raise ImproperlyConfigured(f"{name} must be {expected}, not {typed_repr(value)}.")
-        return self._replace(names=names, force=force, remove=remove)
-
-
-_FLAGS = ("gzip", "strict", "dry_run", "changed_only", "rebalance", "changes", "submit")
-# The types of options, and their names. Each option can also be None.
-_TYPES: dict[str, tuple[type, str]] = {
-    **dict.fromkeys(_FLAGS, (bool, "True or False")),
-    "engine": (str, "a string"),
-    "workers": (int, "a whole number"),
-}
-
-
-class Listeners(NamedTuple):
-    """Callbacks for the expected numbers of pages, each rendered page, and each finished section."""
-
-    plan: Callable[[Mapping[str, int | None]], object] = lambda pages: None
-    page: Callable[[str, PageFile], object] = lambda section, file: None
-    section: Callable[[SectionReport], object] = lambda section: None
-
-
-class SharedOptions(TypedDict, total=False):
-    """Keyword arguments that exports and verifications share."""
-
-    output: Path | str | None
-    robots: Path | str | None
-    gzip: bool | None
-    force: Collection[str]
-    engine: str | None
-    workers: int | None
-    sitemaps: Mapping[str, Section] | None
-
-
-class HostsOptions(SharedOptions, total=False):
-    """Keyword arguments that `export_hosts()` shares with `export()`."""
-
-    strict: bool
-    dry_run: bool
-    changed_only: bool
-    rebalance: bool
-    remove: Collection[str]
-    changes: bool
-    submit: bool | None
-
-
-class HostOptions(NamedTuple):
-    """Options of an export, resolved for one host.
-
-    `chosen_sections` are the sections to export, `all_sections` all declared sections. `is_whole` is true
-    if the caller selected no sections. `url` is the location of the files, with a slash at the end.
-    `folder` is the host's folder below the target; it is empty in an export to one host. `submit` says
-    whether the changes are submitted to search engines.
-    """
-
-    chosen_sections: Mapping[str, Section]
-    all_sections: Mapping[str, Section]
-    is_whole: bool
-    base: Base
-    url: str
-    output: Path | None
-    folder: str
-    robots: Path | None
-    gzip: bool
-    submit: bool
-    is_repair: bool
-    warnings: tuple[str, ...]
 
     @property
     def site(self) -> Manifest:
         """An empty manifest of the host."""
         return Manifest("", self.url, str(self.base))
 
+    @property
+    def prefix(self) -> str:
+        """What precedes a failure: the host, unless the export is for one host only."""
+        return f"{self.base}: " if self.folder else ""
+
     @classmethod
-    def resolve(cls, options: ExportOptions, base_url: str | None, *, several: bool) -> HostOptions:
+    def resolve(cls, options: TargetOptions, base_url: str | None, *, several: bool) -> Host:
         """Resolve the options for one host; raise the errors of `export()` if the export cannot start."""
         # Read the mapping once, without `bool()` and `len()`: `django.contrib.sitemaps` does not call them.
         all_sections = dict(sections.native_mapping(options.sitemaps).items())
         if not all_sections:
             raise ExportError(_NO_SECTION)
-        names = options.names
-        is_whole = not names and not options.is_repair
-        sections.check_known((*names, *options.force), all_sections)
-        submit = conf.submit if options.submit is None else options.submit
-        # A repair compares no files. The manifest records that it has changed pages.
-        submit = submit and not options.dry_run and not options.is_repair
+        sections.check_known((*options.names, *options.force), all_sections)
+        submit = (
+            isinstance(options, ExportOptions)
+            and not options.dry_run
+            and (conf.submit if options.submit is None else options.submit)
+        )
         if submit:
             check_configured()
         base = export_base(base_url)
@@ -154,32 +260,48 @@ class HostOptions(NamedTuple):
         url = conf.files_url or f"{base}/"
         if several and conf.files_url is not None:
             url += f"{folder}/"
+        own_folder = folder if several else ""
+        store = stores.target_store(output, own_folder)
+        moved_from = getattr(options, "moved_from", None)
+        if moved_from is not None and options.names:
+            raise ExportError("--moved-from removes the pages of all sections, so export all of them.")
         return cls(
-            chosen_sections=all_sections if is_whole else {name: all_sections[name] for name in names},
-            all_sections=all_sections,
-            is_whole=is_whole,
             base=base,
             url=url,
-            output=output,
-            folder=folder if several else "",
+            folder=own_folder,
+            store=store,
+            state=stores.state_store(store, own_folder),
+            sections=all_sections,
+            chosen={name: all_sections[name] for name in options.names} or all_sections,
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
-            is_repair=options.is_repair,
+            moved_from=None if moved_from is None else str(_parse_base(moved_from, "--moved-from")),
             warnings=(" ".join(EXAMPLE_SITE),) if is_example_site(base_url, base) else (),
         )
 
-
-_HOST = "{host}"
+    @classmethod
+    def resolve_all(
+        cls, options: TargetOptions, base_urls: Sequence[str | None], *, several: bool
+    ) -> list[Host]:
+        """Resolve the options for all hosts, before any file is touched."""
+        hosts = retry(
+            lambda: [cls.resolve(options, url, several=several) for url in base_urls],
+            "The site of the export",
+            lost_only=True,
+        )
+        if len({host.folder for host in hosts}) < len(hosts):
+            raise ExportError(
+                f"Two of the hosts {', '.join(map(str, base_urls))} would share a folder. Export each host "
+                "once."
+            )
+        return hosts
 
 
 def export_base(base_url: str | None) -> Base:
     """Return the base URL of locations: `base_url`, else the setting, else https and the current `Site`."""
     if base_url is not None:
-        try:
-            return protocol.parse_base(base_url)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"--base-url: {error}.") from error
+        return _parse_base(base_url, "--base-url")
     if conf.base_url is not None:
         return conf.base_url
     if apps.is_installed("django.contrib.sites"):
@@ -191,6 +313,13 @@ def export_base(base_url: str | None) -> Base:
         except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
             raise ImproperlyConfigured(f"{_NO_BASE} The sites framework reports: {error}") from error
     raise ImproperlyConfigured(_NO_BASE)
+
+
+def _parse_base(url: str, name: str) -> Base:
+    try:
+        return protocol.parse_base(url)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}.") from error
 
 
 def site_urls() -> list[str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.entries import ItemError, excerpt, reason_of
-from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.notify import Submission
-from django_sitemaps09.pages import Fingerprint, Key
 from django_sitemaps09.state.history import (
     MAX_ERRORS,
     RecordedRun,
@@ -21,7 +21,7 @@ from django_sitemaps09.state.history import (
     record_exported,
     record_run,
 )
-from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.stores import Store
 
 try:
@@ -34,31 +34,11 @@ logger = logging.getLogger(__name__)
 
 #: State of robots.txt; `stale` means that the file would change, but was not written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
+ChangeKind = Literal["added", "removed", "changed"]
+#: What a report calls the process of the export itself, among the workers that have rendered pages.
+THIS_PROCESS = "the export itself"
 # Linux counts in units of 1,024 bytes, macOS in bytes.
 _UNIT = 1 if sys.platform == "darwin" else 1024
-
-
-@dataclass(frozen=True, slots=True)
-class PageFile:
-    """Page of a section: its range, its contents, and its file.
-
-    `bytes` is the size before compression, `size` the compressed size. `digest` covers the uncompressed
-    content. `lastmod` is the newest lastmod on the page, if all entries have one. `cut` is the last key on
-    the page if the limits excluded the rest of the range. `unchanged` is true if the
-    published file is the same.
-    """
-
-    name: str
-    after: Key | None
-    until: Key | None
-    urls: int
-    bytes: int
-    size: int
-    lastmod: str | None
-    digest: str
-    cut: Key | None = None
-    unchanged: bool = False
-    fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +53,8 @@ class SectionReport:
 
     `failure` says why nothing of the section was published. In this case, the published files are kept, and
     `files` lists them. `hints` say what made the section slow, and what to declare instead. `ignored_keys`
-    are the first five keys in the dicts of `get_urls()` that exports do not write.
+    are the first five keys in the dicts of `get_urls()` that exports do not write. `rendered_by` counts the
+    rendered pages by the worker of a queue that rendered them, and by `THIS_PROCESS`.
     """
 
     section: str
@@ -91,6 +72,7 @@ class SectionReport:
     removed: int = 0
     split: int = 0
     merged: int = 0
+    rendered_by: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def urls(self) -> int:
@@ -115,7 +97,8 @@ class Report:
     is true if an earlier run had been killed while publishing, and was finished first. `changes` counts the
     URLs that were added, removed and changed, if requested. `submission` is the result of submitting them,
     `None` if that was not requested or not possible. `memory` is the peak memory of this process in
-    bytes, `workers_memory` that of its largest finished child; `None` if unknown.
+    bytes, `workers_memory` that of its largest finished child; `None` if unknown. `is_busy` is true if
+    nothing was done, because another export is writing to the same target.
     """
 
     sections: Sequence[SectionReport]
@@ -137,23 +120,63 @@ class Report:
     workers_memory: int | None = None
     dry_run: bool = False
     submission: Submission | None = None
+    is_busy: bool = False
 
     @property
     def urls(self) -> int:
         return sum(section.urls for section in self.sections)
+
+    @property
+    def rendered_by(self) -> Mapping[str, int]:
+        """The number of rendered pages by who rendered them, as in the reports of sections."""
+        return sum((Counter(section.rendered_by) for section in self.sections), Counter())
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of the command: 0, 1 after a failure, or 75 if another export is running."""
+        return 0 if not self.failures else ExportRunningError.exit_status if self.is_busy else 1
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as a dict for JSON."""
         data = asdict(self)
         data["folder"] = self.folder and str(self.folder)
         data["robots_path"] = self.robots_path and str(self.robots_path)
-        data["urls"] = self.urls
+        data |= {"urls": self.urls, "rendered_by": dict(self.rendered_by), "exit_status": self.exit_status}
         data["submission"] = self.submission and self.submission.as_dict()
         data["urls_per_second"] = round(self.urls / self.seconds) if self.seconds else None
         for section, report in zip(data["sections"], self.sections, strict=True):
             section["errors"] = [error._asdict() for error in report.errors]
             section |= {"urls": report.urls, "bytes": report.bytes, "size": report.size}
         return data
+
+
+class UrlChange(NamedTuple):
+    """URL that was added or removed, or whose lastmod or any other element has changed."""
+
+    kind: ChangeKind
+    section: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Changes made by an export: its report and the URLs of files.
+
+    `written` has new and changed pages and indexes, `removed` has the files that no index lists any more.
+    `urls` yields the changes to single URLs. It can be called repeatedly until the callback and all
+    receivers have returned. It is `None` unless changes were requested.
+    """
+
+    report: Report
+    written: Sequence[str]
+    removed: Sequence[str]
+    urls: Callable[[], Iterator[UrlChange]] | None = None
+
+
+def exit_status(reports: Iterable[Report]) -> int:
+    """Return the exit status of several exports: 75 only if nothing else failed."""
+    statuses = {report.exit_status for report in reports}
+    return 1 if 1 in statuses else max(statuses, default=0)
 
 
 def peaks() -> tuple[int | None, int | None]:

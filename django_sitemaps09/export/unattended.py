@@ -19,7 +19,7 @@ from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.engines.queues import in_worker
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.options import export_base
-from django_sitemaps09.export.report import Report
+from django_sitemaps09.export.report import Report, exit_status
 from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def run_export(
     for text in (*failures, *warnings):
         logger.warning("%s", text)
     return {
-        "status": 1 if failures else 0,
+        "status": exit_status(reports),
         "failures": [*failures],
         "warnings": [*warnings],
         "hosts": [_summary(report) for report in reports],

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.asyncio import async_unsafe
 
-from django_sitemaps09.conf import strings
-from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.api import export_all
+from django_sitemaps09.export.api import run_exports
 from django_sitemaps09.export.engines import available_cores
-from django_sitemaps09.export.options import ExportOptions, HostOptions, Listeners, SharedOptions
+from django_sitemaps09.export.options import (
+    ExportOptions,
+    Host,
+    TargetOptions,
+    VerifyOptions,
+    takes,
+    takes_hosts,
+)
 from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.sections import Section
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class DamagedFile(NamedTuple):
@@ -74,19 +74,8 @@ class Verification:
 
 
 @async_unsafe
-def verify(
-    names: Sequence[str] = (),
-    *,
-    output: Path | str | None = None,
-    robots: Path | str | None = None,
-    base_url: str | None = None,
-    gzip: bool | None = None,
-    force: Collection[str] = (),
-    engine: str | None = None,
-    workers: int | None = None,
-    sitemaps: Mapping[str, Section] | None = None,
-    repair: bool = False,
-) -> Verification:
+@takes(VerifyOptions)
+def verify(options: VerifyOptions) -> Verification:
     """Read the published files back, and compare them with what the last export recorded.
 
     Check the pages of the named sections, or of all sections, and the indexes, the stylesheet and
@@ -99,57 +88,52 @@ def verify(
 
     Raise `ExportError` if nothing is published, or if the manifest or the target cannot be read.
     """
-    options = ExportOptions(
-        names, output, robots, gzip, force=force, engine=engine, workers=workers, sitemaps=sitemaps
-    )
-    [verification] = _verify_all([base_url], options, repair=repair, several=False)
+    [verification] = _verify(options, [options.base_url], several=False)
     return verification
 
 
 @async_unsafe
-def verify_hosts(
-    base_urls: Sequence[str],
-    names: Sequence[str] = (),
-    *,
-    repair: bool = False,
-    **options: Unpack[SharedOptions],
-) -> dict[str, Verification]:
+@takes_hosts(VerifyOptions)
+def verify_hosts(base_urls: Sequence[str], options: VerifyOptions) -> dict[str, Verification]:
     """Verify the files of several hosts, and return a result for each of the `base_urls`.
 
     The arguments are those of `verify()`, and the folders those of `export_hosts()`.
     """
-    base_urls = strings(base_urls, "base_urls")
-    if not base_urls:
-        raise ExportError("base_urls must be a list of at least one base URL.")
-    verifications = _verify_all(base_urls, ExportOptions(names, **options), repair=repair, several=True)
-    return dict(zip(base_urls, verifications, strict=True))
+    return dict(zip(base_urls, _verify(options, base_urls, several=True), strict=True))
 
 
-def _verify_all(
-    base_urls: Sequence[str | None], options: ExportOptions, *, repair: bool, several: bool
+def _verify(
+    options: VerifyOptions, base_urls: Sequence[str | None], *, several: bool
 ) -> list[Verification]:
     started = time.perf_counter()
-    options = options.checked()
-    hosts = [HostOptions.resolve(options, url, several=several) for url in base_urls]
+    hosts = Host.resolve_all(options, base_urls, several=several)
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
     checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
     results = [check.check() for check in checks]
-    reports: Sequence[Report | None] = [None] * len(hosts)
-    # An export also finishes a run that was killed while publishing.
-    if repair and any(result.damaged or result.journal for result in results):
-        sections = {file.section for result in results for file in result.damaged.values()}
-        # A run that was killed may have published pages that the manifest does not list yet.
-        sections.update(*(result.journal.sections for result in results if result.journal))
-        repair_options = options._replace(
-            names=[name for name in hosts[0].all_sections if name in sections],
-            damaged={host.folder: set(result.damaged) for host, result in zip(hosts, results, strict=True)},
-        )
-        reports = export_all(base_urls, repair_options, None, Listeners(), several=several)
-    return [
-        _verification(check, result, report, started)
-        for check, result, report in zip(checks, results, reports, strict=True)
+    reports: dict[str, Report] = {}
+    to_repair = [
+        (host, _to_repair(host, result))
+        for host, result in zip(hosts, results, strict=True)
+        if options.repair and (result.damaged or result.journal)
     ]
+    if to_repair:
+        shared = {each.name: getattr(options, each.name) for each in fields(TargetOptions) if each.init}
+        repairs = run_exports(ExportOptions(**shared), lambda: [repaired for _, repaired in to_repair])
+        reports = dict(zip((host.folder for host, _ in to_repair), repairs, strict=True))
+    return [
+        _verification(check, result, reports.get(check.host.folder), started)
+        for check, result in zip(checks, results, strict=True)
+    ]
+
+
+def _to_repair(host: Host, result: CheckedFiles) -> Host:
+    """Return the host with the sections to repair and the names of its damaged files."""
+    names = {file.section for file in result.damaged.values()}
+    # A run that was killed may have published pages that the manifest does not list yet.
+    names.update(result.journal.sections if result.journal else ())
+    chosen = {name: section for name, section in host.sections.items() if name in names}
+    return replace(host, chosen=chosen, damaged=frozenset(result.damaged))
 
 
 def _verification(
@@ -161,8 +145,8 @@ def _verification(
         result = check.check()
         files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
     return Verification(
-        target=check.store.label,
-        index_url=f"{check.host_options.url}{INDEX}",
+        target=check.host.store.label,
+        index_url=f"{check.host.url}{INDEX}",
         files=len(files),
         urls=sum(file.urls for file in files.values()),
         bytes=sum(file.bytes for file in files.values()),
@@ -170,7 +154,7 @@ def _verification(
             DamagedFile(
                 file.name,
                 file.section,
-                _with_advice(file.problem, file.section, check.host_options),
+                _with_advice(file.problem, file.section, check.host),
                 file.name not in result.damaged,
             )
             for file in files.values()
@@ -182,8 +166,8 @@ def _verification(
     )
 
 
-def _with_advice(problem: str, section: str, host_options: HostOptions) -> str:
+def _with_advice(problem: str, section: str, host: Host) -> str:
     """Return the problem of a file, and what to do if a repair cannot render it."""
-    if not section or section in host_options.all_sections:
+    if not section or section in host.sections:
         return problem
     return f"{problem}, and section {section!r} is no longer declared. To remove it, use --remove {section}"

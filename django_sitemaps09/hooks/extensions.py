@@ -105,7 +105,7 @@ def create_batch(
             "videos",
             results,
             lambda i, value: _resolve_video(
-                value, hosts, {url for page in pages for url in hosts.absolute_urls(page[i])}
+                value, hosts, {hosts.absolute_url(url) for page in pages if (url := page[i])}
             ),
             items,
         )
@@ -168,7 +168,7 @@ def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -
     )
     for name in ("content_loc", "player_loc"):
         location = getattr(result, name)
-        if not pages.isdisjoint(hosts.absolute_urls(location)):
+        if location and hosts.absolute_url(location) in pages:
             raise ValueError(f"{name} is the URL of the page itself")
     return result
 
@@ -254,31 +254,22 @@ def alternates(
 ) -> list[list[Alternate]]:
     """Return the links from a project's `alternates` for each item.
 
-    On at least one host, crawlers must accept these links together with the links between the item's
-    localizations. Otherwise, the item's links are skipped and reported.
+    Crawlers must accept these links together with the links between the item's localizations. Otherwise,
+    the item's links are skipped and reported.
     """
     columns = [(localization, localization.texts()) for localization in localizations]
 
-    def check(place: int, position: int, links: Sequence[Alternate]) -> None:
-        """Check the links of an item on the host with the index `place`."""
+    def resolve_links(position: int) -> list[Alternate]:
+        links = [alternate(link, hosts) for link in link_lists[position] or ()]
         urls = [
-            (localization, hosts.absolute_urls(texts[position])[place])
+            (localization, hosts.absolute_url(location))
             for localization, texts in columns
-            if texts[position]
+            if (location := texts[position])
         ]
         own_links = [(localization.language, url) for localization, url in urls if localization.language]
         pages = () if own_links else {url for localization, url in urls if localization.is_listed}
-        checked = [(link.language, hosts.absolute_urls(link.location)[place]) for link in links]
+        checked = [(link.language, hosts.absolute_url(link.location)) for link in links]
         protocol.check_links(checked, own_links, pages)
-
-    def resolve_links(position: int) -> list[Alternate]:
-        links = [alternate(link, hosts) for link in link_lists[position] or ()]
-        *others, last = range(len(hosts.bases))
-        for place in others:
-            with suppress(ValueError):
-                check(place, position, links)
-                return links
-        check(last, position, links)
         return links
 
     positions = [FAILED if item_links is FAILED else i for i, item_links in enumerate(link_lists)]

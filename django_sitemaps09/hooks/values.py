@@ -100,44 +100,42 @@ def log_skipped(
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Hosts that locations may be on: the hosts of `bases`, and `others` that a sitemap declares.
+    """Hosts that locations may be on: the host of `base`, and `others` that a sitemap declares.
 
-    If `joins_paths` is true, paths become absolute URLs on the first base. If `is_limited` is false, a URL
-    may be longer than the protocol allows, as in `django.contrib.sitemaps`.
+    If `joins_paths` is true, paths become absolute URLs on the base. If `is_limited` is false, a URL may be
+    longer than the protocol allows, as in `django.contrib.sitemaps`.
     """
 
-    bases: tuple[Base, ...]
+    base: Base
     others: tuple[Base, ...] = ()
     joins_paths: bool = False
     is_limited: bool = True
 
     @classmethod
-    def from_sitemap(cls, sitemap: Any, bases: tuple[Base, ...]) -> AllowedHosts:
+    def from_sitemap(cls, sitemap: Any, base: Base) -> AllowedHosts:
         """Return the allowed hosts of a sitemap, including its `hosts`: URLs or host names."""
         try:
             hosts = getattr(sitemap, "hosts", None) or ()
             if not isinstance(hosts, (list, tuple, set, frozenset)):
                 raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
-            parsed_hosts = [parse_host(host, base.scheme) for host in hosts for base in bases]
-            others = {protocol.origin(str(host)) for host in parsed_hosts}
-            return cls(bases, tuple(sorted(others)))
+            others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
+            return cls(base, tuple(sorted(others)))
         except Exception as error:
             if declared_expressions(sitemap):
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
             # A class for `django.contrib.sitemaps` can use the attribute `hosts` for something else.
-            return cls(bases)
+            return cls(base)
 
     @property
     def room(self) -> int:
-        """Maximum length of a path, so that the URL on each base has a valid length."""
-        return protocol.MAX_LOCATION - max(len(str(base)) for base in self.bases)
+        """Maximum length of a path, so that its URL has a valid length."""
+        return protocol.MAX_LOCATION - len(str(self.base))
 
     def are_plain(self, values: Sequence[str]) -> bool:
         """Return whether all locations are valid without changes, ten times as fast as by checking each."""
-        if protocol.are_plain(values, "/", self.room):
-            return True
-        base, *others = self.bases
-        return not others and protocol.are_plain(values, f"{base}/", protocol.MAX_LOCATION)
+        return protocol.are_plain(values, "/", self.room) or protocol.are_plain(
+            values, f"{self.base}/", protocol.MAX_LOCATION
+        )
 
     def location(self, value: object) -> str:
         """Return a path, or a URL on an allowed host, as a URI. Raise `ValueError` for other values."""
@@ -148,40 +146,28 @@ class AllowedHosts:
         if text[0] == "/":
             return text
         host = protocol.origin(text)
-        if host in self.others or {*map(protocol.origin, map(str, self.bases))} == {host}:
+        if host in self.others or host == protocol.origin(str(self.base)):
             return text
-        # A location is rendered for each base, and a URL cannot be on several of them.
-        base_names = f"{'all of ' if len(self.bases) > 1 else ''}{', '.join(map(str, self.bases))}"
         raise ValueError(
-            f"{short_repr(text)} is not on {base_names}: "
+            f"{short_repr(text)} is not on {self.base}: "
             "use a path, or add its host to the sitemap's `hosts`"
         )
 
-    def absolute_urls(self, location: str | None) -> list[str]:
-        """Return a location as an absolute URI for each base; an empty list for an empty location."""
-        if not location:
-            return []
+    def absolute_url(self, location: str) -> str:
+        """Return a location as an absolute URI."""
         with suppress(ValueError):
             # In compatibility views, the location is not a URI yet.
             location = protocol.uri(location)
-        return [protocol.join(str(base), location) for base in self.bases]
+        return protocol.join(str(self.base), location)
 
     def external_location(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI. The URL can omit its scheme.
-
-        If the bases have different schemes, the result for a URL without a scheme begins with the colon:
-        `://example.org/`. The code that joins it to a base adds the scheme of the base.
-        """
+        """Return a path, or a URL on any host, as a URI. A URL without a scheme gets that of the base."""
         text = str(check_text(value))
-        if not text.startswith("//"):
-            return self.uri(text)
         # Browsers read a reference that begins with two slashes as a URL without a scheme.
-        scheme, *others = sorted({base.scheme for base in self.bases}, key=len, reverse=True)
-        location = self.uri(f"{scheme}:{text}")
-        return location.removeprefix(scheme) if others else location
+        return self.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
 
     def media(self, value: object) -> str:
-        """Return the location of a media file, on any host, in the form of `external_location()`.
+        """Return the location of a media file, on any host, as `external_location()` does.
 
         A value that is not a path and has no scheme is relative to `MEDIA_URL`.
         """
@@ -199,7 +185,7 @@ class AllowedHosts:
             raise ValueError(
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
             )
-        return f"{self.bases[0]}{text}" if self.joins_paths and text[0] == "/" else text
+        return f"{self.base}{text}" if self.joins_paths and text[0] == "/" else text
 
 
 def parse_host(host: str, scheme: str) -> Base:

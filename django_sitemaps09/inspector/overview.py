@@ -14,7 +14,7 @@ from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
-from django_sitemaps09.state.manifest import PageRecord
+from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.status import Status, status
 
 # Maximum number of skipped items that the overview lists.
@@ -76,9 +76,9 @@ def overview(base: Base) -> Overview:
     )
 
 
-def freshness(pages: Iterable[PageRecord], today: date) -> Counter[str]:
+def freshness(pages: Iterable[PageFile], today: date) -> Counter[str]:
     """Count pages by the age of their newest lastmod, which is known only if all URLs have a lastmod."""
-    return Counter(_age(page.newest, today) for page in pages)
+    return Counter(_age(page.lastmod, today) for page in pages)
 
 
 def _age(lastmod: str | None, today: date) -> str:

@@ -80,7 +80,7 @@ class ExportedFiles:
         for section in sections:
             try:
                 record = self.export.record(section)
-                yield from reversed([] if record is None else record.file_names(section))
+                yield from reversed([] if record is None else record.file_names)
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 self.notes.append(f"Section {section!r} cannot be read: {reason_of(error)}")
 

@@ -29,7 +29,7 @@ from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.sources.members import KeyInRows, Members
 from django_sitemaps09.sources.slices import Slices
-from django_sitemaps09.state.manifest import PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.status import read_listing, unread_source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
@@ -74,19 +74,19 @@ class LiveRow(NamedTuple):
         """Return the name of the exported page whose keys include that of the item, or `None`."""
         if record is None or self.source is None or record.key_identity != self.source.key_identity:
             return None
-        return self._name_at_key(record.pages, record.file_names(self.section))
+        return self._name_at_key(record.pages, record.file_names)
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
         if (
             self.source is None
-            or (listing := read_listing(self.source, self.source.sitemap, self.source.bases[0])) is None
+            or (listing := read_listing(self.source, self.source.sitemap, self.source.base)) is None
         ):
             return None
         names = addresses.names(self.section, listing, exported.published_pages(self.source))
         return self._name_at_key(listing.pages, [*names])
 
-    def _name_at_key(self, pages: Sequence[ListedPage | PageRecord], names: Sequence[str]) -> str | None:
+    def _name_at_key(self, pages: Sequence[ListedPage | PageFile], names: Sequence[str]) -> str | None:
         if self.source is None or not pages:
             return None
         return names[page_index(self.source, self.row.key, [page.until for page in pages])]
@@ -184,9 +184,9 @@ def _live_rows(
         if batch is None:
             continue
         skipped = tuple(map(str, batch.errors))
-        entry = _entry(batch, source.format, source.bases[0], location)
+        entry = _entry(batch, source.format, source.base, location)
         if entry is None and is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, source.format, source.bases[0], None)
+            entry = _entry(batch, source.format, source.base, None)
         # The URL of an item without any location cannot be compared.
         is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
         if entry is not None or is_skipped:

@@ -112,7 +112,7 @@ def _section_row(section: SectionStatus) -> list[Cell]:
         _meter(f"{fullest_urls:,}", fullest_urls, section.limit or conf.limits.urls),
         _meter(filesizeformat(fullest_bytes), fullest_bytes, conf.limits.bytes),
         Cell(filesizeformat(sum(page.size for page in pages))),
-        _lastmod(max((page.newest for page in pages if page.newest), default=None)),
+        _lastmod(max((page.lastmod for page in pages if page.lastmod), default=None)),
         _lastmod(max((page.changed for page in pages if page.changed), default=None)),
         live_pages,
     ]

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from django_sitemaps09.audit import RULES, AuditReport
 from django_sitemaps09.entries import pluralize
 from django_sitemaps09.export import Verification
-from django_sitemaps09.export.report import Report, SectionReport
+from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Comparison, Suggestion
@@ -92,6 +92,9 @@ def _end(report: Report) -> Iterator[str]:
     if report.workers_memory is not None:
         memory += f", largest worker {report.workers_memory / 1e6:,.0f} MB"
     yield f"{pluralize(round(report.urls / max(report.seconds, 1e-9)), 'URL')} per second{memory}"
+    if report.rendered_by.keys() - {THIS_PROCESS}:
+        counts = (f"{pluralize(pages, 'page')} by {who}" for who, pages in report.rendered_by.items())
+        yield f"Rendered {', '.join(counts)}"
     if report.recovered:
         yield "An earlier export was killed while publishing. This run completed it first."
     if not report.published:

@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Any
 
 from django_sitemaps09.entries import pluralize
-from django_sitemaps09.export.report import PageFile, SectionReport
+from django_sitemaps09.export import PageFile, SectionReport
 
 try:
     from tqdm import tqdm
@@ -109,7 +109,14 @@ class Progress:
     ended_sections: set[str] = field(default_factory=set)
 
     def plan(self, pages: Mapping[str, int | None]) -> None:
-        """Set the expected number of pages for each section, or `None` if it is unknown."""
+        """Set the expected number of pages for each section, or `None` if it is unknown.
+
+        The line begins again for the next host.
+        """
+        if not self.ended_sections.isdisjoint(pages):
+            for counts in (self.expected, self.pages, self.urls, self.ended_sections):
+                counts.clear()
+            self.line.reset()
         self.expected |= pages
         self._draw(next(iter(pages), ""))
         self.line.refresh()

@@ -106,10 +106,8 @@ def uri(text: str) -> str:
 
 
 def join(base: str, location: str) -> str:
-    """Return the URL of a location. Add the base before a path, and only the scheme before `://...`."""
-    if location[:1] == "/":
-        return f"{base}{location}"
-    return f"{base.partition(':')[0]}{location}" if location[:1] == ":" else location
+    """Return the URL of a location: a path with the base before it, or the unchanged URL."""
+    return f"{base}{location}" if location[:1] == "/" else location
 
 
 def are_plain(locations: Sequence[str], start: str, most: int) -> bool:

@@ -78,7 +78,7 @@ def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> lis
     x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
     if not (hooks or extensions or x_default):
         return urls
-    hosts = AllowedHosts((Base(*base.split("://", 1)),), joins_paths=True, is_limited=False)
+    hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
     previous: Any = None
     results: dict[str, Any] = {}
     # Pages are written in the language of the site, regardless of the language of the request.

@@ -12,7 +12,6 @@ from django_sitemaps09.sources.base import (
 from django_sitemaps09.sources.compile import (
     entry_limit as entry_limit,
     is_compiled as is_compiled,
-    is_shareable as is_shareable,
     page_size as page_size,
     ranged_source as ranged_source,
     source as source,

@@ -45,8 +45,8 @@ class Source(Keyed, Protocol):
         return self.limit
 
     @property
-    def bases(self) -> tuple[Base, ...]:
-        """Bases that paths are joined to, one for each host that shares the entries."""
+    def base(self) -> Base:
+        """Base that paths are joined to."""
 
     @property
     def namespaces(self) -> Mapping[str, str]:
@@ -138,8 +138,8 @@ class CompiledSource(Source):
         return self.declaration.namespaces
 
     @property
-    def bases(self) -> tuple[Base, ...]:
-        return self.declaration.hosts.bases
+    def base(self) -> Base:
+        return self.declaration.hosts.base
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:
@@ -156,8 +156,8 @@ def protocol_limits(source: Source) -> Limits:
 def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int:
     """Return about how many rows fit on a page within both limits, with room for additional rows.
 
-    The length of an entry is estimated from the first entries, with `base` or the longest base. The result
-    is rounded down to tenths of the limit, so that a change to one row rarely affects it.
+    The length of an entry is estimated from the first entries, with `base` or that of the source. The
+    result is rounded down to tenths of the limit, so that a change to one row rarely affects it.
     """
     batch = source.sample()
     most = source.rows_per_page
@@ -168,8 +168,7 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     # Pages of news are refilled in each export, so they need no room for additional rows.
     rows = most if source.is_transient else pages.fill(most)
     if batch is not None and batch.keys:
-        longest = base or max(map(str, source.bases), key=len)
-        texts = writer.elements(writer.FORMATS[source.format], batch, longest)
+        texts = writer.elements(writer.FORMATS[source.format], batch, base or str(source.base))
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
         if fit < rows:

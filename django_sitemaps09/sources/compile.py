@@ -21,7 +21,7 @@ from django_sitemaps09.hooks.annotations import add_columns, covers_joins
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
 from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sections import Section, bind, has_host_hook, instance
+from django_sitemaps09.sections import Section, bind
 from django_sitemaps09.sitemaps import (
     CONTRIB_INTERNALS,
     ModelSitemap,
@@ -48,19 +48,16 @@ def is_compiled(sitemap: object) -> bool:
     return issubclass(type(sitemap), Sitemap) and is_original(sitemap, *CONTRIB_INTERNALS)
 
 
-def source(
-    name: str, section: Section, bases: Base | tuple[Base, ...], limits: Limits, using: str | None = None
-) -> Source:
-    """Return the source of a section for one host, or for several hosts if the section `is_shareable`.
+def source(name: str, section: Section, base: Base, limits: Limits, using: str | None = None) -> Source:
+    """Return the source of a section for a host.
 
     Rows are read from the database `using`, by default from the first one that a router selects. Raise
     `ImproperlyConfigured` for an invalid declaration.
     """
-    bases = (bases,) if isinstance(bases, Base) else bases
-    sitemap: Any = bind(section, bases[0].domain)
+    sitemap: Any = bind(section, base.domain)
     if not is_compiled(sitemap):
-        return UrlsSource(sitemap, bases[0], entry_limit(name, sitemap, limits))
-    declaration, limit = _declared(name, sitemap, bases, limits)
+        return UrlsSource(sitemap, base, entry_limit(name, sitemap, limits))
+    declaration, limit = _declared(name, sitemap, base, limits)
     items = traits.pin_database(read_items(sitemap), using)
     query_source = _query_source(name, items, declaration, limit)
     return query_source or PositionSource.from_items(items, declaration, limit)
@@ -71,19 +68,19 @@ def ranged_source(name: str, sitemap: Any, base: Base, limits: Limits) -> QueryS
 
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
-    declaration, limit = _declared(name, sitemap, (base,), limits)
+    declaration, limit = _declared(name, sitemap, base, limits)
     return _query_source(name, traits.pin_database(read_items(sitemap)), declaration, limit)
 
 
-def _declared(name: str, sitemap: Any, bases: tuple[Base, ...], limits: Limits) -> tuple[Declaration, int]:
+def _declared(name: str, sitemap: Any, base: Base, limits: Limits) -> tuple[Declaration, int]:
     """Return the declaration of a sitemap, and the number of entries on a page."""
     if sitemap.protocol and sitemap.protocol not in ("http", "https"):
         raise ImproperlyConfigured(
             f"Section {name!r}: `protocol` of {type(sitemap).__qualname__} must be 'http' or 'https', "
             f"not {typed_repr(sitemap.protocol)}."
         )
-    own_bases = tuple(Base(sitemap.protocol or base.scheme, base.domain) for base in bases)
-    return Declaration.from_sitemap(sitemap, own_bases), entry_limit(name, sitemap, limits)
+    own_base = Base(sitemap.protocol or base.scheme, base.domain)
+    return Declaration.from_sitemap(sitemap, own_base), entry_limit(name, sitemap, limits)
 
 
 def _query_source(name: str, items: Any, declaration: Declaration, limit: int) -> QuerySource | None:
@@ -154,16 +151,6 @@ def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> Quer
     query = grouped_rows.query
     is_unique = query.group_by and not traits.has_window_function(query) and not traits.repeats_rows(query)
     return grouped_rows if is_unique else None
-
-
-def is_shareable(section: Section) -> bool:
-    """Return whether several hosts can share the entries of a section, apart from the host in each URL."""
-    try:
-        sitemap = instance(section)
-    except Exception:  # noqa: BLE001 a user's factory can raise anything; the export reports it later
-        return False
-    lists_one_site = isinstance(sitemap, ModelSitemap) and sitemap.site_field is not None
-    return is_compiled(sitemap) and not (lists_one_site or has_host_hook(sitemap))
 
 
 def page_size(limit: Any) -> int:

@@ -52,10 +52,10 @@ class Declaration:
     languages: tuple[str, ...] | None
 
     @classmethod
-    def from_sitemap(cls, sitemap: Any, bases: tuple[Base, ...]) -> Declaration:
+    def from_sitemap(cls, sitemap: Any, base: Base) -> Declaration:
         """Raise `ImproperlyConfigured` for an invalid constant if the sitemap declares expressions."""
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None  # noqa: SLF001 contrib's hook
-        hosts = AllowedHosts.from_sitemap(sitemap, bases)
+        hosts = AllowedHosts.from_sitemap(sitemap, base)
         if problem := location_problem(sitemap.location, languages):
             raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)

@@ -82,8 +82,8 @@ class UrlsSource(Source):
         return self._sitemap
 
     @property
-    def bases(self) -> tuple[Base, ...]:
-        return (self._base,)
+    def base(self) -> Base:
+        return self._base
 
     @property
     def namespaces(self) -> Mapping[str, str]:

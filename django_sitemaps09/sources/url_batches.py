@@ -48,9 +48,9 @@ def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> A
 
 def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
-    declared_hosts = AllowedHosts.from_sitemap(sitemap, (base,))
+    declared_hosts = AllowedHosts.from_sitemap(sitemap, base)
     hosts = _add_own_host(declared_hosts, sitemap, base, site)
-    own_bases = tuple(map(str, (*hosts.bases, *hosts.others)))
+    own_bases = tuple(map(str, (base, *hosts.others)))
 
     def location(value: Any) -> str:
         url = hosts.uri(values.entry_value(value) or "")
@@ -116,8 +116,8 @@ def _first_host(locations: Iterable[str | None]) -> AllowedHosts:
     """Return allowed hosts with the host of the first absolute location, or with `localhost`."""
     for location in filter(None, locations):
         with suppress(ValueError):
-            return AllowedHosts((protocol.origin(location),), joins_paths=True)
-    return AllowedHosts((Base("https", "localhost"),), joins_paths=True)
+            return AllowedHosts(protocol.origin(location), joins_paths=True)
+    return AllowedHosts(Base("https", "localhost"), joins_paths=True)
 
 
 # Keys that hooks of this package add. A project can use the same keys for other values.

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnreadableError
 from django_sitemaps09.filenames import NAME, PUBLISHED, SUFFIXES, Suffix, page_name
-from django_sitemaps09.pages import Fingerprint, Key, Page, PageMap
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 
@@ -39,25 +39,50 @@ ParsedT = TypeVar("ParsedT")
 Bounds: TypeAlias = "tuple[Key | None, Key | None]"
 
 
-class PageRecord(NamedTuple):
-    """One published page. Its key range begins after the `until` of the previous page.
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """One page of a section, from its rendering to the manifest: its file, its range and its contents.
 
-    `bytes` is the length before compression, and `size` the length after compression. `digest` is the
-    SHA-256 of the uncompressed content. `newest` is the newest lastmod on the page. `changed` is the
-    lastmod of the page in the index: the time when `digest` last changed. `index_number` is the number of
-    the index that lists the page.
+    The range is that of the keys greater than `after`, up to and including `until`. `bytes` is the length
+    before compression, `size` the length of the file. `lastmod` is the newest lastmod on the page, if all
+    entries have one. `changed` is the lastmod of the page in the index: the time when `digest` last
+    changed. `digest` is the SHA-256 of the uncompressed content. `index_number` is the number of the index
+    that lists the page, 0 before one does. `unchanged` is true in a report if the published file is the
+    same; it is not recorded.
     """
 
+    name: str
     number: int
+    after: Key | None
     until: Key | None
-    urls: int
-    bytes: int
-    size: int
-    newest: str | None
-    changed: str | None
-    digest: str
-    fingerprint: Fingerprint | None
-    index_number: int
+    urls: int = 0
+    bytes: int = 0
+    size: int = 0
+    lastmod: str | None = None
+    changed: str | None = None
+    digest: str = ""
+    fingerprint: Fingerprint | None = None
+    index_number: int = 0
+    unchanged: bool = field(default=False, compare=False)
+
+    @property
+    def page(self) -> Page:
+        return Page(self.number, self.after, self.until)
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """Return what the manifest and the replies of workers have of the page, as values for JSON."""
+        return tuple(getattr(self, name) for name in _ROW)
+
+    @classmethod
+    def from_row(cls, section: str, suffix: Suffix, after: Key | None, row: Sequence[Any]) -> PageFile:
+        """Parse a row. Raise one of `PARSE_ERRORS` if it is invalid."""
+        values = {name: parse(value) for (name, parse), value in zip(_ROW.items(), row, strict=True)}
+        page = cls(page_name(section, values["number"], suffix), after=after, **values)
+        rows = 0 if page.fingerprint is None else page.fingerprint.rows
+        if page.number < 1 or min(page.urls, page.bytes, page.size, page.index_number, rows) < 0:
+            raise ValueError(f"{row!r:.200} is not a valid page")
+        return page
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +98,7 @@ class SectionRecord:
     declaration_digest: str | None = None
     highest: int = 0
     counts: tuple[tuple[float, int], ...] = ()
-    pages: tuple[PageRecord, ...] = ()
+    pages: tuple[PageFile, ...] = ()
 
     @property
     def urls(self) -> int:
@@ -83,14 +108,9 @@ class SectionRecord:
     def has_key_ranges(self) -> bool:
         return self.key_identity is not None
 
-    def file_names(self, section: str) -> list[str]:
-        return [page_name(section, page.number, self.suffix) for page in self.pages]
-
-    def page_map(self) -> PageMap:
-        """Return the pages as key ranges."""
-        afters = [None, *(page.until for page in self.pages)]
-        pages = zip(self.pages, afters, strict=False)
-        return PageMap(tuple(Page(page.number, after, page.until) for page, after in pages))
+    @property
+    def file_names(self) -> list[str]:
+        return [page.name for page in self.pages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +123,9 @@ class Manifest:
     file name of each section in the state folder. `stylesheets` has the
     file name of the stylesheet if pages and indexes refer to it, and is empty otherwise. `target`
     identifies the target if the state is stored outside of it. It is empty if the state is in the target.
-    `unqueued` has the names of files that were published with changes
-    that are not queued for submission, each with the time of the first run that did this. If it is not
+    `moved` has those removed files whose URLs are on the host from which the site has moved: no view serves
+    them. `unqueued` has the names of files that were published with changes that are not queued for
+    submission, each with the time of the first run that did this. If it is not
     empty, it includes the first index, because removed URLs are on no file.
     """
 
@@ -119,26 +140,19 @@ class Manifest:
     stylesheets: tuple[str, ...] = ()
     target: str = ""
     unqueued: Mapping[str, float] = field(default_factory=dict)
+    moved: tuple[str, ...] = ()
 
     def is_for(self, domain: str) -> bool:
         """Return whether the locations are on a host. Without host folders, they can be on another one."""
         return self.base.partition("://")[2] == domain
 
-    def pages(self) -> dict[str, PageRecord]:
-        return {
-            file: page
-            for name, record in self.sections.items()
-            for file, page in zip(record.file_names(name), record.pages, strict=True)
-        }
+    def pages(self) -> dict[str, PageFile]:
+        return {page.name: page for record in self.sections.values() for page in record.pages}
 
     def ranges(self) -> dict[str, Bounds]:
         """Return the bounds of each page that is a range of keys, by file name."""
-        return {
-            file: (page.after, page.until)
-            for name, record in self.sections.items()
-            if record.has_key_ranges
-            for file, page in zip(record.file_names(name), record.page_map().pages, strict=True)
-        }
+        records = [record for record in self.sections.values() if record.has_key_ranges]
+        return {page.name: (page.after, page.until) for record in records for page in record.pages}
 
     def root(self) -> bytes:
         """Return the root document with the names of all section files."""
@@ -253,6 +267,7 @@ def parse_root(content: bytes | str, label: str) -> Manifest:
             stylesheets=tuple(check_names(PUBLISHED, document["stylesheets"])),
             target=str(document["target"]),
             unqueued={name: parse_time(time) for name, time in document["unqueued"].items()},
+            moved=tuple(check_names(PUBLISHED, document.get("moved", ()))),
         )
     except PARSE_ERRORS as error:
         raise UnreadableError(f"{label} cannot be read ({error!r:.500})") from error
@@ -278,13 +293,14 @@ def read_section(state: Store, name: str) -> SectionRecord:
             raise ValueError("its digest does not match its content")
         lines = iter(content.splitlines())
         head = _loads(next(lines))
+        suffix = SUFFIXES[SUFFIXES.index(head["suffix"])]
         record = SectionRecord(
-            suffix=SUFFIXES[SUFFIXES.index(head["suffix"])],
+            suffix=suffix,
             key_identity=_texts(head["identity"]),
             declaration_digest=_text(head["declared"]),
             highest=int(head["highest"]),
             counts=tuple((_finite(time), int(urls)) for time, urls in head["counts"]),
-            pages=tuple(_page(_loads(line)) for line in lines),
+            pages=tuple(_pages(match[1], suffix, map(_loads, lines))),
         )
         if len(record.pages) != head["pages"]:
             raise ValueError(f"it has {len(record.pages)} of {head['pages']} pages")
@@ -310,12 +326,12 @@ def _check(record: SectionRecord) -> None:
         raise ValueError("two pages end with the same key")
 
 
-def _page(values: Sequence[Any]) -> PageRecord:
-    page = PageRecord(*(parse(value) for parse, value in zip(_FIELDS, values, strict=True)))
-    rows = 0 if page.fingerprint is None else page.fingerprint.rows
-    if page.number < 1 or min(page.urls, page.bytes, page.size, page.index_number, rows) < 0:
-        raise ValueError(f"{values!r:.200} is not a valid page record")
-    return page
+def _pages(section: str, suffix: Suffix, rows: Iterable[Sequence[Any]]) -> Iterator[PageFile]:
+    after = None
+    for row in rows:
+        page = PageFile.from_row(section, suffix, after, row)
+        yield page
+        after = page.until
 
 
 def _fingerprint(values: Sequence[Any] | None) -> Fingerprint | None:
@@ -333,8 +349,19 @@ def _texts(values: Iterable[object] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(map(str, values))
 
 
-# How each field of a `PageRecord` is parsed.
-_FIELDS: Sequence[Callable[[Any], Any]] = (int, _texts, int, int, int, _text, _text, str, _fingerprint, int)
+# The fields of a page in a row, in their order, and how each is parsed.
+_ROW: Mapping[str, Callable[[Any], Any]] = {
+    "number": int,
+    "until": _texts,
+    "urls": int,
+    "bytes": int,
+    "size": int,
+    "lastmod": _text,
+    "changed": _text,
+    "digest": str,
+    "fingerprint": _fingerprint,
+    "index_number": int,
+}
 
 
 def section_document(record: SectionRecord) -> bytes:
@@ -347,7 +374,9 @@ def section_document(record: SectionRecord) -> bytes:
         "counts": record.counts,
         "pages": len(record.pages),
     }
-    return b"".join(f"{json.dumps(line)}\n".encode() for line in (head, *record.pages))
+    return b"".join(
+        f"{json.dumps(line)}\n".encode() for line in (head, *(page.row for page in record.pages))
+    )
 
 
 def section_file(section: str, document: bytes) -> str:

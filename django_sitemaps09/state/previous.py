@@ -22,7 +22,7 @@ from django_sitemaps09.filenames import (
 )
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, Journal
-from django_sitemaps09.state.manifest import Manifest, PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
 from django_sitemaps09.stores import Store, owner
 from django_sitemaps09.writer.document import read_index
 
@@ -37,7 +37,7 @@ class PreviousState(NamedTuple):
 
     `foreign_names` are the files that the manifest does not list. `is_unverified` is true if a journal
     exists whose remaining steps were not taken. `has_foreign_stylesheet` is true if a file that is not ours
-    has the name of the stylesheet.
+    has the name of the stylesheet. `has_moved` is true if the manifest was that of another host.
     """
 
     store: Store
@@ -46,21 +46,33 @@ class PreviousState(NamedTuple):
     foreign_names: frozenset[str]
     is_unverified: bool
     has_foreign_stylesheet: bool
+    has_moved: bool = False
 
     @property
     def is_first(self) -> bool:
         """Whether nothing was published before. Then all URLs are new."""
         return not any(record.pages for record in self.manifest.sections.values())
 
+    def section(self, name: str) -> SectionRecord:
+        """Return the published record of a section, or an empty one."""
+        return self.manifest.sections.get(name, SectionRecord())
+
 
 def load(
-    store: Store, state: Store, site: Manifest, journal: Journal | None, now: float, *, is_whole: bool
+    store: Store,
+    state: Store,
+    site: Manifest,
+    journal: Journal | None,
+    now: float,
+    *,
+    is_whole: bool,
+    moved_from: str | None = None,
 ) -> PreviousState:
     """Return the previous state. `journal` is that of a killed run whose steps were not taken.
 
-    `site` is an empty manifest with the URLs of the export. Raise `ExportError` if the files belong to
-    another project. Raise it also if an index cannot be read, unless the export rebuilds all sections
-    (`is_whole`).
+    `site` is an empty manifest with the URLs of the export, and `moved_from` the base URL from which the
+    site has moved. Raise `ExportError` if the files belong to another project. Raise it also if an index
+    cannot be read, unless the export rebuilds all sections (`is_whole`).
     """
     names = store.names()
     try:
@@ -68,7 +80,10 @@ def load(
     except UnreadableError as error:
         logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         manifest = None
+    has_moved = manifest is not None and manifest.base == moved_from != site.base
     if manifest is not None:
+        if has_moved:
+            manifest = _moved(manifest, site, now)
         check_site(store, state, manifest, site)
     if manifest is None or journal is not None:
         try:
@@ -89,6 +104,7 @@ def load(
         frozenset(names) - listed_names,
         journal is not None,
         STYLESHEET in names and not is_our_stylesheet(store),
+        has_moved,
     )
 
 
@@ -125,12 +141,37 @@ def is_our_stylesheet(store: Store) -> bool:
 def check_site(store: Store, state: Store, manifest: Manifest, site: Manifest) -> None:
     """Raise `ExportError` if a manifest belongs to another site."""
     if (manifest.url, manifest.base) != (site.url, site.base):
+        base = excerpt(manifest.base)
+        advice = f"pass --moved-from {base} once"
+        if manifest.base == site.base:
+            advice = f"remove {manifests.ROOT} in {state.label}. The next export then rebuilds all pages"
         raise ExportError(
-            f"{store.label} contains an export of {excerpt(manifest.base)} with files at "
-            f"{excerpt(manifest.url)}, but this one is of {site.base} with files at {site.url}. "
-            f"Export to another target. If the site has moved, remove {manifests.ROOT} in {state.label}. "
-            "The next export then rebuilds all pages."
+            f"{store.label} contains an export of {base} with files at {excerpt(manifest.url)}, but this "
+            f"one is of {site.base} with files at {site.url}. Export to another target. If the site has "
+            f"moved, {advice}."
         )
+
+
+def _moved(manifest: Manifest, site: Manifest, now: float) -> Manifest:
+    """Return the manifest of a site that has moved: all of its pages are removed, and none is replaced."""
+    pages = manifest.pages()
+    return replace(
+        manifest,
+        url=site.url,
+        base=site.base,
+        # The counts still show if a section shrinks too much.
+        sections={
+            name: SectionRecord(
+                record.suffix, highest=record.highest, counts=(*record.counts, (now, record.urls))
+            )
+            for name, record in manifest.sections.items()
+        },
+        removed={**manifest.removed, **dict.fromkeys(pages, now)},
+        removed_ranges={**manifest.removed_ranges, **manifest.ranges()},
+        files={},
+        unqueued={},
+        moved=tuple(dict.fromkeys((*manifest.removed, *pages, *manifest.indexes))),
+    )
 
 
 def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
@@ -142,6 +183,7 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
     sections = dict(adopted_manifest.sections)
     removed: dict[str, float] = {}
     removed_ranges: dict[str, manifests.Bounds] = {}
+    moved: dict[str, None] = {}
     unqueued: dict[str, float] = {}
     is_lost = False
     for name in (manifests.BACKUP, manifests.ROOT):
@@ -155,6 +197,7 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
         is_lost = name == manifests.BACKUP
         removed |= root.removed
         removed_ranges |= root.removed_ranges
+        moved |= dict.fromkeys(root.moved)
         unqueued |= root.unqueued
         for section, file in root.files.items():
             with suppress(UnreadableError):
@@ -170,6 +213,7 @@ def _restore(state: Store, adopted_manifest: Manifest, now: float) -> Manifest:
         removed=removed,
         removed_ranges=removed_ranges,
         unqueued=unqueued,
+        moved=tuple(moved),
     )
 
 
@@ -181,7 +225,7 @@ def _with_counts(adopted_record: SectionRecord | None, known_record: SectionReco
         record,
         highest=max(record.highest, known_record.highest),
         counts=known_record.counts,
-        pages=tuple(page._replace(urls=urls.get(page.number, page.urls)) for page in record.pages),
+        pages=tuple(replace(page, urls=urls.get(page.number, page.urls)) for page in record.pages),
     )
 
 
@@ -199,7 +243,7 @@ def _mark_unverified(
         adopted_record = adopted_manifest.sections.get(name)
         sections[name] = _with_counts(adopted_record, manifest.sections.get(name, SectionRecord()))
         if adopted_record is not None:
-            named_files.update(adopted_record.file_names(name))
+            named_files.update(adopted_record.file_names)
     removed_at = {name: now for name in journal.files if name in names and name not in named_files}
     documents = tuple(dict.fromkeys((*manifest.indexes, *adopted_manifest.indexes)))
     unfinished = manifests.parse_root(journal.root, JOURNAL)
@@ -207,6 +251,8 @@ def _mark_unverified(
         manifest,
         sections=sections,
         removed={**removed_at, **manifest.removed},
+        # They may be of the host from which the site has moved.
+        moved=(*manifest.moved, *(removed_at if manifest.moved else ())),
         removed_ranges={**manifest.ranges(), **manifest.removed_ranges},
         files={},
         indexes=documents,
@@ -230,7 +276,7 @@ def adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Mani
     that lists no existing page is ignored, unless it is `sitemap.xml`. Raise `ExportError` if an index
     cannot be read.
     """
-    pages: dict[str, dict[int, PageRecord]] = {section: {} for section in highest_numbers(names)}
+    pages: dict[str, dict[int, PageFile]] = {section: {} for section in highest_numbers(names)}
     suffixes: dict[str, Suffix] = {}
     indexes = []
     # Always read the first index: a symbolic link, for example, is not among the names.
@@ -244,9 +290,11 @@ def adopt(store: Store, site: Manifest, names: Mapping[str, int | None]) -> Mani
                 continue
             is_ours = True
             if suffixes.setdefault(page.section, page.suffix) == page.suffix:
-                record = PageRecord(page.number, None, 0, 0, 0, None, entry.lastmod, "", None, index)
+                file = PageFile(
+                    file_name, page.number, None, None, changed=entry.lastmod, index_number=index
+                )
                 # Indexes left over from a disabled cascade list pages a second time.
-                pages[page.section].setdefault(page.number, record)
+                pages[page.section].setdefault(page.number, file)
         if is_ours:
             indexes.append(name)
     sections = {

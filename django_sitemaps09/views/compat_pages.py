@@ -128,8 +128,7 @@ def urlset_document(batches: Iterable[Batch]) -> str:
                     )
             yield batch
 
-    destination = writer.Destination(chunks.append)
-    [document] = writer.write_documents(writer.URLSET, check_prefixes(), [destination])
+    document = writer.write_document(writer.URLSET, check_prefixes(), chunks.append)
     log_skipped(logger, document.errors, len(document.errors))
     # All namespaces are known only now. Without entries, Django's document has a second newline.
     empty = b"" if document.urls else b"\n"
@@ -214,7 +213,7 @@ def _alternate(link: Any) -> Alternate:
 
 def _section_batches(sitemap: Any, page_items: Any, base: Base) -> Iterator[Batch]:
     """Yield the entries of items as batches, then set `latest_lastmod` as Django's `Sitemap` does."""
-    hosts = AllowedHosts((base,), joins_paths=True)
+    hosts = AllowedHosts(base, joins_paths=True)
     expressions = declared_expressions(sitemap)
     newest: list[date | None] = []
     with closing(chunks(page_items, AT_A_TIME)) as item_chunks:

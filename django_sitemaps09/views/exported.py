@@ -113,7 +113,7 @@ def _response(
     page = parse_page_name(name)
     # An index lists the pages of a new section before the manifest does.
     is_declared = page is not None and page.section in sections.native_mapping(sitemaps)
-    if not is_declared and not export.lists(name):
+    if name in export.root.moved or not (is_declared or export.lists(name)):
         return None
     store, url = export.folder.store, _file_url(request, base, export, name, request.path)
     if url is None:
@@ -212,7 +212,7 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
     """
     if not conf.has_target:
         return NO_PAGES
-    section, base = source.section, source.bases[0]
+    section, base = source.section, source.base
     name = sources.digest((section, base.domain, source.members.key.stored_names))
     is_just_read, has_failed = f"{name}:read", _exports.get(name)
     # After a failure, a storage that does not respond must not slow down every request.
@@ -246,7 +246,9 @@ def _read_pages(source: QuerySource, section: PublishedSection | None) -> Publis
     known = _pages.get(name)
     if known is None:
         # The former pages are in the backup of the manifest.
-        pages, *others = [record.page_map().pages for record in section.records(source)] or [()]
+        pages, *others = [
+            tuple(page.page for page in record.pages) for record in section.records(source)
+        ] or [()]
         former = {page.number: page for page in chain(*others)}
         # A process that does not know the new manifest yet answers with the range of the former one, so a
         # page that has grown is listed by its range until both agree. An export shrinks the open end. If

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from django_sitemaps09.writer.document import (
     STYLESHEET_MARK as STYLESHEET_MARK,
-    Destination as Destination,
     Format as Format,
     WriteResult as WriteResult,
     elements as elements,
     index_document as index_document,
     index_entry_size as index_entry_size,
     stylesheet as stylesheet,
-    write_documents as write_documents,
+    write_document as write_document,
 )
 from django_sitemaps09.writer.media import extension_text as extension_text
 from django_sitemaps09.writer.urlset import (

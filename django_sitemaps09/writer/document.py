@@ -73,72 +73,64 @@ class Format(NamedTuple):
     tail: bytes
 
 
-class Destination(NamedTuple):
-    """A function that writes the bytes of one document, and the (possibly empty) base URL of its paths."""
-
-    write: Callable[[bytes], object]
-    base: str = ""
-
-
-def write_documents(
+def write_document(
     kind: Format,
     batches: Iterable[Batch],
-    destinations: Sequence[Destination],
+    write: Callable[[bytes], object],
+    base: str = "",
     limits: Limits | None = None,
     namespaces: Mapping[str, str] | None = None,
-) -> list[WriteResult]:
-    """Write the same entries to several documents with different base URLs, until a document is full.
+) -> WriteResult:
+    """Write entries with `write` until the batches end or the document is full.
 
-    All entries of an item are in the same document. An item that does not fit into an empty document is
-    skipped with an error. Raise `TextError` for a string that XML cannot contain.
+    The URL `base` is added before paths. All entries of an item are in the same document. An item that does
+    not fit into an empty document is skipped with an error. Raise `TextError` for a string that XML cannot
+    contain.
     """
-    documents = _Documents(kind, destinations, limits, kind.head(namespaces or {}))
+    document = _Document(kind, write, base, limits or Limits(sys.maxsize, sys.maxsize))
+    document.write(kind.head(namespaces or {}))
     for batch in batches:
-        documents.add(batch)
-        if documents.cut is not None:
+        document.add(batch)
+        if document.cut is not None:
             break
-    return documents.end()
+    return document.end()
 
 
-class _Documents:
-    """Several documents that are filled with the same items."""
+class _Document:
+    """A document that is filled with items."""
 
-    def __init__(
-        self, kind: Format, destinations: Sequence[Destination], limits: Limits | None, head: bytes
-    ) -> None:
+    def __init__(self, kind: Format, write: Callable[[bytes], object], base: str, limits: Limits) -> None:
         self.cut: Hashable | None = None
         self._kind = kind
-        self._destinations = destinations
-        self._limits = limits or Limits(sys.maxsize, sys.maxsize)
+        self._destination = write
+        self._base = base
+        self._limits = limits
         self._urls = self._items = 0
+        self._size = len(kind.tail)
         self._lastmods: list[str | None] = []
         self._errors: list[ItemError] = []
         self._last: Hashable | None = None
-        self._sizes = [len(kind.tail)] * len(destinations)
-        self._write([head] * len(destinations))
 
     def add(self, batch: Batch) -> None:
-        """Write all items of a batch, or those that fit into every document."""
+        """Write all items of a batch, or those that fit."""
         self._errors += batch.errors
         counts = batch.counts()
-        count = len(counts)
-        parts = [self._kind.parts(batch, destination.base) for destination in self._destinations]
-        chunks = ["".join(_pieces(part, count)).encode() for part in parts]
-        sizes = [size + len(chunk) for size, chunk in zip(self._sizes, chunks, strict=True)]
-        if self._urls + sum(counts) <= self._limits.urls and max(sizes, default=0) <= self._limits.bytes:
-            self._take(batch, chunks, sum(counts), 0, count)
+        count, urls = len(counts), sum(counts)
+        parts = self._kind.parts(batch, self._base)
+        chunk = "".join(_pieces(parts, count)).encode()
+        if self._urls + urls <= self._limits.urls and self._size + len(chunk) <= self._limits.bytes:
+            self._take(batch, chunk, urls, 0, count)
         else:
-            self._add_fitting(batch, [items(part, count) for part in parts], counts)
+            self._add_fitting(batch, items(parts, count), counts)
 
-    def _add_fitting(self, batch: Batch, texts: Sequence[Sequence[str]], counts: Sequence[int]) -> None:
+    def _add_fitting(self, batch: Batch, texts: Sequence[str], counts: Sequence[int]) -> None:
         start, keys = 0, batch.keys
         while start < len(keys) and self.cut is None:
             stop = start + _count_fitting(islice(counts, start, None), self._limits.urls - self._urls)
-            for items, size in zip(texts, self._sizes, strict=True):
-                lengths = (len(text.encode()) for text in islice(items, start, stop))
-                stop = start + _count_fitting(lengths, self._limits.bytes - size)
-            chunks = ["".join(items[start:stop]).encode() for items in texts]
-            self._take(batch, chunks, sum(counts[start:stop]), start, stop)
+            lengths = (len(text.encode()) for text in islice(texts, start, stop))
+            stop = start + _count_fitting(lengths, self._limits.bytes - self._size)
+            chunk = "".join(texts[start:stop]).encode()
+            self._take(batch, chunk, sum(counts[start:stop]), start, stop)
             if stop < len(keys) and self._urls:
                 self.cut = self._last
             elif stop < len(keys):
@@ -147,8 +139,8 @@ class _Documents:
                 stop += 1
             start = stop
 
-    def _take(self, batch: Batch, chunks: Sequence[bytes], urls: int, start: int, stop: int) -> None:
-        self._write(chunks)
+    def _take(self, batch: Batch, chunk: bytes, urls: int, start: int, stop: int) -> None:
+        self.write(chunk)
         self._urls += urls
         self._items += stop - start
         if stop > start:
@@ -158,23 +150,19 @@ class _Documents:
             # It is unknown if an item has no lastmod.
             self._lastmods.append(max(part) if all(part) else None)  # type: ignore[type-var]
 
-    def _write(self, chunks: Sequence[bytes]) -> None:
-        for place, (destination, chunk) in enumerate(zip(self._destinations, chunks, strict=True)):
-            if chunk:
-                destination.write(chunk)
-                self._sizes[place] += len(chunk)
+    def write(self, chunk: bytes) -> None:
+        if chunk:
+            self._destination(chunk)
+            self._size += len(chunk)
 
-    def end(self) -> list[WriteResult]:
-        """Write the closing tags, and return the result for each document."""
-        for destination in self._destinations:
-            destination.write(self._kind.tail)
+    def end(self) -> WriteResult:
+        """Write the closing tags, and return the result."""
+        self._destination(self._kind.tail)
         is_dated = None not in self._lastmods
         newest = max(filter(None, self._lastmods), default=None) if is_dated else None
         # Each batch repeats the errors of its declaration.
         errors = tuple(dict.fromkeys(self._errors))
-        return [
-            WriteResult(self._urls, size, newest, self.cut, errors, self._items) for size in self._sizes
-        ]
+        return WriteResult(self._urls, self._size, newest, self.cut, errors, self._items)
 
 
 def elements(kind: Format, batch: Batch, base: str) -> list[str]:

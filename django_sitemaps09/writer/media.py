@@ -1,6 +1,6 @@
 """Write the elements of other namespaces in an entry: images, videos, news, and a project's extensions.
 
-Locations are absolute URIs, or strings that `join()` joins to `base`. `key` identifies the item in a
+Locations are absolute URIs, or paths, which are joined to `base`. `key` identifies the item in a
 `TextError`. The XML of an extension is never copied, so it cannot break the document around it: it is
 parsed, and its elements are written again.
 """

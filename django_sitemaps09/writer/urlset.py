@@ -61,9 +61,6 @@ def _location_parts(localization: Localization, base: str, keys: Sequence[Hashab
     locations = localization.locations
     if not isinstance(locations, TemplateColumn):
         texts = escape([text or "" for text in locations] if None in locations else locations, keys)  # type: ignore[arg-type]
-        if not localization.is_listed:
-            # The target of a link can lack a scheme.
-            return [[join(base, text) for text in texts]]
         return [[f"{base}{text}" if text[:1] == "/" else text for text in texts] if base else texts]
     literals = escape(locations.literals, repeat(keys[0]) if keys else ())
     parts: list[str | Sequence[str]] = [f"{base if literals[0][:1] == '/' else ''}{literals[0]}"]

@@ -19,7 +19,7 @@ from django.test import override_settings
 
 from django_sitemaps09 import Alternate, Extension, Image, News, Sitemap, Video
 from django_sitemaps09.export import export
-from django_sitemaps09.writer import Destination, page_format, write_documents
+from django_sitemaps09.writer import page_format, write_document
 from tests.support.browsers import SECONDS, Browser, contrast, luminance, serving
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
@@ -78,8 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert not any(section.errors for section in report.sections)
     locations = [f"{BASE}/numbers/{number}/" for number in range(MANY)]
     with (folder / "many.xml").open("wb") as file:
-        destination = Destination(file.write)
-        write_documents(page_format("xml", styled=True), [single([*range(MANY)], locations)], [destination])
+        write_document(page_format("xml", styled=True), [single([*range(MANY)], locations)], file.write)
     with serving(folder) as address:
         yield address
 

@@ -18,6 +18,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place(*LANGUAGES, "xml"): 1,
         Place(*MEDIA, "xml"): 1,
         Place("docs/howto/hosts.md", "Export for several hosts", "sh"): 1,
+        Place("docs/howto/hosts.md", "A site that moves to another host", "sh"): 1,
         Place("docs/howto/readable-in-a-browser.md", "Readable in a browser", "xml"): 1,
         Place("docs/howto/audit.md", "Validate a sitemap", "text"): 1,
         Place("docs/howto/from-contrib.md", "Replace methods with columns", "text"): 1,

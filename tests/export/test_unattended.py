@@ -125,6 +125,15 @@ def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Pat
     assert touched(root) == before
 
 
+def test_a_second_export_of_one_of_several_hosts_does_not_stop_the_others(root: Path) -> None:
+    with exclusive_lock(LocalStore(root / "a.example")):
+        result = run_export(base_urls=["https://a.example", "https://b.example"])
+    assert result["status"] == 75
+    assert [(host["published"], host["urls"]) for host in result["hosts"]] == [(False, 0), (True, 5)]
+    [failure] = result["failures"]
+    assert failure.startswith(f"https://a.example: Another export is writing to {root / 'a.example'};")
+
+
 @pytest.mark.parametrize(
     ("names", "keys"),
     [(["nope"], {}), ([], {"ROOT": None}), ([], {"BASE_URL": "nope"}), (["fails"], {}), (["bad"], {})],

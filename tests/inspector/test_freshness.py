@@ -9,13 +9,13 @@ from hypothesis import given, strategies as st
 
 from django_sitemaps09.inspector.overview import LABELS, freshness
 from django_sitemaps09.inspector.tables import plot
-from django_sitemaps09.state.manifest import PageRecord
+from django_sitemaps09.state.manifest import PageFile
 
 TODAY = date(2026, 11, 23)
 
 
-def page(newest: str | None) -> PageRecord:
-    return PageRecord(1, None, 10, 100, 50, newest, None, "", None, 1)
+def page(newest: str | None) -> PageFile:
+    return PageFile("sitemap-a-1.xml.gz", 1, None, None, 10, 100, 50, lastmod=newest)
 
 
 @pytest.mark.parametrize(

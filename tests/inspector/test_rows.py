@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 
 def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str) -> None:
     source = source_of(kind, using, 4)
-    found = page_map(source).pages
+    found = page_map(source)
     bounds = [page.until for page in found]
     assert len(bounds) > 1
     for index, page in enumerate(found):

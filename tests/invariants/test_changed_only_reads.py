@@ -27,7 +27,7 @@ from django_sitemaps09.export.rendering.page import (
 )
 from django_sitemaps09.pages import HASHES
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import PageRecord
+from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
@@ -36,11 +36,11 @@ from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
 pytestmark = pytest.mark.slow
 
 
-def _hashed_otherwise(page: PageRecord) -> PageRecord:
+def _hashed_otherwise(page: PageFile) -> PageFile:
     assert page.fingerprint is not None
     hash = page.fingerprint.hash
     other = hash[::-1] if isinstance(hash, str) else HASHES - 1 - hash
-    return page._replace(fingerprint=page.fingerprint._replace(hash=other))
+    return replace(page, fingerprint=page.fingerprint._replace(hash=other))
 
 
 def queries_of(twins: Twins, *, changed_only: bool) -> int:

@@ -134,17 +134,15 @@ def test_a_url_without_a_scheme_is_on_its_host_anywhere() -> None:
     ],
     ids=["links that do not name the item", "the video of the page itself"],
 )
-def test_the_page_itself_is_that_of_any_of_several_hosts(
-    schema: Any, tmp_path: Path, declared: dict[str, Any]
-) -> None:
+def test_the_page_itself_is_that_of_its_host(schema: Any, tmp_path: Path, declared: dict[str, Any]) -> None:
     location = {"items": lambda self: [1], "location": lambda self, item: f"/{item}/"}
     sitemaps = {"x": type("Declared", (Sitemap,), {**location, **declared})}
     hosts = ["https://a.example", "https://b.example"]
     export_hosts(hosts, output=tmp_path, sitemaps=sitemaps)
     for host in ("a.example", "b.example"):
         [entry] = entries(gzip.decompress((tmp_path / host / "sitemap-x-1.xml.gz").read_bytes()))
-        # A set of links that includes the page on one of the hosts is written for all hosts.
-        assert (entry == [("loc", f"https://{host}/1/", ())]) == ("videos" in declared)
+        # Links and videos are skipped on the host where they are invalid, and on no other.
+        assert (entry == [("loc", f"https://{host}/1/", ())]) == (host == "b.example")
 
 
 @pytest.mark.usefixtures("articles")

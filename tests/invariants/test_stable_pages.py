@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from django_sitemaps09 import ModelSitemap, stores
 from django_sitemaps09.export import export
 from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.state.manifest import PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from tests.models import Article, Child, Document, Parent, Seat, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
@@ -149,13 +149,13 @@ class Site:
         manifest = manifests.read(stores.state_store(stores.target_store(self.folder)))
         return SectionRecord() if manifest is None else manifest.sections["a"]
 
-    def pages(self) -> tuple[PageRecord, ...]:
+    def pages(self) -> tuple[PageFile, ...]:
         return self.section().pages
 
     def names(self) -> list[str]:
-        return [f"sitemap-a-{page.number}.xml.gz" for page in self.pages()]
+        return [page.name for page in self.pages()]
 
-    def check(self, earlier: Sequence[PageRecord]) -> None:
+    def check(self, earlier: Sequence[PageFile]) -> None:
         if not self.rows.rows:
             # The last index stays, because an index must list at least one page.
             return
@@ -171,7 +171,7 @@ class Site:
             found += held
         assert sorted(found) == self.rows.urls()
         # Pages are in key order, and the last one has no upper bound.
-        pages = self.section().page_map().pages
+        pages = self.pages()
         assert [page.after for page in pages] == [None, *(page.until for page in pages[:-1])]
         assert pages[-1].until is None
         numbers = {page.number for page in self.pages()}

@@ -298,7 +298,8 @@ class TestTheArguments:
         said()
         (options,) = given
         assert callable(options.pop("progress"))
-        not_given = dict.fromkeys(("output", "robots", "base_url", "gzip", "engine", "workers", "submit"))
+        names = ("output", "robots", "base_url", "gzip", "engine", "workers", "submit", "moved_from")
+        not_given = dict.fromkeys(names)
         switches = ("strict", "dry_run", "changed_only", "rebalance", "changes")
         nothing: dict[str, Any] = {"names": [], "force": [], "remove": []}
         assert options == nothing | not_given | dict.fromkeys(switches, False)
@@ -326,11 +327,16 @@ class TestTheArguments:
             "rebalance": True,
             "force": ["a", "products"],
             "remove": [],
+            "moved_from": None,
             "engine": "serial",
             "workers": 1,
             "changes": True,
             "submit": True,
         }
+
+    def test_can_name_the_host_from_which_the_site_has_moved(self, given: list[dict[str, Any]]) -> None:
+        said("--moved-from", "https://example.com", "--format=json")
+        assert given[0]["moved_from"] == "https://example.com"
 
     def test_do_what_they_say(self, folder: Path) -> None:
         said("a", "--output", folder, "--no-gzip", "--base-url", "http://127.0.0.1:8000")

@@ -23,7 +23,7 @@ pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this syst
 #: In seconds.
 DEADLINE = 60
 WIDTH = 100
-PAGE = PageFile("sitemap-a-1.xml.gz", None, None, 47_500, 1, 1, None, "")
+PAGE = PageFile("sitemap-a-1.xml.gz", 1, None, None, 47_500)
 
 
 class Terminal(io.StringIO):
@@ -52,6 +52,26 @@ def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
     assert re.search(
         r"news, 2 of 2 sections done: 100%\|.*\| 4/4 pages, 190,000 URLs \[00:00<00:00\]", text
     )
+
+
+@pytest.mark.services
+def test_it_begins_again_for_each_host() -> None:
+    require_packages("tqdm")
+    stream = Terminal()
+    with streams.bar(OutputWrapper(stream), wanted=True) as line:
+        assert line is not None
+        for pages in (2, 3):
+            line.plan({"articles": pages})
+            for _ in range(pages):
+                line.page("articles", PAGE)
+            line.section(SectionReport("articles", [PAGE] * pages, 1.0))
+    first, second = (
+        re.search(rf"{count}/{count} pages, {count * 47_500:,} URLs", stream.getvalue()) for count in (2, 3)
+    )
+    assert first is not None
+    assert second is not None
+    between = stream.getvalue()[first.end() : second.start()]
+    assert re.search(r"articles, 0 of 1 section done: +0%\|.*\| 0/3 pages, 0 URLs", between)
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])

@@ -111,3 +111,19 @@ def test_a_repair_during_an_export_ends_with_75(public: Path) -> None:
     (public / PAGE).unlink()
     with exclusive_lock(LocalStore(public)):
         failed("--output", public, "--verify", "--repair", status=75)
+
+
+def test_a_repair_of_one_of_several_hosts_during_an_export_ends_with_75(folder: Path) -> None:
+    hosts = ("a.example", "b.example")
+    options = [word for host in hosts for word in ("--base-url", f"https://{host}")]
+    run("--output", folder, *options)
+    for host in hosts:
+        (folder / host / PAGE).unlink()
+    with exclusive_lock(LocalStore(folder / "a.example")):
+        _, error = failed("--output", folder, *options, "--verify", "--repair", status=75)
+    assert f"https://a.example: Another export is writing to {folder / 'a.example'}" in error
+    assert [(folder / host / PAGE).exists() for host in hosts] == [False, True]
+    (folder / "b.example" / PAGE).unlink()
+    (folder / "b.example" / PAGE).mkdir()
+    with exclusive_lock(LocalStore(folder / "a.example")):
+        failed("--output", folder, *options, "--verify", "--repair", status=1)

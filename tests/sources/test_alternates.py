@@ -10,16 +10,13 @@ from django.test import override_settings
 from django.urls import reverse
 from hypothesis import given, strategies as st
 
-from django_sitemaps09 import Route, sources
+from django_sitemaps09 import Route
 from django_sitemaps09.entries import Alternate
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
 from tests.models import Article
 from tests.support.factories import ArticleFactory
 from tests.support.languages import BARE, PREFIXED, TEN, complaints, page_of, slices_of
 from tests.support.sources import (
     BASE,
-    LIMITS,
     alternates,
     compiled,
     declaration,
@@ -304,26 +301,6 @@ class TestAlternatesOfAMethod:
             alternates=lambda self, item: [("fr", "https://fr.example/")],
         )
         assert "fr" in linked(section)[0]
-
-    def test_name_the_item_on_one_of_several_bases(self) -> None:
-        """A list that a project returns for all hosts applies to each host."""
-        bases = (BASE, Base("https", "www.example.org"))
-        section = listing("a", alternates=lambda self, item: [("en", f"{BASE}/a/")])
-        source = sources.source("things", section, bases, LIMITS)
-        (batch,) = source.batches(Page(1, None, None))
-        assert batch.alternates == [[Alternate("en", f"{BASE}/a/")]]
-        elsewhere = listing("a", alternates=lambda self, item: [("en", "https://other.example/a/")])
-        (batch,) = sources.source("things", elsewhere, bases, LIMITS).batches(Page(1, None, None))
-        assert batch.alternates == [[]]
-        assert [error.field for error in batch.errors] == ["alternates"]
-
-    def test_by_paths_are_for_each_of_several_bases(self) -> None:
-        bases = (BASE, Base("https", "www.example.org"))
-        section = listing("a", alternates=lambda self, item: [("en", "/a/"), ("de", "https://de.example")])
-        source = sources.source("things", section, bases, LIMITS)
-        (batch,) = source.batches(Page(1, None, None))
-        assert batch.alternates == [[Alternate("en", "/a/"), Alternate("de", "https://de.example/")]]
-        assert batch.errors == []
 
     def test_are_the_same_in_slices_of_any_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         section = listing(

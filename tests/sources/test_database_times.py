@@ -74,7 +74,7 @@ def outcome(source: Any) -> Outcome:
     lastmods: list[str | None] = []
     errors: list[Any] = []
     try:
-        for page in page_map(source, LIMITS).pages:
+        for page in page_map(source, LIMITS):
             for batch in source.batches(page):
                 column = batch.lastmods
                 assert not isinstance(column, str)
@@ -400,7 +400,7 @@ class TestTheSettings:
 class TestTheQueries:
     def counted(self, source: Any) -> list[str]:
         """Return the SQL of the slices of all pages."""
-        found = page_map(source, LIMITS).pages
+        found = page_map(source, LIMITS)
         with CaptureQueriesContext(connections[source.members.rows.db]) as captured:
             for page in found:
                 list(source.batches(page))

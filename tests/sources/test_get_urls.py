@@ -154,7 +154,7 @@ def test_pages_of_a_paginator_are_split_if_they_hold_too_much(counts: Sequence[i
 
 
 def test_a_paginator_without_items_has_no_pages() -> None:
-    assert page_map(compiled(tree())).pages == ()
+    assert page_map(compiled(tree())) == ()
 
 
 def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing() -> None:

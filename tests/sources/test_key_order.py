@@ -246,7 +246,7 @@ def assert_sorted_alike(model: type[models.Model], using: str, columns: list[Col
         assert not source.in_order([upper, lower])
         assert not source.in_order([lower, lower])
     found = page_map(source)
-    listed = [key for page in found.pages for batch in source.batches(page) for key in batch.keys]
+    listed = [key for page in found for batch in source.batches(page) for key in batch.keys]
     assert listed == keys
     assert source.key_identity == compiled(declaration(queryset=rows.all(), location=location)).key_identity
     assert sum(page.written.urls for page in rendered(source)) == len(keys)

@@ -98,7 +98,7 @@ def steps_to_read(name: str, count: int, limit: int) -> int:
     fill(count)
     source = declared(name, "default", limit)
     with steps() as found:
-        pages = page_map(source, Limits(limit, 10_485_760)).pages
+        pages = page_map(source, Limits(limit, 10_485_760))
         keys = [key for page in pages for key in keys_of(source, page)]
         for page in pages:
             source.look(page)
@@ -151,7 +151,7 @@ def test_a_few_rows_of_twice_as_many_take_no_more_time(db: None) -> None:
         with steps(10) as found:
             assert not source.is_empty()
             assert len(source.sample().keys) == 3
-            [page] = page_map(source, Limits(10, 10_485_760)).pages
+            [page] = page_map(source, Limits(10, 10_485_760))
             assert len(keys_of(source, page)) == 3
         spent.append(found[0])
     assert spent[1] < 1.5 * spent[0]

@@ -107,7 +107,7 @@ def of_columns(rows: QuerySet[Any], *columns: Any, lastmod: Any = NOW) -> Any:
 class TestTheFingerprint:
     def test_is_that_of_the_range_for_each_kind_of_key(self, kind: Kind, using: str) -> None:
         source = source_of(kind, using, limit=10, lastmod=NOW)
-        pages = page_map(source).pages
+        pages = page_map(source)
         assert len(pages) > 1
         for some in (pages, pages[1:-1], pages[::2], pages[1::2]):
             expected = [source.fingerprint(page.after, page.until) for page in some]
@@ -146,7 +146,7 @@ class TestTheFingerprint:
             (listing(["a", "b"]), 2),
         ):
             source = compiled(section)
-            page = page_map(source).pages[0]
+            page = page_map(source)[0]
             assert (read(source, page)[0], len(read(source, page)[1])) == (None, count)
 
     def test_needs_no_further_query_and_no_transaction(

@@ -38,7 +38,7 @@ from django.db.models.functions import (
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, pages, sources, views
+from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, sources, views
 from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
@@ -64,7 +64,7 @@ def compiled(queryset: Any, **attributes: Any) -> Any:
 
 
 def locations(source: Any) -> list[str]:
-    found = page_map(source, LIMITS).pages
+    found = page_map(source, LIMITS)
     return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
 
 
@@ -123,8 +123,7 @@ def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
         ArticleFactory(using=using, slug=f"a{n}")
     source = compiled(Article.objects.using(using).order_by("slug").reverse())
     found = page_map(source, LIMITS)
-    assert isinstance(found, pages.PageMap)
-    assert len(found.pages) == 3
+    assert len(found) == 3
     assert Counter(locations(source)) == Counter(f"{BASE}/articles/a{n}/" for n in range(20))
 
 
@@ -297,7 +296,7 @@ def test_the_newest_lastmod_is_converted_as_those_of_the_page(
     old = OLD if use_tz else OLD.replace(tzinfo=None)
     expression = LASTMODS[name](old, timezone.utc if use_tz else None)
     source = compiled(shelf, lastmod=expression, limit=4)
-    for page in page_map(source, LIMITS).pages:
+    for page in page_map(source, LIMITS):
         found = list(source.batches(page))
         assert [error for batch in found for error in batch.errors] == []
         lastmods = [text for batch in found for text in batch.lastmods]
@@ -338,7 +337,7 @@ def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
         write_day(using, slug, value)
     rows = shelf.order_by("slug")[:12] if hooks == "positions" else shelf
     source = compiled(rows, limit=12, **HOOKS[hooks])
-    (page,) = page_map(source, Limits(12, LIMITS.bytes)).pages[:1]
+    (page,) = page_map(source, Limits(12, LIMITS.bytes))[:1]
     page = page._replace(until=None)
     found = list(source.batches(page))
     assert [url.split("/")[-2] for url in batches.locations(found, BASE)] == [

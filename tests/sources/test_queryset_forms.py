@@ -173,7 +173,7 @@ def test_a_page_of_any_queryset_is_read_without_an_offset(
 ) -> None:
     source = compiled(declaration(queryset=QUERYSETS[name].build(articles), limit=3, **COLUMNS))
     with CaptureQueriesContext(connections[using]) as cutting:
-        found = page_map(source).pages
+        found = page_map(source)
     offset_queries = [query["sql"] for query in cutting if "OFFSET" in query["sql"]]
     assert len(offset_queries) == len(found)
     # Only the key is selected, so that skipped rows cost little.
@@ -305,7 +305,7 @@ def test_prefetched_rows_for_methods_need_no_query_for_each_item(
 ) -> None:
     hook = lambda self, item: f"/{item.slug}/{'-'.join(tag.name for tag in item.tags.all())}/"  # noqa: E731
     source = compiled(declaration(queryset=prepare(articles), location=hook))
-    (page,) = page_map(source).pages
+    (page,) = page_map(source)
     with CaptureQueriesContext(connections[using]) as captured:
         found = batches.locations(source.batches(page))
     assert len(captured) == 2
@@ -323,7 +323,7 @@ def test_selected_relations_need_no_query_for_each_item(
             location=lambda self, item: f"/{item.category.slug}/{item.pk}/",
         )
     )
-    (page,) = page_map(source).pages
+    (page,) = page_map(source)
     with CaptureQueriesContext(connections[using]) as captured:
         assert len(keys_of(source, page)) == 13
     assert len(captured) == 1

@@ -50,7 +50,7 @@ def test_every_row_is_on_exactly_one_page_whatever_its_key(kind: Kind, using: st
     for limit in (1, 4, FIRST, FIRST + 1):
         source = source_of(kind, using, limit, **MODES[mode])
         assert isinstance(source, QuerySource)
-        found = page_map(source).pages
+        found = page_map(source)
         *full, last = [keys_of(source, page) for page in found]
         assert Counter(key for part in [*full, last] for key in part) == all_keys(kind, using)
         assert {len(part) for part in full} <= {fill(limit)}
@@ -66,7 +66,7 @@ def test_a_key_survives_its_way_as_text(kind: Kind, using: str) -> None:
         text = source.key_text(key)
         assert all(isinstance(part, str) for part in text)
         assert source.members.key.parse(text) == key
-    for page in page_map(source).pages:
+    for page in page_map(source):
         number, *bounds = json.loads(json.dumps(page))
         travelled = Page(number, *(bound and tuple(bound) for bound in bounds))
         assert travelled == page
@@ -76,7 +76,7 @@ def test_a_key_survives_its_way_as_text(kind: Kind, using: str) -> None:
 def test_a_page_is_a_range_and_costs_as_much_as_any_other(kind: Kind, using: str) -> None:
     source = source_of(kind, using, 4)
     with CaptureQueriesContext(connections[using]) as cutting:
-        found = page_map(source).pages
+        found = page_map(source)
     with CaptureQueriesContext(connections[using]) as reading:
         for page in found:
             keys_of(source, page)
@@ -95,7 +95,7 @@ def test_a_page_is_a_range_and_costs_as_much_as_any_other(kind: Kind, using: str
 
 def test_what_is_deleted_elsewhere_moves_no_page(kind: Kind, using: str) -> None:
     source = source_of(kind, using, 4)
-    page = page_map(source).pages[2]
+    page = page_map(source)[2]
     before = keys_of(source, page)
     for row in kind.rows(using):
         if kind.of(row) not in before:
@@ -115,7 +115,7 @@ def test_rows_that_come_after_the_cut_are_on_one_page_each_within_the_limit(kind
     assert sum(part.written.urls for part in done) == FIRST + 25
     numbers = [part.page.number for part in done]
     assert sorted(numbers) == list(range(1, len(done) + 1))
-    assert {page.number: page.after for page in stale.pages}.items() <= {
+    assert {page.number: page.after for page in stale}.items() <= {
         (part.page.number, part.page.after) for part in done
     }
 
@@ -125,7 +125,7 @@ def test_the_last_page_is_open_for_what_is_appended(name: str, using: str) -> No
     kind = KINDS[name]
     kind.make(using, range(FIRST))
     source = source_of(kind, using, 4)
-    *closed, last = page_map(source).pages
+    *closed, last = page_map(source)
     before = [keys_of(source, page) for page in closed]
     kind.make(using, range(FIRST, FIRST + 10))
     assert [keys_of(source, page) for page in closed] == before
@@ -135,7 +135,7 @@ def test_the_last_page_is_open_for_what_is_appended(name: str, using: str) -> No
 def test_page_n_is_found_by_its_number_and_read_alone(using: str) -> None:
     make_articles(using, range(FIRST))
     source = source_of(KINDS["integer"], using, 4)
-    found = {page.number: page for page in page_map(source).pages}
+    found = {page.number: page for page in page_map(source)}
     assert keys_of(source, found[5]) == [3 * number + 1 for number in range(16, 20)]
     assert 8 not in found
 
@@ -154,7 +154,7 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 def test_a_full_slice_is_not_taken_for_the_last(using: str) -> None:
     make_articles(using, range(6))
     source = source_of(KINDS["integer"], using)
-    (page,) = page_map(source).pages
+    (page,) = page_map(source)
     with CaptureQueriesContext(connections[using]) as captured:
         assert [len(batch.keys) for batch in source.batches(page)] == [3, 3]
     assert len(captured) == 3
@@ -199,7 +199,7 @@ def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
             source_of(kind, using)
         return
     source = source_of(kind, using, 4)
-    found = [key for page in page_map(source).pages for key in keys_of(source, page)]
+    found = [key for page in page_map(source) for key in keys_of(source, page)]
     assert Counter(found) == all_keys(kind, using)
 
 

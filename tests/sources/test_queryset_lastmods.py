@@ -85,7 +85,7 @@ def test_the_newest_lastmod_of_a_page_is_what_its_entries_say(
 def test_a_lastmod_of_the_future_says_nothing_of_a_page(articles: QuerySet[Article]) -> None:
     articles.filter(pk=2).update(updated=datetime.now(UTC) + timedelta(days=1))
     source = compiled(declaration(queryset=articles.filter(pk=2), **COLUMNS))
-    (page,) = page_map(source).pages
+    (page,) = page_map(source)
     assert source.look(page).newest is None
 
 
@@ -99,7 +99,7 @@ def test_a_column_that_is_not_a_date_says_nothing_of_a_page(articles: QuerySet[A
 def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using: str) -> None:
     make_seats(using, range(FIRST))
     source = source_of(KINDS["composite"], using, 4, lastmod=Cast(Value(NOON), DateTimeField()))
-    for page in page_map(source).pages:
+    for page in page_map(source):
         with CaptureQueriesContext(connections[using]) as captured:
             assert source.look(page).newest == "2026-01-01T12:00:00Z"
         (query,) = captured

@@ -224,9 +224,12 @@ class TestStateThatIsDamaged:
 
 
 class TestAnExportOfAnotherProject:
-    @pytest.mark.parametrize("what", ["base", "files"])
+    @pytest.mark.parametrize(
+        ("what", "advice"),
+        [("base", f"pass --moved-from {BASE} once"), ("files", r"remove manifest\.json")],
+    )
     def test_is_not_overwritten(
-        self, folder: Path, state: Path, configure: Callable[..., None], what: str
+        self, folder: Path, state: Path, configure: Callable[..., None], what: str, advice: str
     ) -> None:
         sitemaps = {"a": Numbers(3)}
         export(output=folder, sitemaps=sitemaps)
@@ -236,7 +239,7 @@ class TestAnExportOfAnotherProject:
         else:
             configure(FILES_URL=f"{BASE}/maps/")
         for names_ in ([], ["a"]):
-            with pytest.raises(ExportError, match=rf"contains an export of {BASE}.*remove manifest\.json"):
+            with pytest.raises(ExportError, match=f"contains an export of {BASE}.*{advice}"):
                 export(names_, output=folder, sitemaps=sitemaps)
         assert (touched(folder), touched(state)) == before
         (state / ROOT).unlink()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
-from django_sitemaps09.pages import Fingerprint
+from django_sitemaps09.export.engines.messages import build_reply
+from django_sitemaps09.export.rendering.page import RenderedPage
+from django_sitemaps09.filenames import SUFFIXES, Suffix, page_name
+from django_sitemaps09.pages import Fingerprint, Key, Page
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
 from tests.support.clock import Clock
+from tests.support.exports import locations, plain
 from tests.support.manifests import (
     DAY,
     THERE,
@@ -53,13 +58,16 @@ keys = st.lists(words, min_size=1, max_size=3).map(tuple)
 times = st.floats(0, 1e12)
 
 pages = st.builds(
-    PageRecord,
+    PageFile,
+    # `possible()` sets the name and the lower bound.
+    name=st.just(""),
     number=st.integers(1, 2**63),
+    after=st.none(),
     until=keys | st.none(),
     urls=counting,
     bytes=counting,
     size=counting,
-    newest=maybe,
+    lastmod=maybe,
     changed=maybe,
     digest=words,
     fingerprint=st.none()
@@ -72,10 +80,14 @@ pages = st.builds(
 
 def possible(record: SectionRecord) -> SectionRecord:
     """Return the record with valid numbers. The last page of key ranges has no upper bound."""
-    pages = record.pages
-    if record.key_identity is not None and pages:
-        closed = (page._replace(until=page.until or ("",)) for page in pages[:-1])
-        pages = (*closed, pages[-1]._replace(until=None))
+    bounds = [page.until for page in record.pages]
+    if record.key_identity is not None and bounds:
+        bounds = [*(until or ("",) for until in bounds[:-1]), None]
+    ranges = zip(record.pages, [None, *bounds], bounds, strict=False)
+    pages = tuple(
+        replace(page, name=page_name("a", page.number, record.suffix), after=after, until=until)
+        for page, after, until in ranges
+    )
     highest = max([record.highest, *(page.number for page in pages)])
     return replace(record, pages=pages, highest=highest)
 
@@ -97,7 +109,125 @@ names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 
 
+def written_before(section: str, head: dict[str, Any], rows: Sequence[Any]) -> tuple[str, bytes]:
+    """Return the name and the content of a section's file as earlier versions wrote them."""
+    content = "".join(f"{json.dumps(line)}\n" for line in ({**head, "pages": len(rows)}, *rows)).encode()
+    return f"section-{section}-{sha256(content).hexdigest()[:32]}.jsonl", content
+
+
+#: A file with a page in each form: with a fingerprint of each kind, without one, adopted.
+HEAD = {
+    "suffix": "xml.gz",
+    "identity": ["tests_article.id", "integer"],
+    "declared": "8d1f",
+    "highest": 7,
+    "counts": [[1_788_264_000.5, 90]],
+}
+ROWS = [
+    [
+        *(1, ["30"], 30, 4_000, 400, "2026-01-02T10:30:00Z", "2026-09-01T12:00:00Z", "ab" * 32),
+        *([30, "2026-01-02T10:30:00Z", 18_446_744_073_709_551_615], 1),
+    ],
+    [3, ["60"], 29, 4_000, 400, "2026-01-03", "2026-09-01T12:00:00Z", "cd" * 32, [29, None, "1f"], 1],
+    [7, ["60", "é"], 1, 100, 90, None, None, "ef" * 32, None, 2],
+    [2, None, 0, 0, 0, None, "2026-01-01", "", None, 0],
+]
+
+
+class TestAFileOfAnEarlierVersion:
+    def test_is_read_and_written_as_it_was(self, tmp_path: Path) -> None:
+        """So a page takes no more bytes than before."""
+        store = LocalStore(tmp_path, 0o600, own="")
+        name, content = written_before("a-b", HEAD, ROWS)
+        (tmp_path / name).write_bytes(content)
+        record = manifest.read_section(store, name)
+        assert manifest.section_document(record) == content
+        assert manifest.section_file("a-b", content) == name
+        assert record.file_names == [f"sitemap-a-b-{number}.xml.gz" for number in (1, 3, 7, 2)]
+        assert [page.page for page in record.pages] == [
+            Page(1, None, ("30",)),
+            Page(3, ("30",), ("60",)),
+            Page(7, ("60",), ("60", "é")),
+            Page(2, ("60", "é"), None),
+        ]
+        first = record.pages[0]
+        assert (first.urls, first.bytes, first.size, first.index_number) == (30, 4_000, 400, 1)
+        assert (first.lastmod, first.changed) == ("2026-01-02T10:30:00Z", "2026-09-01T12:00:00Z")
+        assert first.fingerprint == Fingerprint(30, "2026-01-02T10:30:00Z", 2**64 - 1)
+        assert not any(page.unchanged for page in record.pages)
+
+    @pytest.mark.django_db
+    @pytest.mark.parametrize("changed_only", [False, True])
+    def test_is_all_that_a_run_needs_to_write_nothing(
+        self, folder: Path, state: Path, changed_only: bool
+    ) -> None:
+        write_articles(*range(1, 8))
+        sitemaps = {"articles": articles(), "numbers": Numbers(3)}
+        export(output=folder, sitemaps=sitemaps, changed_only=changed_only)
+        # Write each file anew, from what is published and the columns that earlier versions had.
+        found = known(folder)
+        for section, record in found.sections.items():
+            head = {
+                "suffix": "xml.gz",
+                "identity": record.key_identity and list(record.key_identity),
+                "declared": record.declaration_digest,
+                "highest": record.highest,
+                "counts": [],
+            }
+            rows = []
+            for page in record.pages:
+                content = plain(folder, page.name)
+                rows.append([
+                    page.number, page.until and list(page.until), len(locations(content)), len(content),
+                    (folder / page.name).stat().st_size, page.lastmod, entries(folder)[page.name],
+                    sha256(content).hexdigest(), page.fingerprint and list(page.fingerprint), 1,
+                ])  # fmt: skip
+            (state / found.files[section]).unlink()
+            name, content = written_before(section, head, rows)
+            (state / name).write_bytes(content)
+            assert name == found.files[section]
+        before = touched(folder)
+        report = export(output=folder, sitemaps=sitemaps, changed_only=changed_only)
+        assert (report.written, report.failures) == ((), [])
+        assert touched(folder) == before
+        assert numbers_of(folder, "articles") == [1, 2, 3, 4]
+
+
 class TestRecords:
+    @given(pages, st.sampled_from(SUFFIXES), keys | st.none())
+    def test_of_a_page_are_one_row_in_the_manifest_and_in_replies(
+        self, page: PageFile, suffix: Suffix, after: Key | None
+    ) -> None:
+        page = replace(page, name=page_name("a", page.number, suffix), after=after)
+        assert PageFile.from_row("a", suffix, after, json.loads(json.dumps(page.row))) == page
+        rendered = RenderedPage(page, staged=f"stage/12345678-{page.name}")
+        reply = json.loads(json.dumps(build_reply(rendered)))
+        record = possible(SectionRecord(suffix, pages=(page,)))
+        _, line = manifest.section_document(record).splitlines()
+        assert reply["page"] == json.loads(line)
+        assert PageFile.from_row("a", suffix, after, reply["page"]) == page
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            [],
+            [1, 2],
+            None,
+            7,
+            [*ROWS[0], 1],
+            ROWS[0][:-1],
+            *([*ROWS[0][:place], -1, *ROWS[0][place + 1 :]] for place in (0, 2, 3, 4, 9)),
+            [0, *ROWS[0][1:]],
+            [*ROWS[0][:8], [-1, None, 5], 1],
+            [*ROWS[0][:8], [1, None], 1],
+            [None, *ROWS[0][1:]],
+        ],
+        ids=str,
+    )
+    def test_of_a_page_are_refused_if_their_row_is_invalid(self, row: Any) -> None:
+        with pytest.raises(manifest.PARSE_ERRORS):
+            PageFile.from_row("a", "xml.gz", None, row)
+
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(record=sections)
     def test_of_a_section_are_read_as_they_were_written(
@@ -131,13 +261,13 @@ class TestRecords:
         assert manifest.read_root(store) == root
 
     def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
-        def page(number: int) -> PageRecord:
+        def page(number: int) -> PageFile:
             lastmod = f"2026-01-01T{number % 24:02}:30:15Z"
             fingerprint = Fingerprint(47_500, lastmod, 2**63 + number)
             until = (str(number * 47_500),)
-            return PageRecord(
-                number, until, 47_500, 9_000_000, 700_000 + number, lastmod, lastmod, f"{number:064x}",
-                fingerprint, 1,
+            return PageFile(
+                page_name("a", number, "xml.gz"), number, None, until, 47_500, 9_000_000,
+                700_000 + number, lastmod, lastmod, f"{number:064x}", fingerprint, 1,
             )  # fmt: skip
 
         count = 20_000

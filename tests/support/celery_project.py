@@ -52,9 +52,6 @@ PROJECT = {
 import django_sitemaps09
 django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
 LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
-if "SITEMAPS09_TESTS_CLAIMS" in os.environ:
-    from django_sitemaps09.export.engines import workers
-    workers.RENEWAL, workers.EXPIRY = map(float, os.environ["SITEMAPS09_TESTS_CLAIMS"].split())
 globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
 """,
     "queue.py": END_WITH_THE_TESTS
@@ -65,21 +62,21 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 """,
     "engine.py": """
-import json, os
+import json, os, time
 from pathlib import Path
 from django_sitemaps09.export.engines import celery
 celery._RETRIES["max_retries"] = 1
 class Hasty(celery.Celery):
-    patience = float(os.environ["SITEMAPS09_TESTS_PATIENCE"])
-    notice = float(os.environ.get("SITEMAPS09_TESTS_NOTICE", celery.Celery.notice))
-    def _send(self, message):
-        super()._send(message)
+    def put(self, message):
+        super().put(message)
         with Path(os.environ["SITEMAPS09_TESTS_GATE"], "sent").open("a") as file:
             print(json.dumps(message), file=file)
+class Hurried(Hasty):
+    clock = staticmethod(lambda: 1_000 * time.monotonic())
 class Doubling(Hasty):
-    def _send(self, message):
-        super()._send(message)
-        super()._send(message)
+    def put(self, message):
+        super().put(message)
+        super().put(message)
 """,
 }
 
@@ -141,7 +138,6 @@ class Site:
             "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
             "SITEMAPS09_TESTS_KEYS": json.dumps(given | {"MAX_BYTES": 9_000} | keys),
             "SITEMAPS09_TESTS_CELERY": json.dumps(self.celery | (celery or {})),
-            "SITEMAPS09_TESTS_PATIENCE": DEADLINE,
             engine_project.GATE: self.gate(),
         }
         if worker:
@@ -280,7 +276,3 @@ def make_site(tmp_path: Path, database: Path) -> Iterator[Callable[..., Site]]:
 def runs(folder: Path) -> list[Path]:
     """Return the files that runs have left."""
     return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
-
-
-#: The warning of the command while it waits.
-NOBODY = "No worker has taken a page after "

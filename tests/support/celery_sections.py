@@ -13,9 +13,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.support import engine_project
 from tests.support.engine_project import PAGE, ROWS, articles, gate
-from tests.support.waiting import until
+from tests.support.waiting import DEADLINE, until
 
-HASTY, DOUBLING = "shop.engine.Hasty", "shop.engine.Doubling"
+HASTY, DOUBLING, HURRIED = "shop.engine.Hasty", "shop.engine.Doubling", "shop.engine.Hurried"
 WORKER = "SITEMAPS09_TESTS_WORKER"
 
 
@@ -23,32 +23,33 @@ def in_worker() -> bool:
     return WORKER in os.environ
 
 
-def meet(name: str) -> None:
-    """Wait until two processes have arrived."""
-    if in_worker():
-        gate(name).mkdir(exist_ok=True)
-        gate(f"{name}/{os.getpid()}").touch()
-        until(lambda: len([*gate(name).iterdir()]) > 1, "nobody came")
+def is_child() -> bool:
+    """Return whether the export has started this process for a page whose worker did not return it."""
+    return sys.argv[0] == "-c"
+
+
+def sent() -> bool:
+    """Return whether this process is the export itself, and has sent pages to workers."""
+    return not (in_worker() or is_child()) and gate("sent").exists()
 
 
 def wait_for(name: str) -> None:
     if in_worker():
         gate(f"{name}-{os.getpid()}").touch()
         until(gate(name).exists, f"nobody said {name}")
+    elif sent():
+        # The export leaves pages to the workers.
+        until(lambda: len([*gate("").glob(f"{name}-*")]) > 1, "two workers never began")
 
 
 def meeting(self: Any, item: Any) -> str:
     """Wait at the first page of each of two workers."""
-    if item.pk % PAGE == 1:
-        meet("all")
+    if item.pk % PAGE == 1 and (in_worker() or sent()):
+        gate("all").mkdir(exist_ok=True)
+        if in_worker():
+            gate(f"all/{os.getpid()}").touch()
+        until(lambda: len([*gate("all").iterdir()]) > 1, "two workers never met")
     return f"/{os.getpid()}/{item.pk}/"
-
-
-def twice_at_once(self: Any, item: Any) -> str:
-    """Wait until two workers render the same page."""
-    if item.pk % PAGE == 1:
-        meet(f"page-{item.pk}")
-    return f"/{item.slug}/"
 
 
 def odd(self: Any, item: Any) -> str:
@@ -59,36 +60,39 @@ def odd(self: Any, item: Any) -> str:
 
 
 def broken(self: Any, item: Any) -> str:
-    if item.pk == ROWS // 2 and in_worker():
+    if item.pk == ROWS // 2:
         raise ImproperlyConfigured("the project is broken")
     return f"/{item.slug}/"
 
 
 def deadly(self: Any, item: Any) -> str:
-    """Kills the process that renders it, as the system does if memory runs out."""
-    if item.pk == ROWS // 2 and in_worker():
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"/{item.slug}/"
+    """Kill the process that renders it, as the system does if memory runs out.
 
-
-def held(self: Any, item: Any) -> str:
-    if item.pk == ROWS // 2:
-        wait_for("killed")
+    The export itself lets a worker have the page. It does not render it later, since it is claimed then.
+    """
+    if in_worker() or is_child():
+        if item.pk == ROWS // 2:
+            gate(f"dead-{os.getpid()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    elif sent():
+        until(lambda: [*gate("").glob("dead-*")], "no worker took the page")
     return f"/{item.slug}/"
 
 
 def late(self: Any, item: Any) -> str:
     if item.pk % PAGE == 1:
         wait_for("published")
+        if is_child():
+            gate(f"child-{os.getpid()}").touch()
+            time.sleep(DEADLINE)
     return f"/{item.slug}/"
 
 
 def steady(self: Any, item: Any) -> str:
-    """Take 10 ms in a worker, and record when each process has rendered an item."""
+    """Take 10 ms, and let the test know that a worker has begun."""
     if in_worker():
-        time.sleep(0.01)
-    with gate(f"steady-{'worker' if in_worker() else 'command'}-{os.getpid()}").open("a") as file:
-        print(time.time(), file=file)
+        gate(f"steady-{os.getpid()}").touch()
+    time.sleep(0.01)
     return f"/{item.slug}/"
 
 
@@ -97,11 +101,7 @@ SECTIONS = {
     "a": articles(),
     "b": articles(),
     "one": articles(pks=5),
-    **{
-        hook.__name__: articles(location=hook)
-        for hook in (meeting, odd, broken, deadly, held, late, steady)
-    },
-    "doubled": articles(location=twice_at_once),
+    **{hook.__name__: articles(location=hook) for hook in (meeting, odd, broken, deadly, late, steady)},
 }
 
 
@@ -136,7 +136,7 @@ def send_again() -> None:
     """Return the last message, after the export has ended."""
     from shop.engine import Hasty
 
-    Hasty(1)._send(json.loads(gate("sent").read_text().splitlines()[-1]))
+    Hasty(1).put(json.loads(gate("sent").read_text().splitlines()[-1]))
 
 
 def enqueued(*names: str) -> list[Any]:

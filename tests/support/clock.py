@@ -50,5 +50,5 @@ def set_seconds(
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Set the clock of the exports in this test."""
     made = Clock()
-    monkeypatch.setattr("django_sitemaps09.export.api.datetime", made)
+    monkeypatch.setattr("django_sitemaps09.export.host.datetime", made)
     return made

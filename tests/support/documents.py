@@ -282,7 +282,7 @@ def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     """Render one page with only the source and the writer."""
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)
-    [page] = page_map(found, limits).pages
+    [page] = page_map(found, limits)
     return write(found.batches(page), limits, base=BASE, namespaces=found.namespaces)
 
 

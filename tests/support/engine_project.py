@@ -226,8 +226,11 @@ def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
     # Paths, times and memory differ.
     for clocked in ("folder", "target", "seconds", "urls_per_second", "memory", "workers_memory"):
         del report[clocked]
+    # So do the processes that rendered the pages.
+    report["pages"] = sum(report.pop("rendered_by").values())
     for section in report["sections"]:
         del section["seconds"]
+        section["pages"] = sum(section.pop("rendered_by").values())
         section.pop("hints", None)
     return report
 
@@ -262,6 +265,14 @@ def automatic_for_all_sites(folder: str) -> int:
     Site.objects.create(domain="www.example.com", name="www")
     connection.close()
     call_command("export_sitemaps", "--all-sites", "--output", folder, "--no-gzip", stdout=sys.stderr)
+    return os.getpid()
+
+
+def automatic_for_hosts(folder: str, *hosts: str) -> int:
+    from django_sitemaps09.export import export_hosts
+
+    reports = export_hosts(hosts, output=folder)
+    assert [report.failures for report in reports.values()] == [[] for _ in hosts]
     return os.getpid()
 
 
@@ -453,7 +464,8 @@ def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
     """Return the processes that rendered a section, and their start methods."""
     parts = [location.split("/") for location in locations(folder, section)]
     assert parts
-    return {int(part[1]) for part in parts}, {part[2] for part in parts}
+    # Each ends like `here()`; with several hosts, bases differ.
+    return {int(part[-4]) for part in parts}, {part[-3] for part in parts}
 
 
 if __name__ == "__main__":

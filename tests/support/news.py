@@ -18,7 +18,7 @@ from django.utils import timezone as django_timezone
 from lxml import etree
 
 from django_sitemaps09 import NewsSitemap, Route, views
-from django_sitemaps09.export import api as exports
+from django_sitemaps09.export import host as exports
 from django_sitemaps09.hooks import extensions
 from tests.models import Article
 from tests.support import published as looked_at

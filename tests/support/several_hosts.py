@@ -119,7 +119,8 @@ class Pages(ModelSitemap[FlatPage]):
         return item.url
 
 
-SHARED: Mapping[str, Any] = {
+#: Sections of each kind.
+KINDS: Mapping[str, Any] = {
     "articles": Articles,
     "hooks": ByHooks,
     "numbers": Numbers,
@@ -178,7 +179,9 @@ def change(key: int, slug: str) -> None:
     Article.objects.filter(pk=key).update(slug=slug, updated=OLD + timedelta(days=99))
 
 
-def run(folder: Path, *urls: str, sections: Mapping[str, Any] = FINE, **options: Any) -> dict[str, Report]:
+def run(
+    folder: Path, *urls: str, sections: Mapping[str, Any] | None = FINE, **options: Any
+) -> dict[str, Report]:
     return export_hosts(urls or (A, B), output=folder, sitemaps=sections, **options)
 
 
@@ -205,11 +208,10 @@ def written(reports: Mapping[str, Report]) -> list[Sequence[str]]:
 
 
 def whole(folder: Path, *hosts: str) -> None:
-    """Check that each host has all rows once, in the order of their keys, and the same pages."""
+    """Check that each host has all rows once, in the order of their keys."""
     expected = list(Article.objects.order_by("pk").values_list("slug", flat=True))
     for host in hosts:
         assert slugs(folder / FOLDERS[host]) == expected, host
-    assert len({tuple(pages(folder / FOLDERS[host])) for host in hosts}) == 1
 
 
 def quiet(folder: Path, *hosts: str, **options: Any) -> None:

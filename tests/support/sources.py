@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources
-from django_sitemaps09.pages import Key, Page, PageMap
+from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import members, slices
 from django_sitemaps09.writer import WriteResult
@@ -63,29 +63,31 @@ def compiled(section: Any, limits: Limits = LIMITS, base: Base = BASE) -> Any:
     return sources.source("things", section, base, limits)
 
 
-def page_map(source: Any, limits: Limits = LIMITS) -> PageMap:
+def page_map(source: Any, limits: Limits = LIMITS) -> tuple[Page, ...]:
     return cut(source, sources.rows_on_page(source, limits))
 
 
-def cut(source: Any, rows: int) -> PageMap:
-    return PageMap(tuple(pages.each_page(source, rows)))
+def cut(source: Any, rows: int) -> tuple[Page, ...]:
+    return tuple(pages.each_page(source, rows))
 
 
-def rendered(source: Any, limits: Limits = LIMITS, found: PageMap | None = None) -> list[RenderedPage]:
-    """Return all pages of a page map, or of a new one, and split pages that do not fit."""
+def rendered(
+    source: Any, limits: Limits = LIMITS, found: Iterable[Page] | None = None
+) -> list[RenderedPage]:
+    """Return all given pages, or those of a new division, and split pages that do not fit."""
 
     def render(page: Page) -> RenderedPage:
         most = sources.page_limits(source, limits)
         document, written = write(
-            source.batches(page), most, base=str(source.bases[0]), namespaces=source.namespaces
+            source.batches(page), most, base=str(source.base), namespaces=source.namespaces
         )
         cut = None if written.cut is None else source.key_text(written.cut)
         return RenderedPage(page, document.decode(), written, cut)
 
-    found = found or page_map(source, limits)
+    found = page_map(source, limits) if found is None else found
     return [
         done._replace(page=page)
-        for page, done in pages.render_all(found.pages, lambda page: partial(render, page))
+        for page, done in pages.render_all(found, lambda page: partial(render, page))
     ]
 
 

@@ -6,7 +6,9 @@ The workers are those of the package django-tasks-db. Otherwise, the project is 
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from tests.support import services
 from tests.support.celery_project import BROKERS, END_WITH_THE_TESTS, NOWHERE, PROJECT, Site, end, require
-from tests.support.waiting import DEADLINE
+from tests.support.waiting import DEADLINE, until
 
 DATABASE = "django_tasks_db.DatabaseBackend"
 FILES = {
@@ -35,8 +37,6 @@ class TasksSite(Site):
 
     project = FILES
     ready = "Starting worker"
-    task_lines = r"Task id=(\S+) path=django_sitemaps09\.\S+ state="
-    states = ("RUNNING", "SUCCESSFUL")
 
     def __init__(self, folder: Path, database: Path, **tasks: Any) -> None:
         super().__init__(folder, None, folder / "db.sqlite3")
@@ -48,6 +48,16 @@ class TasksSite(Site):
     def worker_command(self) -> list[str]:
         quick = ["--interval", "0.05", "--no-startup-delay"]
         return ["django", "db_worker", "--queue-name", "*", *quick]
+
+    def are_idle(self) -> None:
+        def count(condition: str) -> int:
+            query = f"SELECT count(*) FROM django_tasks_database_dbtaskresult WHERE {condition}"  # noqa: S608
+            with closing(sqlite3.connect(self.folder / "db.sqlite3", timeout=DEADLINE)) as database:
+                found: int = database.execute(query).fetchone()[0]
+                return found
+
+        until(lambda: self.sent() <= count("1"), "messages were not sent")
+        until(lambda: not count("status IN ('READY', 'RUNNING')"), "workers never ended their pages")
 
 
 def require_tasks() -> None:

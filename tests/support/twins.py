@@ -14,7 +14,7 @@ from django.db.models.functions import Concat
 from django.urls import set_script_prefix
 
 from django_sitemaps09 import ModelSitemap
-from django_sitemaps09.export import SectionReport, api as exports, export
+from django_sitemaps09.export import SectionReport, export, host as exports
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, CategoryFactory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,28 @@ from typing_extensions import assert_type
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export import PageFile, Report, SectionReport, export
+from django_sitemaps09.export import (
+    PageFile,
+    Published,
+    Report,
+    SectionReport,
+    UrlChange,
+    Verification,
+    export,
+    export_hosts,
+    verify,
+    verify_hosts,
+)
 
 
 def print_section(section: SectionReport) -> None:
     print(section.section, section.urls, len(section.files))  # noqa: T201 a user's own function
+
+
+def announce(event: Published) -> None:
+    urls: Callable[[], Iterator[UrlChange]] | None = event.urls
+    assert_type(event.report.rendered_by, Mapping[str, int])
+    print(event.written, [change.url for change in urls()] if urls else "")  # noqa: T201 as above
 
 
 def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
@@ -46,4 +63,9 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
             assert_type(file.bytes, int)
             assert_type(file.lastmod, str | None)
     export(output="public", robots="public/robots.txt", progress=print)
-    return 0
+    assert_type(verify(["articles"], repair=True), Verification)
+    assert_type(verify_hosts(["https://a.example"], workers=2), dict[str, Verification])
+    reports = export_hosts(["https://a.example"], ["articles"], remove={"old"}, on_published=announce)
+    assert_type(reports, dict[str, Report])
+    statuses = [report.exit_status for report in reports.values() if not report.is_busy]
+    return max(statuses, default=0)

@@ -18,7 +18,7 @@ from django_sitemaps09 import (
     StaticViewSitemap,
     register,
 )
-from django_sitemaps09.export import export
+from django_sitemaps09.export import export, export_hosts, verify
 
 
 class OtherModel(ModelSitemap[User]):
@@ -106,4 +106,9 @@ GenericSitemap[User]()  # type: ignore[call-arg]
 export(output=7)  # type: ignore[arg-type]
 export(["profiles"], Path("public"))  # type: ignore[call-arg]
 export(compress=True)  # type: ignore[call-arg]
+export(strict="yes")  # type: ignore[arg-type]
+export_hosts()  # type: ignore[call-arg]
+export_hosts([7])  # type: ignore[list-item]
+export_hosts(["https://a.example"], [], "public")  # type: ignore[call-arg]
+verify(dry_run=True)  # type: ignore[call-arg]
 OtherKey().default_location(FlatPage())  # type: ignore[arg-type]

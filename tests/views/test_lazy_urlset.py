@@ -607,6 +607,6 @@ class TestRows:
 
         assert views.sitemap(request(), {"s": Attached}).render().content.count(b"/attached/") == 7
         source = sources.source("s", Attached, Base("http", "x"), Limits(50_000, 10**7))
-        (page,) = page_map(source, Limits(50_000, 10**7)).pages
+        (page,) = page_map(source, Limits(50_000, 10**7))
         found = locations(source.batches(page), "http://x")
         assert found == ["http://x/attached/"] * 7

@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, ItemError, Localization
 from django_sitemaps09.protocol import Limits
-from django_sitemaps09.writer import FORMATS, URLSET, Format, WriteResult, elements, urlset_head
+from django_sitemaps09.writer import FORMATS, URLSET, Format, WriteResult, elements
 from tests.support.examples import EXAMPLES
-from tests.support.writing import BASES, LINKS, bases, languages, read, single, write, write_all
+from tests.support.writing import LINKS, bases, languages, read, single, write
 
 # Pages
 
@@ -73,8 +73,7 @@ class Shape(NamedTuple):
 
     def empty(self, kind: Format = URLSET) -> int:
         """Return the bytes of a document without entries."""
-        [(document, _)] = write_all(kind, [], [""], namespaces=self.namespaces)
-        return len(document)
+        return len(write([], kind=kind, namespaces=self.namespaces)[0])
 
 
 locations = st.builds(
@@ -109,11 +108,9 @@ shapes = shapes_of()
 
 
 @st.composite
-def limits_for(
-    draw: Callable[..., Any], shape: Shape, kind: Format = URLSET, bases: Sequence[str] = ("",)
-) -> Limits:
+def limits_for(draw: Callable[..., Any], shape: Shape, kind: Format = URLSET, base: str = "") -> Limits:
     """Draw limits close to the size of the items."""
-    sizes = sorted({shape.size(key, kind, base) for key in shape.items for base in bases})
+    sizes = sorted({shape.size(key, kind, base) for key in shape.items})
     size = draw(st.integers(0, 500) | st.sampled_from(sizes or [0]))
     return Limits(draw(st.integers(1, 12)), shape.empty(kind) + size)
 
@@ -144,86 +141,45 @@ def test_limits_count_entries_and_not_items() -> None:
     assert written.errors == (ItemError("1", "location", "its entries alone exceed the limits of a page"),)
 
 
-# Several documents at once
-
-
-@st.composite
-def shaped_for_several(draw: Callable[..., Any], kind: Format) -> tuple[Shape, Sequence[str], Limits]:
-    shape = draw(shapes)
-    several = draw(st.lists(bases, min_size=1, max_size=3))
-    return shape, several, draw(limits_for(shape, kind, several))
-
-
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=5 * EXAMPLES)
 @given(data=st.data())
 def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
     name: str, data: st.DataObject
 ) -> None:
-    """Several documents are cut at the same key. The next item would not fit into at least one of them."""
-    kind = FORMATS[name]
-    shape, several, limits = data.draw(shaped_for_several(kind))
-    sizes = {key: [shape.size(key, kind, base) for base in several] for key in shape.items}
+    """A document is cut where the next item would not fit."""
+    kind, shape, base = FORMATS[name], data.draw(shapes), data.draw(bases)
+    limits = data.draw(limits_for(shape, kind, base))
+    sizes = {key: shape.size(key, kind, base) for key in shape.items}
     fitting = [
         key
         for key in shape.items
-        if len(shape.locations(key)) <= limits.urls and shape.empty(kind) + max(sizes[key]) <= limits.bytes
+        if len(shape.locations(key)) <= limits.urls and shape.empty(kind) + sizes[key] <= limits.bytes
     ]
     errors: list[ItemError] = []
     after: Any = 0
     while after is not None:
-        found = write_all(kind, shape.batches(after), several, limits, shape.namespaces)
-        first = found[0][1]
-        keys = [key for key in fitting if after < key <= (first.cut or 10**9)]
-        for base, (document, written) in zip(several, found, strict=True):
-            assert written == first._replace(bytes=len(document))
-            assert len(document) <= limits.bytes
-            [(alone, _)] = write_all(kind, [shape.batch(keys)], [base], namespaces=shape.namespaces)
-            assert document == alone
-            if kind is URLSET:
-                assert document == write([shape.batch(keys)], base=base, namespaces=shape.namespaces)[0]
-        assert first.urls == sum(len(shape.locations(key)) for key in keys) <= limits.urls
-        if first.cut is not None:
-            assert first.cut == keys[-1]
-            following = first.cut + 1
-            assert first.urls + len(shape.locations(following)) > limits.urls or any(
-                written.bytes + size > limits.bytes
-                for (_, written), size in zip(found, sizes[following], strict=True)
+        document, written = write(
+            shape.batches(after), limits, kind=kind, base=base, namespaces=shape.namespaces
+        )
+        keys: list[Any] = [key for key in fitting if after < key <= (written.cut or 10**9)]
+        assert written.bytes == len(document) <= limits.bytes
+        assert document == write([shape.batch(keys)], kind=kind, base=base, namespaces=shape.namespaces)[0]
+        assert written.urls == sum(len(shape.locations(key)) for key in keys) <= limits.urls
+        assert written.items == len(keys)
+        if written.cut is not None:
+            assert written.cut == keys[-1]
+            following = keys[-1] + 1
+            assert (
+                written.urls + len(shape.locations(following)) > limits.urls
+                or written.bytes + sizes[following] > limits.bytes
             )
-        errors += first.errors
-        after = first.cut
+        errors += written.errors
+        after = written.cut
     skipped = [key for key in shape.items if key not in fitting]
     assert errors == [
         ItemError(str(key), "location", "its entries alone exceed the limits of a page") for key in skipped
     ]
-
-
-@pytest.mark.parametrize("sizes", [(4,), (1, 3), (2, 2), (1, 1, 1, 1)], ids=str)
-@pytest.mark.parametrize("several", [BASES[:2], BASES[1::-1]], ids=["short first", "long first"])
-def test_several_documents_are_cut_where_the_first_of_them_is_full(
-    several: Sequence[str], sizes: tuple[int, ...]
-) -> None:
-    texts = ["/a", "/b", "c:/", "/d"]
-    some = [
-        single(range(start + 1, stop + 1), texts[start:stop])
-        for start, stop in pairwise(accumulate(sizes, initial=0))
-    ]
-    room = len(urlset_head({})) + len(b"</urlset>\n")
-    whole = single([1, 2, 3, 4], texts)
-    short, long = (sum(len(text) for text in elements(URLSET, whole, base)[:3]) for base in BASES[:2])
-    for size, cut in ((short, 1), (long - 1, 2), (long, 3)):
-        found = write_all(URLSET, some, several, Limits(9, room + size))
-        assert [written.cut for _, written in found] == [cut, cut]
-    found = write_all(URLSET, some, [BASES[0]] * 2, Limits(9, room + short))
-    assert [written.cut for _, written in found] == [3, 3]
-
-
-@pytest.mark.parametrize("kind", FORMATS.values(), ids=FORMATS)
-def test_batches_are_requested_once_for_any_number_of_documents(kind: Format) -> None:
-    some = iter([single([1], ["/a"]), single([2], ["/b"])])
-    found = write_all(kind, some, BASES)
-    assert [written.urls for _, written in found] == [2, 2, 2]
-    assert write_all(kind, [single([1], ["/a"])], []) == []
 
 
 # The result of writing a page

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from django_sitemaps09.entries import Alternate, Batch, Localization, SafeColumn, TemplateColumn
 from django_sitemaps09.writer import TEXT, URLSET, elements
-from tests.support.writing import LINKS, Site, alone, bases, read, sites, write, write_all
+from tests.support.writing import LINKS, Site, alone, bases, read, sites, write
 
 
 @given(sites(), bases)
@@ -82,7 +82,7 @@ def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(
 
 def test_a_template_column_is_a_path_only_if_its_first_literal_is() -> None:
     batch = Batch([1], [Localization("de", TemplateColumn(["", ""], [["/a"]]))])
-    [(text, _)] = write_all(TEXT, [batch], ["https://example.com"])
+    text, _ = write([batch], kind=TEXT, base="https://example.com")
     assert text == b"/a\n"
     [entry] = read(write([batch], base="https://example.com", namespaces=LINKS)[0])
     assert (entry.loc, entry.alternates) == ("/a", (("de", "/a"),))
@@ -91,7 +91,7 @@ def test_a_template_column_is_a_path_only_if_its_first_literal_is() -> None:
 def test_a_column_that_is_too_short_is_an_error_and_no_loss() -> None:
     for kind in (URLSET, TEXT):
         with pytest.raises(ValueError, match="2"):
-            write_all(kind, [Batch([1, 2, 3], [Localization("", ["a", "b"])])], [""])
+            write([Batch([1, 2, 3], [Localization("", ["a", "b"])])], kind=kind)
     with pytest.raises(ValueError, match="argument"):
         write([Batch([1, 2, 3], [Localization("", ["a", None, "c"])], lastmods=["x", "y"])])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.writer import page_format, stylesheet
-from tests.support.writing import single, write_all
+from tests.support.writing import single, write
 
 INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n'
 
@@ -14,8 +14,7 @@ INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n'
 def page(limits: Limits | None = None, *, styled: bool) -> tuple[bytes, Any]:
     """Return a page of up to three entries, and its result."""
     batch = single([1, 2, 3], ["/0", "/1", "/2"])
-    [written] = write_all(page_format("xml", styled=styled), [batch], ["https://a.example"], limits)
-    return written
+    return write([batch], limits, kind=page_format("xml", styled=styled), base="https://a.example")
 
 
 def test_the_instruction_counts_for_the_limit_of_bytes() -> None:

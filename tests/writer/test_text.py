@@ -8,14 +8,7 @@ from hypothesis import example, given, strategies as st
 from django_sitemaps09.entries import Batch, Localization, TemplateColumn
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.writer import TEXT, WriteResult, elements
-from tests.support.writing import (
-    LINKS,
-    bases,
-    batches_of,
-    entries,
-    single,
-    write_all,
-)
+from tests.support.writing import LINKS, bases, batches_of, entries, single, write
 
 # Text files
 
@@ -34,7 +27,7 @@ lines = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",
 def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each_and_nothing_else(
     batch: Batch, base: str
 ) -> None:
-    [(document, written)] = write_all(TEXT, [batch], [base], namespaces=LINKS)
+    document, written = write([batch], kind=TEXT, base=base, namespaces=LINKS)
     found = [entry.loc for entry in entries(batch, base)]
     assert document == "".join(f"{location}\n" for location in found).encode()
     assert (written.urls, written.bytes) == (len(found), len(document))
@@ -47,14 +40,14 @@ def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each_an
     ids=["no batch", "an empty batch", "a constant"],
 )
 def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
-    [(document, written)] = write_all(TEXT, some, ["https://example.com"], Limits(1, 0), LINKS)
+    document, written = write(some, Limits(1, 0), kind=TEXT, base="https://example.com", namespaces=LINKS)
     assert document == b""
     assert written == WriteResult(0, 0, None, None, (), 0)
 
 
 def test_a_text_file_is_cut_at_its_very_last_byte() -> None:
     batch = Batch([1, 2], [Localization("", ["/a", "/b"]), Localization("", ["/ü", None])])
-    found = [write_all(TEXT, [batch], ["c:"], Limits(9, size))[0] for size in (16, 15, 11, 10)]
+    found = [write([batch], Limits(9, size), kind=TEXT, base="c:") for size in (16, 15, 11, 10)]
     assert [document.decode() for document, _ in found] == [
         "c:/a\nc:/ü\nc:/b\n",
         "c:/a\nc:/ü\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import import_module
 
 from celery import shared_task
@@ -11,10 +12,12 @@ from kombu.exceptions import OperationalError
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.export.engines.workers import handle_message
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 
 # Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
-
+# Seconds after which RabbitMQ drops a message, by its own clock. `expires` would depend on the workers'.
+_EXPIRATION = 900
 _REDIS = re.compile("rediss?:|sentinel:")
 
 
@@ -22,11 +25,11 @@ class Celery(QueueEngine):
     """Engine that sends pages to the queue of the current Celery app."""
 
     worker_name = "Celery worker"
-    shown_errors = (OperationalError, ImportError)
+    shown_errors = (OperationalError,)
 
     def put(self, message: str) -> None:
         try:
-            render.apply_async([message], retry=True, retry_policy=_RETRIES)
+            render.apply_async([message], retry=True, retry_policy=_RETRIES, expiration=_EXPIRATION)
         except AttributeError:
             # Without the package redis, kombu fails with this error when it imports its transport.
             if _REDIS.match(str(render.app.conf.broker_write_url)):
@@ -39,28 +42,26 @@ class Celery(QueueEngine):
     def worker_command(self) -> str:
         return f"celery -A {render.app.main} worker -Q {_queue()}"
 
-    def _send(self, message: str) -> None:
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if render.app.main == "default" and not render.app.conf.broker_url:
             raise ExportError(
                 "No Celery app with a broker is loaded. Import the project's Celery app in the __init__.py "
                 "beside the settings module, as Celery's Django guide describes"
             )
-        super()._send(message)
+        return super().submit(renderer, task)
 
 
 @shared_task(  # type: ignore[untyped-decorator]
     name="django_sitemaps09.render",
     # Messages are JSON, regardless of the project's settings.
     serializer="json",
-    # If a worker is lost, the broker delivers the message again.
-    acks_late=True,
-    reject_on_worker_lost=True,
+    # The command renders a page again if its worker is lost, so no message is delivered again.
+    acks_late=False,
     ignore_result=True,
 )
 def render(message: str) -> None:
     """Render one page of an export in a worker."""
-    is_redelivered = bool((render.request.delivery_info or {}).get("redelivered"))
-    handle_message(message, Celery.worker_name, is_redelivered=is_redelivered)
+    handle_message(message)
 
 
 def _queue() -> str:

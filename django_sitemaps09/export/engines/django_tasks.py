@@ -82,10 +82,10 @@ def _page_route() -> dict[str, str]:
     return route("sitemaps", "default")
 
 
-@tasks.task(takes_context=True, **_page_route())  # type: ignore[untyped-decorator]
-def render(context: Any, message: str) -> None:
+@tasks.task(**_page_route())  # type: ignore[untyped-decorator]
+def render(message: str) -> None:
     """Render one page of an export in a worker."""
-    handle_message(message, DjangoTasks.worker_name, is_redelivered=context.attempt > 1)
+    handle_message(message)
 
 
 _HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."

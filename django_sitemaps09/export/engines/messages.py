@@ -6,38 +6,34 @@ write, or what is published. Therefore, no message, claim or reply is used befor
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core import signing
 
 import django_sitemaps09
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError
+from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import (
-    HostTarget,
-    RenderedPage,
-    Renderer,
-    Task,
-    incompatibility,
-)
-from django_sitemaps09.export.report import PageFile
-from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, incompatibility
+from django_sitemaps09.filenames import SUFFIXES
+from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.state.journal import RUN_NAME
-from django_sitemaps09.state.manifest import PARSE_ERRORS
+from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
 
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
 #: every version must have the keys that `Folder` reads.
-VERSION = 6
+VERSION = 7
 # Different salts, so that a message, for example, is never accepted as a reply. They are the same in all
 # versions, so that a worker with another version can reply that it is incompatible.
 _MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
@@ -45,10 +41,17 @@ _CLAIM = "django_sitemaps09.claim"
 # Maximum sizes in bytes of a reply and of a claim.
 _MOST, _MOST_OF_CLAIM = 100_000_000, 2_000
 _RUN = "run.json"
+#: Endings of the files of a page: its claims, its reply, and the mark of a worker that dropped its message.
+ENDINGS = CLAIM, REPLY, DROPPED = ".claim", ".signed", ".dropped"
 _STAGE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern}")
 _TOKEN = re.compile(r"[0-9a-f]{16}")
+_PREFIX = re.compile(r"[0-9a-f]{8}-")
 # Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
 _LIFETIME = 24 * 3600
+
+
+def this_worker() -> str:
+    return f"{socket.gethostname()} (pid {os.getpid()})"
 
 
 def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
@@ -58,21 +61,11 @@ def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
     """
     if not (renderer.urlconf is None or isinstance(renderer.urlconf, str)):
         raise ExportError("The active URLconf has no dotted path, so workers cannot import it.")
-    targets = [
-        {**target._asdict(), "output": target.output and str(target.output.resolve())}
-        for target in renderer.targets
-    ]
     return {
         "version": VERSION,
         "release": django_sitemaps09.__version__,
         "token": secrets.token_hex(8),
-        "renderer": {
-            **targets[0],
-            "targets": targets,
-            "gzip": renderer.gzip,
-            "script_prefix": renderer.script_prefix,
-            "urlconf": renderer.urlconf,
-        },
+        "renderer": {**asdict(renderer), "output": renderer.output and str(renderer.output.resolve())},
         "task": task._asdict(),
     }
 
@@ -104,112 +97,41 @@ def unsign(
     )
 
 
-def check_version(message: Mapping[str, Any]) -> None:
-    """Raise `ExportError` if the message is of another version, or from another release of the package."""
+def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
+    """Return the task of a message. Raise `ExportError` if it is of another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
         raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
-
-
-def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     renderer, task = message["renderer"], message["task"]
     number, after, until = task["page"]
     page = Page(number, after and tuple(after), until and tuple(until))
-    targets = tuple(_target(values, renderer["output"]) for values in renderer["targets"])
+    output = renderer["output"] and Path(renderer["output"])
     return (
-        Renderer(targets, renderer["gzip"], renderer["script_prefix"], renderer["urlconf"]),
-        Task(**{**task, "page": page, "known": tuple(task["known"])}),
+        Renderer(**{**renderer, "base": Base(*renderer["base"]), "output": output}),
+        Task(**{**task, "page": page}),
     )
 
 
-def _target(values: Mapping[str, Any], output: str | None) -> HostTarget:
-    """Return a target; raise `ExportError` if a folder is invalid, or if its output is not `output`."""
-    stage, folder = values["stage"], values["folder"]
-    is_ours = _STAGE.fullmatch(stage or "") and stores.is_host_folder(folder)
-    if not is_ours or values["output"] != output:
-        raise ExportError(
-            f"A message contains an invalid stage ({stage!r:.100}) or host folder ({folder!r:.100}), or "
-            "different output folders."
-        )
-    return HostTarget(Base(*values["base"]), Path(output) if output else None, stage, folder)
-
-
-def build_reply(rendered: RenderedPage) -> dict[str, Any]:
-    return {
-        "files": [asdict(file) for file in rendered.files],
-        "errors": rendered.errors,
-        "costs": asdict(rendered.costs),
-        "staged": rendered.staged,
-    }
-
-
-def read_reply(folder: Folder, reply: bytes) -> RenderedPage:
-    """Return the page from a worker's reply; raise `ExportError` if it is invalid or reports a failure."""
-    try:
-        content, _ = unsign(reply.decode(errors="replace"), _REPLY)
-    except ExportError as error:
-        raise ExportError(f"A worker's reply was rejected: {error}") from error
-    try:
-        if (content["run"], content["token"]) != (folder.stage, folder.token):
-            raise ExportError("A worker's reply was rejected: it was signed for another page or run")
-        if "failure" in content:
-            raise ExportError(content["failure"])
-        files = tuple(_file(file) for file in content["files"])
-        costs = content["costs"]
-        steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
-        errors = tuple(ItemError(*error) for error in content["errors"])
-        return RenderedPage(files, errors, Costs(costs["seconds"], steps), _texts(content["staged"]))
-    except PARSE_ERRORS as error:
-        raise ExportError(
-            f"A worker's reply was rejected: it is not in the format of this version ({error!r:.200})"
-        ) from error
-
-
-def _file(values: dict[str, Any]) -> PageFile:
-    ranges = {
-        key: None if values[key] is None else _texts(values[key]) for key in ("after", "until", "cut")
-    }
-    fingerprint = values["fingerprint"] and Fingerprint(*values["fingerprint"])
-    counts = [values[key] for key in ("urls", "bytes", "size")]
-    _texts([values["name"], values["digest"]])
-    if not all(type(count) is int and count >= 0 for count in counts):
-        raise TypeError(f"{counts} are not valid sizes of a page")
-    return PageFile(**{**values, **ranges, "fingerprint": fingerprint})
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not (isinstance(values, list) and all(isinstance(text, str) for text in values)):
-        raise TypeError(f"{values!r:.100} is not a list of strings")
-    return tuple(values)
-
-
-class Claim(NamedTuple):
-    """Sign of life of a worker. `attempt` is unique, and each renewal increases `number`."""
-
-    attempt: str
-    number: int
-    host: str
-
-
 class Folder:
-    """Folder for the claims and the reply to a message. Messages of every version have the keys read here.
+    """Folder for the claim and the reply to a message. Messages of every version have the keys read here.
 
-    `key` signs them. The default is the `SECRET_KEY` of this process.
+    `key` signs them. The default is the `SECRET_KEY` of this process. Nothing is written after the run.
     """
 
     def __init__(self, message: Mapping[str, Any], key: str | bytes | None = None) -> None:
         self.key = key
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
-        if not stores.is_host_folder(folder):
-            raise ExportError(f"A message contains an invalid host folder: {folder!r:.100}.")
-        self.store = stores.target_store(output and Path(output), folder)
         self.stage: str = renderer["stage"]
         self.token: str = message["token"]
-        if not (_STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)):
+        if not (
+            stores.is_host_folder(folder) and _STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)
+        ):
             raise ExportError(
-                f"A message contains an invalid stage ({self.stage!r:.100}) or token ({self.token!r:.100})."
+                f"A message contains an invalid stage ({self.stage!r:.100}), host folder ({folder!r:.100}) "
+                f"or token ({self.token!r:.100})."
             )
+        self.store = stores.target_store(output and Path(output), folder)
 
     def open(self) -> None:
         """Record that the run is active, for workers that receive its messages."""
@@ -219,45 +141,98 @@ class Folder:
         """Return whether the run is still active, as far as this machine can see."""
         return self._read(_RUN) is not None
 
-    def write_claim(self, claim: Claim) -> None:
-        self._sign(f"{self.token}.claim", claim._asdict(), _CLAIM)
+    def is_visible(self) -> bool:
+        """Return whether this machine sees the state of any run in the target."""
+        return bool(self.store.names(stores.STATE) or self.store.folders(stores.STATE))
 
-    def claim(self) -> Claim | None:
-        """Return the last claim of the page, or `None` if it is missing or invalid."""
+    def check(self) -> None:
+        """Raise `ExportError` if the run is not active, as far as this machine can see."""
+        if not self.is_active():
+            raise ExportError(f"no export in {self.store.label} is waiting for the page")
+
+    def names(self) -> set[str]:
+        """Return the names of all files of the run."""
+        return set(self.store.names(self.stage))
+
+    def claim(self) -> None:
+        """Claim the page for this process."""
+        self._write(CLAIM, {"host": this_worker()}, _CLAIM)
+
+    def claimed_by(self) -> str | None:
+        """Return who has claimed the page, or `None` if there is no valid claim."""
         with suppress(ExportError, OSError, *PARSE_ERRORS):
-            text = self._read(f"{self.token}.claim", _MOST_OF_CLAIM) or b""
             # The machines' clocks may differ.
-            content, _ = unsign(text.decode(), _CLAIM, max_age=None)
-            if (content.pop("run"), content.pop("token")) == (self.stage, self.token):
-                return Claim(**content)
+            return excerpt(self._signed(CLAIM, _CLAIM, _MOST_OF_CLAIM, max_age=None)["host"])
         return None
 
-    def withdraw(self) -> None:
-        """Let workers ignore the message, by an empty reply."""
-        self.store.write(f"{self.stage}/{self.token}.signed", b"")
-
-    def reply(self) -> bytes | None:
-        return self._read(f"{self.token}.signed")
-
-    def write(self, reply: Mapping[str, Any]) -> None:
-        """Write the reply beside the complete staged file, unless the run has ended."""
-        if self.is_active():
-            self._sign(f"{self.token}.signed", reply, _REPLY)
-
-    def is_lost_again(self) -> bool:
-        """Record a lost page, and return whether it was lost before.
-
-        Without a limit, the queue could deliver a page that crashes its workers forever.
-        """
-        mark = f"{self.token}.again"
-        if self._read(mark) is not None:
-            return True
-        self.store.write(f"{self.stage}/{mark}", b"")
+    def has_reply(self) -> bool:
+        # A link or a folder in its place is none.
+        with suppress(ExportError, OSError):
+            return self._read(f"{self.token}{REPLY}") is not None
         return False
 
-    def _sign(self, name: str, content: Mapping[str, Any], salt: str) -> None:
+    def is_taken(self) -> bool:
+        """Return whether the page is claimed, or has a reply."""
+        return self.has_reply() or self.claimed_by() is not None
+
+    def drop(self) -> None:
+        """Let the command know that the message has left the queue."""
+        self.check()
+        self.store.write(f"{self.stage}/{self.token}{DROPPED}", b"")
+
+    def reply(self, content: Mapping[str, Any]) -> None:
+        """Write a reply beside the complete staged file."""
+        self._write(REPLY, {"worker": this_worker(), **content}, _REPLY)
+
+    def read_reply(self, task: Task) -> RenderedPage:
+        """Return the page from a worker's reply; raise `ExportError` if it is invalid or a failure."""
+        try:
+            content = self._signed(REPLY, _REPLY, _MOST)
+            if "failure" in content:
+                raise ExportError(excerpt(content["failure"], MAX_MESSAGE))
+            return _parse_reply(content, task, self.stage)
+        except PARSE_ERRORS as error:
+            raise ExportError(f"a reply is not in the format of this version ({error!r:.200})") from error
+
+    def _write(self, ending: str, content: Mapping[str, Any], salt: str) -> None:
         signed = signing.dumps({"run": self.stage, "token": self.token, **content}, self.key, salt)
-        self.store.write(f"{self.stage}/{name}", signed.encode())
+        self.check()
+        self.store.write(f"{self.stage}/{self.token}{ending}", signed.encode())
+
+    def _signed(self, ending: str, salt: str, most: int, max_age: int | None = _LIFETIME) -> dict[str, Any]:
+        text = self._read(f"{self.token}{ending}", most) or b""
+        content, _ = unsign(text.decode(errors="replace"), salt, max_age)
+        if (content["run"], content["token"]) != (self.stage, self.token):
+            raise ExportError("it was signed for another page or run")
+        return content
 
     def _read(self, name: str, most: int = _MOST) -> bytes | None:
         return self.store.read(f"{self.stage}/{name}", most)
+
+
+def build_reply(rendered: RenderedPage) -> dict[str, Any]:
+    file = rendered.file
+    return {
+        "page": file.row,
+        "suffix": file.name.partition(".")[2],
+        "unchanged": file.unchanged,
+        "prefix": rendered.staged.rpartition("/")[2].removesuffix(file.name),
+        "cut": rendered.cut,
+        "errors": rendered.errors,
+        "costs": asdict(rendered.costs),
+    }
+
+
+def _parse_reply(content: Mapping[str, Any], task: Task, stage: str) -> RenderedPage:
+    suffix, prefix, costs = SUFFIXES[SUFFIXES.index(content["suffix"])], content["prefix"], content["costs"]
+    if _PREFIX.fullmatch(prefix) is None:
+        raise ValueError(f"{prefix!r:.100} is not the prefix of a staged file")
+    file = PageFile.from_row(task.section, suffix, task.page.after, content["page"])
+    return RenderedPage(
+        file=replace(file, unchanged=bool(content["unchanged"])),
+        cut=None if content["cut"] is None else tuple(map(str, content["cut"])),
+        errors=tuple(ItemError(*error) for error in content["errors"]),
+        costs=Costs(float(costs["seconds"]), {name: Cost(**cost) for name, cost in costs["steps"].items()}),
+        staged=f"{stage}/{prefix}{file.name}",
+        worker=excerpt(content["worker"]),
+    )

@@ -1,96 +1,115 @@
-"""The side of the workers: render the page of a message, and claim it meanwhile.
+"""The side of the workers: claim the page of a message, render it, and reply.
 
-A claim is a small signed file in the folder of the run, by which the command notices within seconds that a
-worker has died. A worker writes it before it renders a page, and changes it every few seconds. The command
-only checks whether it has changed since it last read it, so the clocks of the machines do not matter.
+A claim is a small signed file in the folder of the run, written once. It is advice, not a lock: if two
+processes render the same page, that costs a page, since each stages a file of its own.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import secrets
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import django
+from django.conf import settings
+from django.db import connections
 
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import Claim, Folder
+from django_sitemaps09.export.engines.messages import Folder
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import EXPECTED, check_declaration, render_page
-from django_sitemaps09.stores.lock import renewed
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two renewals of a claim.
-RENEWAL = 5.0
-#: Seconds without a change after which a worker counts as dead. Several times `RENEWAL`, so a few may fail.
-EXPIRY = 30.0
+#: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
+PAUSE = 1.0
+#: Exit status of a process of `start_alone()` that has handled its message. Code of the project that ends
+#: the process has another one, such as 0.
+SURVIVED = 87
+#: What other processes need to know of a database: during tests, it differs from the settings.
+_ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
+_RENDER = f"from {__name__} import render_alone; render_alone()"
 
 
-def handle_message(message: object, worker_name: str, *, is_redelivered: bool) -> None:
+def handle_message(message: object, *, is_awaited: bool = False) -> None:
     """Render the page of a message in a worker, and write the reply to the run's folder.
 
-    `is_redelivered` is true if the queue delivers the message again because a worker was lost.
+    A page that is claimed or has a reply is left alone, unless it `is_awaited`.
     """
+    folder = None
     try:
         content, key = messages.unsign(message)
-    except ExportError as error:
-        # Do not reply: the folder for the reply comes from the message, which cannot be trusted.
-        logger.error("A message was rejected and ignored: %s.", excerpt(error))
-        return
-    folder = Folder(content, key)
-    if not folder.is_active():
-        logger.warning(
-            "A rendering task was ignored, because no export in %s is waiting for it.", folder.store.label
-        )
-        return
-    if folder.reply() is not None:
-        return
-    attempt = secrets.token_hex(4)
-    try:
-        with _claimed(folder, attempt):
-            messages.check_version(content)
-            if is_redelivered and folder.is_lost_again():
-                raise ExportError(
-                    "a page was delivered three times, and two workers were lost while rendering it"
-                )
-            renderer, task = messages.read(content)
-            with time_limited():
-                own_task = task._replace(prefix=f"{attempt}-")
-                rendered = render_page(renderer, own_task, check=check_declaration)
-            folder.write(messages.build_reply(rendered))
+        folder = Folder(content, key)
+        if not folder.is_active():
+            # It is normal that messages are left when a run ends, for pages that the command rendered.
+            logger.warning("A message was ignored: no export in %s is waiting for it.", folder.store.label)
+            # But a worker that does not see the target must leave messages to those that see it.
+            if not folder.is_visible():
+                time.sleep(PAUSE)
+            return
+        if folder.is_taken() and not is_awaited:
+            folder.drop()
+            return
+        renderer, task = messages.read(content)
+        folder.claim()
+        own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
+        with time_limited():
+            rendered = render_page(renderer, own_task, check=check_declaration, before_staging=folder.check)
+        folder.reply(messages.build_reply(rendered))
     except Exception as error:
-        # Report any failure to the command, unless another attempt has replied in the meantime.
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
-        logger.error("A page could not be rendered: %s", reason, exc_info=not isinstance(error, EXPECTED))
-        if folder.reply() is None:
-            folder.write({"failure": f"{worker_name} on {socket.gethostname()}: {reason}"})
+        if isinstance(error, OSError) and error.strerror:
+            # The command names each reason once, so without the name of the file.
+            reason = f"{type(error).__name__}: {error.strerror}"
+        logger.error("A message was refused: %s", reason, exc_info=not isinstance(error, EXPECTED))
+        # Without a valid message, there is no folder that can be trusted. It may also be missing or full.
+        if folder is not None:
+            with suppress(Exception):
+                if not folder.has_reply():
+                    folder.reply({"failure": f"{socket.gethostname()}: {reason}"})
+        time.sleep(PAUSE)
 
 
-@contextmanager
-def _claimed(folder: Folder, attempt: str) -> Iterator[None]:
-    """Claim a page for an attempt to render it, and renew the claim until the block or the run ends.
+def start_alone(message: str) -> subprocess.Popen[bytes]:
+    """Start a process of this machine that handles one message, and return it.
 
-    The first claim is written before the block starts. Otherwise, a page that kills its worker at once
-    would look like a page that no worker has taken.
+    Raise `OSError` if it cannot be started. It does not use `multiprocessing`, because a worker of Celery,
+    which can run the export, must not start processes with that.
     """
-    claim = Claim(attempt, 0, socket.gethostname())
-    try:
-        folder.write_claim(claim)
-    except (ExportError, OSError) as error:
-        # The page can still be rendered.
-        logger.warning("A claim in %s could not be written: %s", folder.store.label, reason_of(error))
+    if not sys.executable:
+        raise OSError("the Python that runs this process is unknown")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, sys.path)))}
+    # A project can have configured its settings without a module.
+    environment["DJANGO_SETTINGS_MODULE"] = getattr(settings, "SETTINGS_MODULE", None) or ""
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", _RENDER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=environment,
+        start_new_session=True,
+    )
+    addresses = {
+        alias: {key: value and str(value) for key, value in settings_dict.items() if key in _ADDRESS}
+        for alias, settings_dict in ((alias, connections[alias].settings_dict) for alias in connections)
+    }
+    with suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
+        stdin.write(json.dumps([message, addresses]).encode())
+    return process
 
-    def renew() -> bool:
-        nonlocal claim
-        claim = claim._replace(number=claim.number + 1)
-        # A late worker must not create the folder of its run again.
-        is_active = folder.is_active()
-        if is_active:
-            folder.write_claim(claim)
-        return is_active
 
-    with renewed(renew, RENEWAL, "sitemap-claim", f"A claim in {folder.store.label}"):
-        yield
+def render_alone() -> None:
+    """Handle the message on standard input: what `start_alone()` runs."""
+    message, addresses = json.load(sys.stdin)
+    django.setup(set_prefix=False)
+    for alias, address in addresses.items():
+        connections[alias].settings_dict.update(address)
+    handle_message(message, is_awaited=True)
+    sys.exit(SURVIVED)

@@ -9,49 +9,22 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from tempfile import TemporaryFile
-from typing import IO, Literal, NamedTuple
+from typing import IO
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.rendering.records import SectionOutcome
-from django_sitemaps09.export.report import Report
-from django_sitemaps09.filenames import page_name
+from django_sitemaps09.export.report import ChangeKind, Published, UrlChange
 from django_sitemaps09.signals import published
-from django_sitemaps09.state.manifest import PageRecord, SectionRecord
+from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import name_errors
 from django_sitemaps09.writer.urlset import entry_lines, location_of
 
 logger = logging.getLogger(__name__)
-
-Kind = Literal["added", "removed", "changed"]
-
-
-class UrlChange(NamedTuple):
-    """URL that was added or removed, or whose lastmod or any other element has changed."""
-
-    kind: Kind
-    section: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """Changes made by an export: its report and the URLs of files.
-
-    `written` has new and changed pages and indexes, `removed` has the files that no index lists any more.
-    `urls` yields the changes to single URLs. It can be called repeatedly until the callback and all
-    receivers have returned. It is `None` unless changes were requested.
-    """
-
-    report: Report
-    written: Sequence[str]
-    removed: Sequence[str]
-    urls: Callable[[], Iterator[UrlChange]] | None = None
 
 
 class Spool:
@@ -85,7 +58,7 @@ class Spool:
             self._write(_section_changes(store, name, previous_record, outcome))
         for name in removed:
             record = previous.get(name, SectionRecord())
-            files = dict(zip(record.file_names(name), record.pages, strict=True))
+            files = {page.name: page for page in record.pages}
             self._write(UrlChange("removed", name, location_of(line)) for line in _lines(store, files))
 
     @property
@@ -113,28 +86,27 @@ class Spool:
 def _section_changes(
     store: Store, name: str, previous: SectionRecord, outcome: SectionOutcome
 ) -> Iterator[UrlChange]:
-    record = outcome.record
-    new_names = {page_name(name, page.number, record.suffix) for page in record.pages}
-    for old_pages, new_pages in _parts(previous, record):
-        old_files = ((page_name(name, page.number, previous.suffix), page) for page in old_pages)
-        new_files = ((page_name(name, page.number, record.suffix), page) for page in new_pages)
+    new_names = set(outcome.record.file_names)
+    for old_pages, new_pages in _parts(previous, outcome.record):
         removed_files = {
-            file: page for file, page in old_files if file in outcome.staged or file not in new_names
+            page.name: page
+            for page in old_pages
+            if page.name in outcome.staged or page.name not in new_names
         }
-        added_files = {outcome.staged[file]: page for file, page in new_files if file in outcome.staged}
+        added_files = {outcome.staged[page.name]: page for page in new_pages if page.name in outcome.staged}
         if removed_files or added_files:
             for kind, url in _difference(_lines(store, removed_files), _lines(store, added_files)):
                 yield UrlChange(kind, name, url)
 
 
-def published_urls(store: Store, name: str, page: PageRecord) -> list[str]:
+def published_urls(store: Store, page: PageFile) -> list[str]:
     """Return the URLs on a published page. Raise `ExportError` if it is missing or damaged."""
     # A page that was adopted has no digest. The export that adopts it replaces it.
     if page.digest:
-        expected = ExpectedFile(name, frozenset({page.digest}), bytes=page.bytes)
+        expected = ExpectedFile(page.name, frozenset({page.digest}), bytes=page.bytes)
         if problem := check_file(store, expected).problem:
-            raise ExportError(f"{store.label}: {name} is missing or damaged ({problem})")
-    return [*map(location_of, _lines(store, {name: page}))]
+            raise ExportError(f"{store.label}: {page.name} is missing or damaged ({problem})")
+    return [*map(location_of, _lines(store, {page.name: page}))]
 
 
 def notify(event: Published, callback: Callable[[Published], object] | None) -> list[str]:
@@ -156,7 +128,7 @@ def notify(event: Published, callback: Callable[[Published], object] | None) -> 
     ]
 
 
-Pages = Sequence[PageRecord]
+Pages = Sequence[PageFile]
 
 
 def _parts(previous: SectionRecord, record: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
@@ -173,7 +145,7 @@ def _parts(previous: SectionRecord, record: SectionRecord) -> Iterator[tuple[Pag
 
 
 def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
-    part: list[PageRecord] = []
+    part: list[PageFile] = []
     for page in pages:
         part.append(page)
         if page.until in ends:
@@ -181,7 +153,7 @@ def _split(pages: Pages, ends: set[tuple[str, ...] | None]) -> Iterator[Pages]:
             part = []
 
 
-def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Iterator[tuple[Kind, str]]:
+def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Iterator[tuple[ChangeKind, str]]:
     """Yield the differences between two urlsets, using a table on disk since they can be large."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
@@ -200,7 +172,7 @@ def _digests(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
     return ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
 
 
-def _lines(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
+def _lines(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:
     """Yield each line with an entry from these exported files."""
     for name, page in files.items():
         stored_file = store.open(name)

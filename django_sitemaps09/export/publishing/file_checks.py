@@ -16,11 +16,10 @@ from django_sitemaps09 import protocol, writer
 from django_sitemaps09.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.entries import excerpt, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError, UnreadableError
-from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.filenames import STYLESHEET, page_name
-from django_sitemaps09.published import ExportFolder
+from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.journal import Journal, check_owner, read_journal
 from django_sitemaps09.state.manifest import Manifest
@@ -97,11 +96,10 @@ class PublishedState(NamedTuple):
             yield ExpectedFile(name, digests | new_digests[name])
         for section, record in self.manifest.sections.items():
             for page in record.pages if sections is None or section in sections else ():
-                name = page_name(section, page.number, record.suffix)
                 # A page that was adopted from a published index has no digest.
-                digests = frozenset(filter(None, {page.digest, *new_digests[name]}))
-                urls = None if new_digests[name] else page.urls
-                yield ExpectedFile(name, digests, section, urls, page.bytes)
+                digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
+                urls = None if new_digests[page.name] else page.urls
+                yield ExpectedFile(page.name, digests, section, urls, page.bytes)
 
 
 def _read_manifest(state: Store) -> Manifest | None:
@@ -123,9 +121,8 @@ class FilesCheck:
     Decompressing and hashing release the GIL, and so does waiting for a storage.
     """
 
-    def __init__(self, host_options: HostOptions, workers: int) -> None:
-        _, self.store, self._state = ExportFolder.in_target(host_options.folder, host_options.output)
-        self.host_options = host_options
+    def __init__(self, host: Host, workers: int) -> None:
+        self.host = host
         self._workers = workers
 
     def check(self) -> CheckedFiles:
@@ -147,27 +144,27 @@ class FilesCheck:
 
     def _read_state(self) -> PublishedState:
         """Read the manifest and the journal. Raise `ExportError` if no manifest can be used."""
-        check_owner(self.store, self._state)
+        check_owner(self.host.store, self.host.state)
         # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
-        journal = read_journal(self._state)
-        manifest = _read_manifest(self._state)
+        journal = read_journal(self.host.state)
+        manifest = _read_manifest(self.host.state)
         if manifest is None:
             raise ExportError(
-                f"{self.store.label} has no manifest of an export, so its files cannot be verified. Export "
-                "first."
+                f"{self.host.store.label} has no manifest of an export, so its files cannot be verified. "
+                "Export first."
             )
-        check_site(self.store, self._state, manifest, self.host_options.site)
+        check_site(self.host.store, self.host.state, manifest, self.host.site)
         return PublishedState(manifest, journal)
 
     def _check(self, published: PublishedState, names: Collection[str] | None) -> dict[str, CheckedFile]:
         """Return the files as they are now, compared with what they should be in this state."""
-        sections = None if self.host_options.is_whole else self.host_options.chosen_sections
-        existing_names = self.store.names()
+        sections = None if self.host.is_whole else self.host.chosen
+        existing_names = self.host.store.names()
         local = threading.local()
 
         def begin() -> None:
             # Each thread has a store with connections of its own.
-            local.store = copy.copy(self.store)
+            local.store = copy.copy(self.host.store)
 
         def check(file: ExpectedFile) -> CheckedFile:
             if file.name not in existing_names:
@@ -187,11 +184,11 @@ class FilesCheck:
 
     def _robots(self, published: PublishedState) -> CheckedFile | None:
         """Check robots.txt, unless a run is updating it."""
-        path, manifest = self.host_options.robots, published.manifest
+        path, manifest = self.host.robots, published.manifest
         if path is None or not manifest.indexes or published.journal is not None:
             return None
         names = indexes.to_announce(manifest.indexes)
-        robots = Robots.for_host(self.host_options, names, manifest.indexes)
+        robots = Robots.for_host(self.host, names, manifest.indexes)
         robots.update(write=False)
         problem = None
         if robots.state != "unchanged":

@@ -54,14 +54,14 @@ def assign(sections: Sections, previous: Sections, shrinking: Collection[str], u
                     index += 1
                 counts[index] += 1
                 bytes_[index] += sizes[name]
-            numbered_pages.append(page._replace(index_number=page.index_number or index))
+            numbered_pages.append(replace(page, index_number=page.index_number or index))
         numbered_sections[name] = replace(record, pages=tuple(numbered_pages))
     first = min(
         (page.index_number for record in numbered_sections.values() for page in record.pages), default=1
     )
     for name, record in numbered_sections.items():
         renumbered = [
-            each._replace(index_number=1) if each.index_number == first else each for each in record.pages
+            replace(each, index_number=1) if each.index_number == first else each for each in record.pages
         ]
         numbered_sections[name] = replace(record, pages=tuple(renumbered))
     return numbered_sections
@@ -74,12 +74,12 @@ def documents(
 
     The root of a cascade is last. Without `shrinking` sections, there are no transition indexes.
     """
-    final = {name: _entries(url, name, record) for name, record in sections.items()}
+    final = {name: _entries(url, record) for name, record in sections.items()}
     if not shrinking:
         return {}, _documents(final, url)
     transition = dict(final)
     for name in {*shrinking} & previous.keys():
-        old, new = _entries(url, name, previous[name]), final[name]
+        old, new = _entries(url, previous[name]), final[name]
         transition[name] = {
             # Each location once.
             number: list({e.location: e for e in (*old.get(number, ()), *new.get(number, ()))}.values())
@@ -90,7 +90,7 @@ def documents(
 
 def published_entries(manifest: Manifest) -> dict[str, list[IndexEntry]]:
     """Return the entries of each published index, by file name, from its manifest."""
-    final = {name: _entries(manifest.url, name, record) for name, record in manifest.sections.items()}
+    final = {name: _entries(manifest.url, record) for name, record in manifest.sections.items()}
     return _by_index(final, manifest.url, cascade=index_name(1, cascade=True) in manifest.indexes)
 
 
@@ -120,10 +120,9 @@ def to_announce(names: Iterable[str]) -> list[str]:
     return [INDEX] if conf.cascade else sorted(names, key=lambda name: (len(name), name))
 
 
-def _entries(url: str, section: str, record: SectionRecord) -> dict[int, list[IndexEntry]]:
+def _entries(url: str, record: SectionRecord) -> dict[int, list[IndexEntry]]:
     """Return the index entries of a section's pages, by index number."""
     by_index: dict[int, list[IndexEntry]] = defaultdict(list)
     for page in record.pages:
-        location = f"{url}{page_name(section, page.number, record.suffix)}"
-        by_index[page.index_number].append(IndexEntry(location, page.changed))
+        by_index[page.index_number].append(IndexEntry(f"{url}{page.name}", page.changed))
     return by_index

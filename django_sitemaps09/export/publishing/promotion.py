@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple
 
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
@@ -40,34 +39,32 @@ logger = logging.getLogger(__name__)
 TRANSITION = "between-"
 
 
-class PublishTarget(NamedTuple):
-    """Stores of published files and of the state, and a `check` that raises if the lock is lost."""
-
-    store: Store
-    state: Store
-    check: Callable[[], None]
-
-
-def publish(publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None]) -> None:
+def publish(
+    host: Host, check: Callable[[], None], journal: Journal, robots: Callable[[bool], None]
+) -> None:
     """Write the journal and take all its steps; the section files of the manifest must exist already.
 
-    `robots` updates robots.txt. It is called with `True` before the indexes change, with `False`
-    afterwards.
+    `check` raises an exception if the lock is lost. `robots` updates robots.txt. It is called with `True`
+    before the indexes change, with `False` afterwards.
     """
-    publish_target.check()
+    check()
     # Another target that shares the state may have been exported since this run started.
-    check_owner(publish_target.store, publish_target.state)
+    check_owner(host.store, host.state)
     # Staged files and their names must be on disk before the journal lists them.
-    publish_target.store.sync()
-    write_journal(publish_target.state, journal)
-    _take(publish_target, journal, robots)
+    host.store.sync()
+    write_journal(host.state, journal)
+    _take(host, check, journal, robots)
 
 
 def _take(
-    publish_target: PublishTarget, journal: Journal, robots: Callable[[bool], None], steps_taken: int = 0
+    host: Host,
+    check: Callable[[], None],
+    journal: Journal,
+    robots: Callable[[bool], None],
+    steps_taken: int = 0,
 ) -> None:
     """Take all steps except the first `steps_taken`, which a killed run has already taken."""
-    store, state, check = publish_target
+    store, state = host.store, host.state
     for number, step in enumerate(journal.steps):
         previous_step = journal.steps[number - 1] if number else None
         if previous_step and bool(index_number(previous_step.name)) != bool(index_number(step.name)):
@@ -113,15 +110,15 @@ def replace_manifest(state: Store, root: bytes) -> None:
 
 
 def recover(
-    publish_target: PublishTarget, host_options: HostOptions, *, dry_run: bool
+    host: Host, check: Callable[[], None], *, dry_run: bool
 ) -> tuple[Journal | None, tuple[str, ...] | None]:
     """Finish a run that was killed while publishing; a dry run does not.
 
     Return the journal if its steps were not taken, and the names of the files if the run was finished.
     """
-    store = publish_target.store
-    check_owner(store, publish_target.state)
-    journal = read_journal(publish_target.state)
+    store = host.store
+    check_owner(store, host.state)
+    journal = read_journal(host.state)
     if journal is None or dry_run:
         return journal, None
     # A step was taken if its staged file is gone. Steps are taken in order. If a staged file is gone but an
@@ -146,11 +143,11 @@ def recover(
     names = indexes.to_announce(manifests.parse_root(journal.root, JOURNAL).indexes)
 
     def update_robots(is_transition: bool) -> None:
-        root = manifests.read_usable_root(publish_target.state)
+        root = manifests.read_usable_root(host.state)
         previous_names = () if root is None else root.indexes
-        Robots.for_host(host_options, names, previous_names).publish(is_transition)
+        Robots.for_host(host, names, previous_names).publish(is_transition)
 
-    _take(publish_target, journal, update_robots, len(steps_taken))
+    _take(host, check, journal, update_robots, len(steps_taken))
     return None, tuple(step.name for step in journal.steps)
 
 

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.promotion import (
-    TRANSITION,
-    PublishTarget,
-    publish,
-    stage,
-    write_sections,
-)
+from django_sitemaps09.export.publishing.promotion import TRANSITION, publish, stage, write_sections
+from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused
-from django_sitemaps09.state.previous import PreviousState
 from django_sitemaps09.stores import STATE, Store
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Publication that follows `previous`: the next manifest, its indexes and their stylesheet, if any.
+    """Publication of a run: the next manifest, its indexes and their stylesheet, if any.
 
     `transition` has the indexes that list both old and new pages, `documents` the final indexes.
     `removed_files` are the files that no index lists from now on. `files_to_delete` are files that were
     removed long enough ago.
     """
 
-    previous: PreviousState
+    run: Run
     manifest: Manifest
     outcomes: Mapping[str, SectionOutcome]
     transition: Mapping[str, bytes]
@@ -44,19 +38,15 @@ class Publication:
 
     @classmethod
     def build(
-        cls,
-        previous: PreviousState,
-        outcomes: Mapping[str, SectionOutcome],
-        order: Iterable[str],
-        remove: Collection[str],
-        started: float,
-        stage: str | None,
+        cls, run: Run, outcomes: Mapping[str, SectionOutcome], remove: Collection[str]
     ) -> Publication:
         """Build the publication from the sections' outcomes; sections to `remove` lose all their pages."""
-        old = previous.manifest
+        previous, old, started = run.previous, run.previous.manifest, run.started.timestamp()
         records = {**old.sections, **{name: outcome.record for name, outcome in outcomes.items()}}
         records |= {name: replace(records[name], pages=()) for name in remove if name in records}
-        ordered = {name: records[name] for name in dict.fromkeys((*order, *records)) if name in records}
+        ordered = {
+            name: records[name] for name in dict.fromkeys((*run.host.sections, *records)) if name in records
+        }
         # With several indexes, a URL can also move between indexes that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > protocol.INDEX_LIMITS.urls
         several = several or len(old.indexes) > 1
@@ -73,7 +63,7 @@ class Publication:
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
         foreign_names = {STYLESHEET} if previous.has_foreign_stylesheet else set()
         manifest = Manifest(
-            run=(stage or "").rpartition("/")[2],
+            run=(run.stage or "").rpartition("/")[2],
             url=old.url,
             base=old.base,
             sections=sections,
@@ -93,31 +83,31 @@ class Publication:
             manifest,
             removed=removed,
             removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},
+            moved=tuple(name for name in old.moved if name in removed),
         )
-        return cls(previous, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
+        return cls(run, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
 
-    def files_to_write(self, store: Store) -> list[str]:
+    def files_to_write(self) -> list[str]:
         """Return the names of the files that differ from what is published."""
         pages = [name for outcome in self.outcomes.values() for name in outcome.staged]
         documents = {**self.stylesheets, **self.documents}
-        return [*pages, *dict(_changed_documents(store, documents))]
+        return [*pages, *dict(_changed_documents(self.run.host.store, documents))]
 
-    def publish(self, publish_target: PublishTarget, robots: Callable[[bool], None]) -> None:
+    def publish(self, robots: Callable[[bool], None]) -> None:
         """Publish the staged files; if nothing has changed, only update robots.txt."""
-        old_manifest, new_manifest = self.previous.manifest, self.manifest
-        steps = self._steps(publish_target.store)
+        host, old_manifest, new_manifest = self.run.host, self.run.previous.manifest, self.manifest
+        steps = self._steps(host.store)
         is_same = old_manifest == replace(new_manifest, run=old_manifest.run, files=old_manifest.files)
-        if not steps and is_same and old_manifest.run and not self.previous.is_unverified:
+        if not steps and is_same and old_manifest.run and not self.run.previous.is_unverified:
             robots(False)
             return
         for step in steps:
-            if publish_target.store.is_blocked(step.name):
+            if host.store.is_blocked(step.name):
                 raise ExportError(
-                    f"{publish_target.store.label}: {step.name} is a folder, so nothing was published. "
-                    "Remove it."
+                    f"{host.store.label}: {step.name} is a folder, so nothing was published. Remove it."
                 )
-        publish_target.store.check()
-        stored_manifest = write_sections(publish_target.state, old_manifest, new_manifest)
+        host.store.check()
+        stored_manifest = write_sections(host.state, old_manifest, new_manifest)
         changed_sections = tuple(
             name
             for name in new_manifest.sections
@@ -126,8 +116,8 @@ class Publication:
         names = {
             file
             for name in changed_sections
-            for record in (old_manifest.sections.get(name, SectionRecord()), new_manifest.sections[name])
-            for file in record.file_names(name)
+            for record in (self.run.previous.section(name), new_manifest.sections[name])
+            for file in record.file_names
         }
         journal = Journal(
             run=new_manifest.run,
@@ -137,8 +127,8 @@ class Publication:
             files=tuple(sorted(names)),
             delete=self.files_to_delete,
         )
-        publish(publish_target, journal, robots)
-        remove_unused(publish_target.state, stored_manifest)
+        publish(host, self.run.check, journal, robots)
+        remove_unused(host.state, stored_manifest)
 
     def _steps(self, store: Store) -> list[Step]:
         """Return the steps in order, adding before removing, so that a crawler never misses a file.

@@ -13,7 +13,7 @@ from secrets import token_hex
 
 from django_sitemaps09 import robots
 from django_sitemaps09.exceptions import RobotsError, SitemapError
-from django_sitemaps09.export.options import HostOptions
+from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.report import RobotsState
 from django_sitemaps09.protocol import Base
@@ -42,15 +42,13 @@ class Robots:
     failures: Sequence[str] = ()
 
     @classmethod
-    def for_host(
-        cls, host_options: HostOptions, names: Sequence[str], previous_documents: Collection[str]
-    ) -> Robots:
+    def for_host(cls, host: Host, names: Sequence[str], previous_documents: Collection[str]) -> Robots:
         """Return the robots.txt of a host. It must list the indexes with these names."""
         previous_names = indexes.to_announce(previous_documents) if previous_documents else ()
         urls, previous_urls = (
-            [f"{host_options.url}{name}" for name in index_names] for index_names in (names, previous_names)
+            [f"{host.url}{name}" for name in index_names] for index_names in (names, previous_names)
         )
-        return cls(host_options.robots, host_options.base, urls, previous_urls)
+        return cls(host.robots, host.base, urls, previous_urls)
 
     def publish(self, is_transition: bool) -> None:
         """Update the file; if `is_transition`, list both previous and new indexes.

@@ -17,15 +17,17 @@ from itertools import chain
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
-from django_sitemaps09.export.publishing.promotion import PublishTarget
+from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.report import Report
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.engines import key_for
 from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.notify.submission import Blocked, new_client, send
-from django_sitemaps09.state.manifest import Manifest, PageRecord
+from django_sitemaps09.state.manifest import Manifest, PageFile
 from django_sitemaps09.state.previous import PreviousState
+from django_sitemaps09.stores import Store
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +41,7 @@ class SubmissionQueue:
     `spool` has the changed URLs, and is `None` if no URLs can be queued.
     """
 
-    publish_target: PublishTarget
-    previous: PreviousState
+    run: Run
     spool: Spool | None
     warnings: list[str] = field(default_factory=list)
 
@@ -52,9 +53,11 @@ class SubmissionQueue:
         runs could not queue are stored, too. Yield the recorded pages with such changes whose URLs are
         queued, or `None` if not everything was stored.
         """
-        ledger = Ledger(self.publish_target.state)
-        unqueued = self.previous.manifest.unqueued
-        pages = {name: page for name, page in self.previous.manifest.pages().items() if name in unqueued}
+        ledger = Ledger(self.run.host.state)
+        unqueued = self.run.previous.manifest.unqueued
+        pages = {
+            name: page for name, page in self.run.previous.manifest.pages().items() if name in unqueued
+        }
         queued: set[str] = set()
         without_key: Counter[str] = Counter()
         pings = ping_messages(index_urls if conf.ping_urls else ())
@@ -93,7 +96,7 @@ class SubmissionQueue:
     def _changes(self, missed_urls: Iterable[str], without_key: Counter[str]) -> Iterator[Message]:
         if conf.indexnow_key is None:
             return
-        if self.previous.is_first:
+        if self.run.previous.is_first:
             self.warnings.append(
                 "This is the first export to this target, so no URLs were queued for IndexNow, which is "
                 "for changes. The next export that changes URLs queues them."
@@ -112,11 +115,11 @@ class SubmissionQueue:
             chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
         )
 
-    def _missed_urls(self, pages: Mapping[str, PageRecord], queued: set[str]) -> Iterator[str]:
+    def _missed_urls(self, pages: Mapping[str, PageFile], queued: set[str]) -> Iterator[str]:
         """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
         for name, page in pages.items():
             try:
-                urls = published_urls(self.publish_target.store, name, page)
+                urls = published_urls(self.run.host.store, page)
             except (ExportError, OSError) as error:
                 self.warnings.append(
                     f"{reason_of(error)}, so its URLs are not queued; to repair it, run export_sitemaps "
@@ -130,23 +133,18 @@ class SubmissionQueue:
 
 
 def with_unqueued(
-    manifest: Manifest,
-    previous: PreviousState,
-    queue: SubmissionQueue | None,
-    started: float,
-    queued: Collection[str] | None,
-    *,
-    is_repair: bool,
+    manifest: Manifest, run: Run, queue: SubmissionQueue | None, queued: Collection[str] | None
 ) -> Manifest:
     """Return the manifest with the files whose changes are not queued for submission.
 
     `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
     """
+    previous = run.previous
     unqueued = previous.manifest.unqueued
     pages, old_pages = manifest.pages(), previous.manifest.pages()
     left = {name for name in unqueued if name in old_pages}.difference(queued or ())
     if (queued is not None and not left) or not (
-        queue or unqueued or (is_repair and conf.indexnow_key is not None)
+        queue or unqueued or (run.host.is_repair and conf.indexnow_key is not None)
     ):
         return manifest
     changed = {
@@ -165,16 +163,16 @@ def with_unqueued(
         changed = {INDEX} if is_excluded else {INDEX, *changed}
     names = {INDEX, *pages}.difference(queued or ())
     kept = {name: since for name, since in unqueued.items() if name in names}
-    return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), started), **kept})
+    return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), run.started.timestamp()), **kept})
 
 
-def activate_prepared(publish_target: PublishTarget, previous: PreviousState) -> None:
+def activate_prepared(state: Store, previous: PreviousState) -> None:
     """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
     If it is unknown what was published, activate all of them: too many submissions are better than too few.
     A failure loses none. The next run repeats this.
     """
-    ledger, run = Ledger(publish_target.state), previous.manifest.run
+    ledger, run = Ledger(state), previous.manifest.run
     try:
         ledger.activate(None if previous.is_unverified or not run else run)
         ledger.discard()
@@ -182,13 +180,13 @@ def activate_prepared(publish_target: PublishTarget, previous: PreviousState) ->
         logger.error("The changes of a killed run are not queued before the next run: %s", reason_of(error))
 
 
-def submit_all(targets: Sequence[PublishTarget], reports: Sequence[Report]) -> list[Report]:
-    """Submit what is pending for each target within one deadline. Return the reports with the results."""
+def submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report]:
+    """Submit what is pending for each host within one deadline. Return the reports with the results."""
     blocked, submitted = Blocked(), []
     with closing(new_client()) as client:
-        for target, report in zip(targets, reports, strict=True):
+        for host, report in zip(hosts, reports, strict=True):
             try:
-                submission = send(target.store, target.state, client, blocked)
+                submission = send(host.store, host.state, client, blocked)
             except Exception as error:
                 logger.exception("Changes could not be submitted")
                 text = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"

@@ -1,14 +1,13 @@
-"""Render one page to staged files, in this process or in another one."""
+"""Render one page to a staged file, in this process or in another one."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError
@@ -16,18 +15,17 @@ from django.db import InterfaceError, OperationalError
 from django_sitemaps09 import sections, sources, stores, writer
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, surroundings
-from django_sitemaps09.entries import ItemError, reason_of
+from django_sitemaps09.entries import Batch, ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
-from django_sitemaps09.export.report import PageFile
 from django_sitemaps09.filenames import Suffix, page_name
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
 from django_sitemaps09.sources.profiling import Costs, record_costs
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores import Store
-from django_sitemaps09.writer import Destination
 
 logger = logging.getLogger(__name__)
 
@@ -35,30 +33,21 @@ logger = logging.getLogger(__name__)
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
 
 
-class HostTarget(NamedTuple):
-    """Place where the files of one host are published, determined by `output` and the settings.
-
-    `folder` is the host's subfolder, or empty. `stage` is the folder of files that are not published yet,
-    `None` in a dry run.
-    """
-
-    base: Base
-    output: Path | None
-    stage: str | None
-    folder: str = ""
+def nothing() -> None:
+    """Do nothing: the default of callbacks."""
 
 
 class Task(NamedTuple):
     """Page to render.
 
-    `known` has the digest of the published file for each host. `fingerprint` requests the fingerprint of
-    the page's rows. `prefix` precedes the file name in the staging folder. `using` is the alias of the
-    database that the command reads.
+    `known` is the digest of the published file. `fingerprint` requests the fingerprint of the page's rows.
+    `prefix` precedes the file name in the staging folder. `using` is the alias of the database that the
+    command reads.
     """
 
     section: str
     page: Page
-    known: tuple[str | None, ...] = ()
+    known: str | None = None
     fingerprint: bool = False
     declaration_digest: str = ""
     prefix: str = ""
@@ -70,21 +59,19 @@ class Task(NamedTuple):
 
 
 class RenderedPage(NamedTuple):
-    """Rendered page: its file and its staged path for each host, skipped items, and costs."""
+    """Rendered page: its file and its staged path, skipped items, and costs.
 
-    files: tuple[PageFile, ...]
-    errors: tuple[ItemError, ...]
-    costs: Costs
-    staged: tuple[str, ...]
+    `cut` is the last key on the page if the limits excluded the rest of its range. `staged` is empty for a
+    page that was not rendered: it is unchanged or, in a repair, undamaged. `worker` is the host and the
+    process of a worker that rendered the page; it is empty for the process of the export.
+    """
 
-    @property
-    def file(self) -> PageFile:
-        """File of the first host; the range, the cut and the number of URLs are the same for all hosts."""
-        return self.files[0]
-
-    @property
-    def cut(self) -> Key | None:
-        return self.file.cut
+    file: PageFile
+    cut: Key | None = None
+    errors: tuple[ItemError, ...] = ()
+    costs: Costs = Costs()
+    staged: str = ""
+    worker: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -93,24 +80,20 @@ class RenderedPage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Renderer:
-    """Renderer for the pages of one run, with the same rows for all hosts.
+    """Renderer for the pages of one run.
 
-    It can be pickled, because it opens stores through the settings.
+    `output` and `folder` determine where files are published, with the settings. `stage` is the folder of
+    files that are not published yet, `None` in a dry run. The renderer can be pickled, because it opens
+    stores through the settings.
     """
 
-    targets: tuple[HostTarget, ...]
+    base: Base
+    output: Path | None
+    folder: str
+    stage: str | None
     gzip: bool
     script_prefix: str
     urlconf: Any
-
-    @property
-    def bases(self) -> tuple[Base, ...]:
-        return tuple(target.base for target in self.targets)
-
-    @property
-    def stage(self) -> str | None:
-        """Staging folder of the first host; `None` in a dry run."""
-        return self.targets[0].stage
 
     def suffix(self, source: Source) -> Suffix:
         """Return the suffix of a source's file names; text files are never compressed."""
@@ -119,68 +102,86 @@ class Renderer:
         return "xml.gz" if self.gzip else "xml"
 
     def render(
-        self, source: Source, task: Task, host_stores: Sequence[Store]
+        self,
+        source: Source,
+        task: Task,
+        store: Store,
+        *,
+        before_staging: Callable[[], None] = nothing,
+        between: Callable[[], None] = nothing,
     ) -> Callable[[], RenderedPage]:
-        """Render one page to its staged files, and return a function that waits until they are on disk."""
-        page = task.page
-        file_name = page_name(task.section, page.number, self.suffix(source))
-        staged_paths = tuple(f"{target.stage}/{task.prefix}{file_name}" for target in self.targets)
-        with record_costs() as costs, ExitStack() as stack:
-            rows = stack.enter_context(sources.read_page(source, page, needs_fingerprint=task.fingerprint))
-            known_digests = task.known or [None] * len(host_stores)
-            is_linked = "xhtml" in source.namespaces
-            sinks = [
-                stack.enter_context(self._sink(store, path, digest, is_linked=is_linked))
-                for store, path, digest in zip(host_stores, staged_paths, known_digests, strict=True)
-            ]
-            documents = writer.write_documents(
+        """Render one page to its staged file, and return a function that waits until it is on disk.
+
+        `before_staging` is called before the staged file is created, and before it is complete, because
+        only then is it uploaded to a storage. `between` is called before each batch of rows.
+        """
+        page, suffix = task.page, self.suffix(source)
+        name = page_name(task.section, page.number, suffix)
+        staged = f"{self.stage}/{task.prefix}{name}"
+        stream = (
+            compressor(conf.gzip_level, linked="xhtml" in source.namespaces) if suffix == "xml.gz" else None
+        )
+
+        @contextmanager
+        def opener() -> Generator[BinaryIO]:
+            before_staging()
+            with store.staged(staged) as file:
+                yield file
+                before_staging()
+
+        with (
+            record_costs() as costs,
+            sources.read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
+            Sink(None if self.stage is None else opener, stream, task.known) as sink,
+        ):
+            written = writer.write_document(
                 writer.page_format(source.format, styled=conf.stylesheet),
-                rows.batches,
-                [
-                    Destination(sink.write, str(base))
-                    for sink, base in zip(sinks, source.bases, strict=True)
-                ],
+                _calling(between, rows.batches),
+                sink.write,
+                str(source.base),
                 sources.page_limits(source, conf.limits),
                 source.namespaces,
             )
-            waits = [sink.end() for sink in sinks]
+            wait_for_sink = sink.end()
 
         def wait() -> RenderedPage:
-            digests = [wait_for_sink() for wait_for_sink in waits]
-            cut = None if documents[0].cut is None else source.key_text(documents[0].cut)
-            files = [
-                PageFile(
-                    name=file_name,
-                    after=page.after,
-                    until=page.until if cut is None else cut,
-                    urls=document.urls,
-                    bytes=document.bytes,
-                    size=sink.size,
-                    lastmod=document.lastmod,
-                    digest=digest,
-                    cut=cut,
-                    unchanged=sink.unchanged,
-                    fingerprint=rows.fingerprint if cut is None else None,
-                )
-                for document, sink, digest in zip(documents, sinks, digests, strict=True)
-            ]
-            return RenderedPage(tuple(files), documents[0].errors, costs, staged_paths)
+            digest = wait_for_sink()
+            cut = None if written.cut is None else source.key_text(written.cut)
+            file = PageFile(
+                name,
+                page.number,
+                page.after,
+                page.until if cut is None else cut,
+                urls=written.urls,
+                bytes=written.bytes,
+                size=sink.size,
+                lastmod=written.lastmod,
+                digest=digest,
+                fingerprint=rows.fingerprint if cut is None else None,
+                unchanged=sink.unchanged,
+            )
+            return RenderedPage(file, cut, written.errors, costs, staged)
 
         return wait
 
-    def _sink(self, store: Store, staged_path: str, known_digest: str | None, *, is_linked: bool) -> Sink:
-        stream = compressor(conf.gzip_level, linked=is_linked) if staged_path.endswith(".gz") else None
-        opener = None if self.stage is None else partial(store.staged, staged_path)
-        return Sink(opener, stream, known_digest)
+
+def _calling(function: Callable[[], None], batches: Iterable[Batch]) -> Generator[Batch]:
+    for batch in batches:
+        function()
+        yield batch
 
 
 class Engine(Protocol):
     """Engine that renders pages outside of this process, created with the number of workers.
 
-    It is entered as a context manager before the first page. The optional attribute `default_workers` is
-    the default number of workers. The optional static method `check` is called by system checks. It returns
-    a warning or `None`, and raises `ImproperlyConfigured` if the engine cannot be used. The optional
-    attribute `failures` lists messages, which are added to the report after the last page.
+    It is entered as a context manager before the first page of all hosts. All other members are optional.
+    `default_workers` is the default number of workers, and `ahead` the number of pages that are submitted
+    before the first result is awaited, by default two for each worker. `check` is a static method that
+    system checks call. It returns a warning or `None`, and raises `ImproperlyConfigured` if the engine
+    cannot be used. `begin_section` is called before the first page of a section, with a function that
+    renders a task in this process: it takes a function to call before each batch of rows, too, and returns
+    one that waits for the result. `end_run` is called after the last page of each host. The lists
+    `failures` and `warnings` have messages, which are then added to the host's report.
     """
 
     workers: int
@@ -191,6 +192,9 @@ class Engine(Protocol):
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         """Submit a page, and return a function that waits for the result and raises errors.
+
+        If the function has an attribute `abandon`, it is called instead if the result is not needed any
+        more. It ends when this process no longer renders the page.
 
         Workers call `render_page(renderer, task, check=check_declaration)`. This call finds the section by
         name, and raises `ExportError` if the worker's declaration differs.
@@ -214,7 +218,11 @@ def incompatibility(what: str, where: str = "") -> str:
 
 
 def render_page(
-    renderer: Renderer, task: Task, *, check: Callable[[Source, Task], None] = lambda source, task: None
+    renderer: Renderer,
+    task: Task,
+    *,
+    check: Callable[[Source, Task], None] = lambda source, task: None,
+    before_staging: Callable[[], None] = nothing,
 ) -> RenderedPage:
     """Render one page of a section that is found by its name in the setting or the registry.
 
@@ -225,10 +233,10 @@ def render_page(
         all_sections = sections.native_mapping()
         sections.check_known([task.section], all_sections)
         section = all_sections[task.section]
-        source = sources.source(task.section, section, renderer.bases, conf.limits, task.using)
+        source = sources.source(task.section, section, renderer.base, conf.limits, task.using)
         check(source, task)
-        host_stores = [stores.target_store(target.output, target.folder) for target in renderer.targets]
-        return renderer.render(source, task, host_stores)()
+        store = stores.target_store(renderer.output, renderer.folder)
+        return renderer.render(source, task, store, before_staging=before_staging)()
 
     try:
         with surroundings(renderer.script_prefix, renderer.urlconf):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09 import sections
 from django_sitemaps09.entries import pluralize, reason_of
+from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import (
     Report,
     SectionReport,
@@ -23,6 +25,8 @@ from django_sitemaps09.export import (
 )
 from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
+from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
+from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.ignored_templates import ignored_templates
@@ -35,17 +39,17 @@ from django_sitemaps09.management.lines import (
 from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard, hidden_item_warnings
 from django_sitemaps09.suggestions import suggest
 
-#: Options that are passed to `export()` under the same names.
-_PASSED_ON = (
-    *("output", "robots", "strict", "dry_run", "changed_only", "rebalance"),
-    *("force", "remove", "engine", "workers", "changes", "submit"),
+#: Options that are passed to `export()` and to `verify()` under the same names, with their types and texts.
+_EXPORTED, _VERIFIED = (
+    {
+        name: (types, text)
+        for name, (types, text) in documented_options(options_type).items()
+        if types & {bool, int, str, Collection} and name not in ("base_url", "gzip")
+    }
+    for options_type in (ExportOptions, VerifyOptions)
 )
 # Number of rows on which a suggestion is compared. `suggest_sitemaps` compares all rows.
 _COMPARED = 1_000
-#: Options that are passed to `verify()`. Other export options cannot be combined with `--verify`.
-_VERIFIED = ("output", "robots", "force", "engine", "workers", "repair")
-
-
 ResultT = TypeVar("ResultT", Report, Verification)
 
 
@@ -53,33 +57,22 @@ class Command(BaseCommand):
     help = "Exports the sitemaps and their index to files, and updates robots.txt."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        add, flag = parser.add_argument, "store_true"
-        add(
-            "sections",
-            nargs="*",
-            help="sections to export; the others stay unchanged (default: all sections)",
+        texts = {name: text for name, (_, text) in documented_options(ExportOptions).items()}
+        parser.add_argument("sections", nargs="*", help=texts["names"])
+        add_host_options(parser, texts["base_url"])
+        parser.add_argument("--no-gzip", action="store_true", help="write .xml files instead of .xml.gz")
+        parser.add_argument(
+            "--verify", action="store_true", help="read the published files back instead of exporting"
         )
-        add("--output", metavar="DIR", help="folder to export to (default: STORAGE or ROOT)")
-        add("--robots", metavar="PATH", help="robots.txt to update (default: ROBOTS_TXT)")
-        add_host_options(parser, "scheme and host of the URLs (default: BASE_URL)")
-        add("--no-gzip", action=flag, help="write .xml files instead of .xml.gz")
-        add("--dry-run", action=flag, help="render all pages, but write nothing")
-        add("--strict", action=flag, help="publish nothing if a section fails or anything is skipped")
-        add("--changed-only", action=flag, help="do not render pages whose rows have not changed")
-        add("--rebalance", action=flag, help="rebuild all pages")
-        names: dict[str, Any] = {"action": "append", "default": [], "metavar": "NAME"}
-        add("--force", **names, help="publish this section even if it shrinks too much")
-        add("--remove", **names, help="remove this published section; it must no longer be declared")
-        add(
-            "--engine",
-            metavar="NAME",
-            help="serial, processes, celery, tasks, or a dotted path (default: ENGINE)",
-        )
-        add("--workers", type=int, metavar="N", help="number of workers (default: chosen by the engine)")
-        add("--changes", action=flag, help="count the URLs that are added, removed and changed")
-        add("--submit", action=flag, default=None, help="submit the changed URLs (default: SUBMIT)")
-        add("--verify", action=flag, help="read the published files back instead of exporting")
-        add("--repair", action=flag, help="with --verify, render damaged or missing files again")
+        for name, (types, text) in {**_EXPORTED, **_VERIFIED}.items():
+            settings: dict[str, Any] = {"metavar": "PATH" if Path in types else "NAME"}
+            if bool in types:
+                settings = {"action": "store_true", "default": None if type(None) in types else False}
+            elif int in types:
+                settings = {"type": int, "metavar": "N"}
+            elif Collection in types:
+                settings |= {"action": "append", "default": []}
+            parser.add_argument(f"--{name.replace('_', '-')}", help=text, **settings)
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
         out: Any = LenientStream(sys.stdout if stdout is None else stdout, "standard output")
@@ -118,20 +111,20 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if options["repair"] and not options["verify"]:
             raise CommandError("--repair is only valid with --verify.")
-        for name in _PASSED_ON:
-            if options["verify"] and options[name] and name not in _VERIFIED:
+        for name in _EXPORTED.keys() - _VERIFIED.keys():
+            if options["verify"] and options[name]:
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:
             with hidden_item_warnings(wanted=options["verbosity"] == 0):
-                failures = run(options)
+                failures, status = run(options)
         except EXPORT_ERRORS as error:
             raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
         if failures:
-            raise CommandError("\n".join(dict.fromkeys(failures)))
+            raise CommandError("\n".join(dict.fromkeys(failures)), returncode=status)
 
-    def _print_export(self, options: dict[str, Any]) -> list[str]:
-        """Export, print the reports and the warnings, and return the failures."""
+    def _print_export(self, options: dict[str, Any]) -> tuple[list[str], int]:
+        """Export, print the reports and the warnings, and return the failures and the exit status."""
         reports = self._export(options)
         verbosity = options["verbosity"]
         self._write(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
@@ -144,7 +137,8 @@ class Command(BaseCommand):
             warnings += [skipped_line(section) for section in sections if section.errors]
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
-        return [failure for report in reports.values() for failure in report.failures]
+        failures = [failure for report in reports.values() for failure in report.failures]
+        return failures, exit_status(reports.values())
 
     def _print_suggestions(self, reports: Mapping[Any, Report]) -> None:
         """Print the suggestions for sections whose hints name `suggest_sitemaps`, if there are any."""
@@ -161,8 +155,8 @@ class Command(BaseCommand):
             for line in suggestion_lines(suggestion) if suggestion.code is not None else ():
                 self.stdout.write(line)
 
-    def _print_verification(self, options: dict[str, Any]) -> list[str]:
-        """Verify the published files, print the results and the warnings, and return the failures."""
+    def _print_verification(self, options: dict[str, Any]) -> tuple[list[str], int]:
+        """Verify the files, print the results and the warnings, and return the failures and the status."""
         results = _for_hosts(verify, verify_hosts, options, **{name: options[name] for name in _VERIFIED})
         self._write(options, results, verification_lines)
         reports = [result.repair for result in results.values() if result.repair is not None]
@@ -171,7 +165,10 @@ class Command(BaseCommand):
         failures = [failure for result in results.values() for failure in result.failures]
         if failures and not options["repair"]:
             failures.append("To render and publish these files again, add --repair.")
-        return failures
+        # As for one host: the status is that of the lock if nothing but the lock prevented a repair.
+        failed = [result for result in results.values() if result.failures]
+        is_busy = all(result.repair is not None and result.repair.is_busy for result in failed)
+        return failures, ExportRunningError.exit_status if is_busy else 1
 
     def _write(
         self, options: dict[str, Any], results: Mapping[Any, Any], lines: Callable[[Any], Iterable[str]]
@@ -182,7 +179,7 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
         shows_table = options["format"] == "table" and options["verbosity"] > 0
-        arguments = {name: options[name] for name in _PASSED_ON}
+        arguments = {name: options[name] for name in _EXPORTED}
         with bar(self.stderr, wanted=shows_table) as progress:
             if progress is not None:
                 arguments["on_plan"], arguments["on_page"] = progress.plan, progress.page

@@ -35,7 +35,7 @@ from django_sitemaps09.views.responses import (
     savepoints,
     tenant,
 )
-from django_sitemaps09.writer import Destination, WriteResult
+from django_sitemaps09.writer import WriteResult
 
 logger = logging.getLogger(__name__)
 
@@ -154,10 +154,14 @@ class PageRequest(NamedTuple):
         unread = page_memo if page_memo is not None and page_memo.needs_fingerprint() else None
         chunks: list[bytes] = []
         with sources.read_page(source, page, needs_fingerprint=unread is not None) as rows:
-            outs = [Destination(chunks.append, str(source.bases[0]))]
-            kind = writer.page_format(self._format_name, styled=conf.stylesheet)
-            limits = sources.protocol_limits(source)
-            [document] = writer.write_documents(kind, rows.batches, outs, limits, source.namespaces)
+            document = writer.write_document(
+                writer.page_format(self._format_name, styled=conf.stylesheet),
+                rows.batches,
+                chunks.append,
+                str(source.base),
+                sources.protocol_limits(source),
+                source.namespaces,
+            )
         is_incomplete = has_key_ranges(source) and document.cut is not None
         etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
         _log(self.subject, page, source, document)
@@ -207,8 +211,8 @@ class PageRequest(NamedTuple):
         if is_host_from_client() or get_script_prefix() != conf.script_prefix:
             return None
         path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
-        bases = list(map(str, source.bases))
-        facts = (path, urlconf, source.declaration_digest, page, self._format_name, bases, tenant())
+        digest, base = source.declaration_digest, str(source.base)
+        facts = (path, urlconf, digest, page, self._format_name, [base], tenant())
         return f"django_sitemaps09:page:{sources.digest(facts)}"
 
     def _cached_copy(self, cache_key: str) -> CachedCopy:

@@ -18,14 +18,12 @@ from django_sitemaps09.signals import published
 from tests.docs.features.project import (
     BASE,
     CACHE,
-    ENGINE,
     NOTIFY,
     REPORT,
     ROBOTS,
     SIGNAL,
     STORAGES,
     TASKS,
-    TASKS_ENGINE,
     TESTING,
     VERIFY,
     WORKER,
@@ -52,17 +50,6 @@ def _tasks(settings: Any) -> None:
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django_tasks_db"]
 
 
-@pytest.mark.services
-@pytest.mark.usefixtures("_celery")
-@snippet_of(ENGINE)
-def test_an_engine_of_your_own_can_be_named(snippet: Snippet, settings: Any) -> None:
-    patient = snippet.run("shop.engines").Patient
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Patient"}
-    assert checked() == []
-    assert patient.patience == 3600.0
-    assert patient.patience != patient.__mro__[1].patience
-
-
 @pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
 @pytest.mark.services
 @pytest.mark.usefixtures("_tasks")
@@ -71,20 +58,6 @@ def test_the_settings_of_django_tasks_pass_the_checks(snippet: Snippet, settings
     module = snippet.run("shop_settings")
     settings.TASKS, settings.SITEMAPS09 = module.TASKS, module.SITEMAPS09
     assert checked() == []
-
-
-@pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
-@pytest.mark.services
-@pytest.mark.usefixtures("_tasks")
-@snippet_of(TASKS_ENGINE)
-def test_the_patience_of_django_tasks_can_be_set(
-    snippet: Snippet, settings: Any, backends: Callable[..., None]
-) -> None:
-    impatient = snippet.run("shop.engines").Impatient
-    backends(default="django_tasks_db.DatabaseBackend")
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "ENGINE": "shop.engines.Impatient"}
-    assert checked() == []
-    assert impatient.patience < impatient.__mro__[1].patience
 
 
 @pytest.mark.services

@@ -108,3 +108,18 @@ def test_the_command_writes_one_tree_for_each_host(
         assert products.urls == [f"{base}/garden/watering-can/"]
         lines = (folder / "robots.txt").read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line.startswith("Sitemap")] == [f"Sitemap: {base}/sitemap.xml"]
+
+
+def test_a_site_that_has_moved_is_exported_once_with_its_old_base_url(
+    can: Product, tmp_path: Path, settings: Any
+) -> None:
+    settings.SITEMAPS09 = {"ROOT": tmp_path}
+    Snippet(blocks("python", *QUICK_START)[1]).run("shop.sitemaps")
+    [command] = blocks("sh", "docs/howto/hosts.md", "A site that moves to another host")
+    program, *arguments = shlex.split(command.text)
+    assert program == "manage.py"
+    call_command("export_sitemaps", base_url=["https://www.example.com"], stdout=StringIO())
+    call_command(*arguments, stdout=StringIO())
+    index = shown((tmp_path / "sitemap.xml").read_bytes())
+    assert index.urls == ["https://www.example.org/sitemap-products-2.xml.gz"]
+    assert (tmp_path / "sitemap-products-1.xml.gz").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.engine_project import meeting_place, project
+from tests.support.fake_queue import children, queue
 from tests.support.tasks_project import crew
 
-__all__ = ["crew", "meeting_place", "project"]
+__all__ = ["children", "crew", "meeting_place", "project", "queue"]

@@ -1,483 +1,348 @@
-"""Claims, by which the command sees whether the worker of a page is alive, with a clock set by the test."""
+"""Claims, which are advice to others, what happens to pages that their worker does not return, and the end
+of a run, with a fake queue.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+import errno
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core import signing
 
-from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages, queues, workers
-from django_sitemaps09.export.engines.messages import Claim, Folder
-from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines.messages import Folder
 from django_sitemaps09.export.engines.workers import handle_message
-from django_sitemaps09.export.rendering.page import HostTarget, RenderedPage, Renderer, Task
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources import source
-from django_sitemaps09.stores import STATE, target_store
-from tests.support.celery_sections import SECTIONS
-from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
-from tests.support.stores import Overwriting, below, storage
-from tests.support.waiting import until
+from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
+from tests.models import Article
+from tests.support.fake_queue import PAGE, PAGES, FakeChild, Queue, everywhere, rendered
+from tests.support.lone_worker import LOOKS, lone
 
-STAGE = f"{STATE}/run-1"
-
-
-class Timeline:
-    """Replaces the module `time`. Sleeping moves the clock, and runs what is planned until then."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.plans: list[tuple[float, Callable[[], object]]] = []
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        assert self.now < 1_000 + 2 * 3_600, "the command waits for ever"
-        self.now += seconds
-        for plan in [plan for plan in self.plans if plan[0] <= self.now]:
-            self.plans.remove(plan)
-            plan[1]()
-
-    def at(self, seconds: float, event: Callable[[], object]) -> None:
-        self.plans.append((1_000 + seconds, event))
-
-
-class Queue(QueueEngine):
-    """Queue in a list. A test is the worker that takes its messages."""
-
-    worker_name = "test worker"
-
-    def __init__(
-        self, renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture, workers: int = 2
-    ) -> None:
-        super().__init__(workers)
-        self.renderer, self.timeline, self.caplog = renderer, timeline, caplog
-        self.sent: list[str] = []
-
-    def with_workers(self, workers: int) -> Queue:
-        return Queue(self.renderer, self.timeline, self.caplog, workers)
-
-    def page(self, number: int = 1) -> Callable[[], RenderedPage]:
-        """Submit a page, and return the function that waits for it."""
-        return self.submit(self.renderer, task(number))
-
-    def put(self, message: str) -> None:
-        self.sent.append(message)
-
-    def queue_label(self) -> str:
-        return "the list"
-
-    def worker_command(self) -> str:
-        return "pytest"
-
-    def folder(self, number: int) -> Folder:
-        return Folder(*messages.unsign(self.sent[number]))
-
-    def work(self, *numbers: int) -> None:
-        for number in numbers:
-            handle_message(self.sent[number], self.worker_name, is_redelivered=False)
-
-    def renews(self, number: int, seconds: Sequence[float], attempt: str) -> None:
-        """Plan the claims of a worker that takes a message, and dies after the last one."""
-        for count, at in enumerate(seconds):
-            claim = Claim(attempt, count, "web-1")
-            self.timeline.at(at, lambda claim=claim: self.folder(number).write_claim(claim))
-
-    @property
-    def seconds(self) -> float:
-        """The seconds since the beginning."""
-        return self.timeline.now - 1_000
-
-    @property
-    def lines(self) -> list[str]:
-        """The messages of this package in the log."""
-        records = self.caplog.records
-        return [record.getMessage() for record in records if record.name.startswith("django_sitemaps09")]
+DIED = (
+    "ExportError: Section 'hooked', page 2: the worker that claimed it did not return it, and the process "
+    "that then rendered it here died (exit status -9); the system may have killed it for lack of memory"
+)
 
 
 @pytest.fixture
-def timeline(monkeypatch: pytest.MonkeyPatch) -> Timeline:
-    timeline = Timeline()
-    monkeypatch.setattr(queues, "time", timeline)
-    return timeline
+def claim_second(queue: Queue) -> None:
+    """Let a worker claim page 2 of the section `hooked`, which it does not return by itself."""
 
+    def claim(item: Article) -> None:
+        if queue.taken == 0:
+            queue.taken = 1
+            queue.work(0)
+            assert queue.take() == 1
 
-@pytest.fixture(params=["folder", "storage", pytest.param("s3", marks=pytest.mark.services)])
-def renderer(request: pytest.FixtureRequest, settings: Any, tmp_path: Path, db: None) -> Renderer:
-    """Return the renderer of a run whose target is a local folder, or a storage without paths."""
-    settings.SITEMAPS09 = {"SITEMAPS": "tests.support.celery_sections.SECTIONS", "BASE_URL": BASE}
-    ArticleFactory(slug="a1")
-    if request.param == "storage":
-        request.getfixturevalue("declare")(sitemaps=storage(Overwriting))
-    elif request.param == "s3":
-        request.getfixturevalue("bucket")()
-    output = tmp_path / "public" if request.param == "folder" else None
-    if output is None:
-        settings.SITEMAPS09 |= {"STORAGE": "sitemaps"}
-    return Renderer((HostTarget(Base("https", "www.example.com"), output, STAGE),), False, "/", None)
-
-
-@pytest.fixture
-def queue(renderer: Renderer, timeline: Timeline, caplog: pytest.LogCaptureFixture) -> Queue:
-    return Queue(renderer, timeline, caplog)
-
-
-in_a_folder = pytest.mark.parametrize("renderer", ["folder"], indirect=True)
-#: Each look at a claim is a request of an S3, which only the thread that renews claims must bear.
-in_memory = pytest.mark.parametrize("renderer", ["folder", "storage"], indirect=True)
-
-
-def task(number: int = 1) -> Task:
-    declared = source("a", SECTIONS["a"], (Base("https", "www.example.com"),), conf.limits)
-    return Task("a", Page(number, None, None), declaration_digest=declared.declaration_digest)
-
-
-def page_of(rendered: RenderedPage) -> tuple[int, str]:
-    return rendered.file.urls, rendered.file.digest
-
-
-class TestAWorkerThatDies:
-    @in_memory
-    @pytest.mark.parametrize("last", [0, 3], ids=["at once", "later"])
-    def test_costs_half_a_minute_and_is_reported_in_one_line(self, queue: Queue, last: int) -> None:
-        wait = queue.page()
-        queue.renews(0, [2 + 5 * n for n in range(last + 1)], "first")
-        dies = 2 + 5 * last
-
-        def second() -> None:
-            if len(queue.sent) == 2:
-                queue.work(1)
-            else:
-                queue.timeline.plans.append((queue.timeline.now + 0.1, second))
-
-        queue.timeline.at(dies, second)
-        rendered = wait()
-        assert queue.seconds - dies < 33
-        assert len(queue.sent) == 2
-        [line] = queue.lines
-        assert line == (
-            "The test worker on web-1 that rendered Section 'a', page 1 has died: it gave no sign of life "
-            "for 30 seconds; sending the task again."
-        )
-        serial = queues.render_page(queue.renderer, task())
-        assert page_of(rendered) == page_of(serial)
-        assert queue.failures == []
-
-    @in_memory
-    def test_twice_on_one_page_is_the_failure_of_its_section(self, queue: Queue) -> None:
-        wait, other = queue.page(), queue.page(2)
-        queue.renews(0, [1], "first")
-        queue.renews(0, [40, 45], "second")
-        queue.work(1)
-        with pytest.raises(
-            ExportError, match=r"page 1: two workers in a row died .*, the last one on web-1"
-        ):
-            wait()
-        assert 75 <= queue.seconds < 80
-        assert len(queue.sent) == 3
-        assert len(queue.lines) == 1
-        assert other().file.urls == 1
-
-    @in_a_folder
-    @pytest.mark.parametrize("prefetched", [0, 8])
-    def test_with_all_processes_of_its_machine_costs_little_more_than_one(
-        self, queue: Queue, prefetched: int
-    ) -> None:
-        queue = queue.with_workers(8)
-        waits = [queue.page(number) for number in range(1, 9 + prefetched)]
-        for number in range(8):
-            queue.renews(number, [1, 6], f"process {number}")
-
-        def work_on_another_machine() -> None:
-            queue.work(*range(8, len(queue.sent)))
-            queue.timeline.plans.append((queue.timeline.now + 0.5, work_on_another_machine))
-
-        queue.timeline.at(7, work_on_another_machine)
-        assert [wait().file.urls for wait in waits] == [1] * len(waits)
-        assert queue.seconds - 6 < 45
-        assert len(queue.sent) == 16 + prefetched
-
-    @in_a_folder
-    def test_is_not_one_that_still_renews_its_claim(self, queue: Queue) -> None:
-        wait = queue.page()
-        queue.renews(0, [n * 5 for n in range(100)], "slow")
-        queue.timeline.at(500, lambda: queue.work(0))
-        assert wait().file.urls == 1
-        assert (len(queue.sent), queue.lines) == (1, [])
-
-    @in_a_folder
-    def test_is_seen_whatever_the_clocks_of_the_machines_say(
-        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        wait = queue.page()
-        folder = queue.folder(0)
-
-        def claim(number: int, shift: float) -> None:
-            now = time.time() + shift
-            with monkeypatch.context() as patched:
-                patched.setattr(signing.time, "time", lambda: now)
-                folder.write_claim(Claim("one", number, "web-1"))
-
-        for number, days in enumerate([-2, 2, -300, 300]):
-            queue.timeline.at(1 + 20 * number, lambda n=number, d=days: claim(n, d * 86_400))
-        queue.timeline.at(85, lambda: queue.work(0))
-        assert wait().file.urls == 1
-        assert len(queue.sent) == 1
-
-    @in_a_folder
-    def test_by_hanging_is_bounded_by_patience(self, queue: Queue) -> None:
-        wait, earlier = queue.page(), queue.page(2)
-        queue.renews(0, [n * 5 for n in range(400)], "hanging")
-        with pytest.raises(ExportError, match=r"No test worker returned Section 'a', page 1 within 30 min"):
-            wait()
-        assert 1_800 < queue.seconds < 1_805
-        [line] = queue.lines
-        assert line == "No test worker has returned Section 'a', page 1; sending the task again."
-        # No other page waits, since no worker has returned any.
-        with pytest.raises(ExportError, match="page 1 within 30 minutes"):
-            earlier()
-        with pytest.raises(ExportError, match="page 1 within 30 minutes"):
-            queue.page(3)
-        assert queue.seconds < 1_805
-
-
-class TestAPageThatNoWorkerTakes:
-    @in_memory
-    def test_is_rendered_by_the_command_and_never_sent_again(self, queue: Queue) -> None:
-        with queue:
-            waits = [queue.page(number) for number in range(1, 5)]
-            rendered = [waits[0]()]
-            assert 30 <= queue.seconds < 32
-            waits += [queue.page(number) for number in range(5, 20)]
-            rendered += [wait() for wait in waits[1:]]
-        # The others do not wait, and do not fill a queue that nobody reads.
-        assert queue.seconds < 32
-        assert len(queue.sent) == 5
-        assert {page_of(page) for page in rendered} == {page_of(queues.render_page(queue.renderer, task()))}
-        [line] = queue.lines
-        assert line.startswith("No worker has taken a page after 10 seconds. The pages are in the list. ")
-        assert "within 30 seconds, the export renders the pages itself" in line
-        [failure] = queue.failures
-        assert failure.startswith(
-            "The export itself rendered 19 of 19 pages: no test worker took one for 30 seconds. Start a "
-            "worker that reads the list (pytest), has the same SECRET_KEY, and can access"
-        )
-
-    @in_a_folder
-    def test_changes_nothing_if_a_worker_takes_it_later(self, queue: Queue, tmp_path: Path) -> None:
-        queue.page()()
-        before, said = below(tmp_path), queue.lines
-        queue.work(0)
-        assert (below(tmp_path), queue.lines) == (before, said)
-
-    @in_a_folder
-    def test_is_no_failure_if_workers_returned_others(self, queue: Queue) -> None:
-        """A queue can be busy with another export."""
-        with queue:
-            first, second = queue.page(), queue.page(2)
-            queue.timeline.at(1, lambda: queue.work(0))
-            first()
-            second()
-        assert queue.failures == []
-        [line] = queue.lines
-        assert line.startswith("The export itself rendered 1 of 2 pages: no test worker took one for 30 s")
-
-    @in_a_folder
-    def test_is_no_failure_of_an_export_in_the_only_worker(self, queue: Queue) -> None:
-        token = queues.in_worker.set(True)
-        try:
-            with queue:
-                queue.page()()
-        finally:
-            queues.in_worker.reset(token)
-        assert queue.failures == []
-        assert queue.lines[-1].startswith("The export itself rendered 1 of 1 page: ")
-
-    @in_a_folder
-    def test_is_not_the_last_that_is_sent(self, queue: Queue) -> None:
-        """Workers that start during an export are used."""
-        queue.page()()
-        queue.timeline.now += 31
-        probe = queue.page(2)
-        assert len(queue.sent) == 2
-        queue.work(1)
-        assert probe().file.urls == 1
-        later = [queue.page(number) for number in (3, 4)]
-        assert len(queue.sent) == 4
-        queue.timeline.at(queue.seconds + 20, lambda: queue.work(2, 3))
-        assert [wait().file.urls for wait in later] == [1, 1]
-
-    @in_a_folder
-    def test_leaves_later_ones_to_workers_that_have_returned_others(self, queue: Queue) -> None:
-        first, second = queue.page(), queue.page(2)
-        queue.work(1)
-        first()
-        second()
-        later = [queue.page(number) for number in (3, 4)]
-        assert len(queue.sent) == 4
-        queue.work(2)
-        queue.timeline.at(queue.seconds + 20, lambda: queue.work(3))
-        assert [wait().file.urls for wait in later] == [1, 1]
-        assert queue._rendered == 1
-
-    @in_memory
-    def test_does_not_mean_that_no_worker_has_taken_any(self, queue: Queue) -> None:
-        first, _ = queue.page(), queue.page(2)
-        queue.timeline.at(1, lambda: queue.work(1))
-        first()
-        assert queue.lines == []
-
-    @in_a_folder
-    def test_does_not_wait_for_each_one_that_a_dead_worker_had_reserved(self, queue: Queue) -> None:
-        """A Celery worker reserves four messages by default."""
-        queue = queue.with_workers(4)
-        waits = [queue.page(number) for number in range(1, 9)]
-        queue.work(0, 2, 4, 6)
-        for wait in waits:
-            wait()
-        assert queue.seconds < 33
-        assert len(queue.sent) == 8
-
-    @in_a_folder
-    def test_is_not_one_that_waits_behind_others(self, queue: Queue) -> None:
-        queue = queue.with_workers(1)
-        waits = [queue.page(number) for number in (1, 2)]
-        queue.renews(0, range(0, 100, 5), "slow")
-        for number, seconds in ((0, 100), (1, 125)):
-            queue.timeline.at(seconds, lambda number=number: queue.work(number))
-        for wait in waits:
-            wait()
-        assert (len(queue.sent), queue._rendered) == (2, 0)
-
-    @in_a_folder
-    def test_is_rendered_even_if_it_cannot_be_withdrawn(
-        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(folder: Folder) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(Folder, "withdraw", fail)
-        assert queue.page()().file.urls == 1
-        assert queue.lines[-1] == (
-            "Section 'a', page 1 cannot be withdrawn: OSError: [Errno 28] No space left on device"
-        )
+    queue.on_item(claim)
 
 
 class TestAClaim:
-    @in_a_folder
-    @pytest.mark.parametrize(
-        "forger",
-        [
-            "unsigned",
-            "another key",
-            "a reply",
-            "another page",
-            "another run",
-            "too large",
-            "a text",
-            "a folder",
-        ],
-    )
-    def test_that_is_invalid_is_missing(self, queue: Queue, tmp_path: Path, forger: str) -> None:
-        wait = queue.page()
-        folder = queue.folder(0)
-        values = Claim("one", 0, "web-1")._asdict() | {"run": folder.stage, "token": folder.token}
+    @everywhere
+    def test_lets_other_workers_drop_the_message_and_leave_a_mark(self, queue: Queue) -> None:
+        def received(number: int) -> None:
+            if number == 0:
+                queue.claim(0)
+                before = queue.folder(0).names()
+                queue.work(0)
+                assert queue.folder(0).names() - before == {f"{queue.folder(0).token}.dropped"}
+                queue.work_claimed(1)
+                before = queue.folder(0).names()
+                queue.work(0)
+                assert queue.folder(0).names() == before
 
-        def signed(content: dict[str, Any], key: str | None = None, salt: str = messages._CLAIM) -> bytes:
-            return signing.dumps(content, key, salt).encode()
+        queue.received = received
+        assert rendered(queue.export()) == (PAGES - 1, 1)
 
-        path = tmp_path / "public" / STAGE / f"{folder.token}.claim"
-        path.write_bytes(signed(values))
-        assert folder.claim() == Claim("one", 0, "web-1")
-        path.unlink()
-        if forger == "a folder":
-            path.mkdir()
-        else:
-            path.write_bytes(
-                {
-                    "unsigned": b'{"attempt": "one"}\xff',
-                    "another key": signed(values, "another"),
-                    "a reply": signed(values, salt=messages._REPLY),
-                    "another page": signed(values | {"token": "0" * 16}),
-                    "another run": signed(values | {"run": f"{STATE}/run-2"}),
-                    "a text": signing.dumps("one", salt=messages._CLAIM).encode(),
-                    "too large": signed(values | {"host": "x" * 5_000}),
-                }[forger]
-            )
-        assert folder.claim() is None
-        wait()
-        # The page was rendered here, and not sent again.
-        assert 30 <= queue.seconds < 32
-        assert len(queue.sent) == 1
+    def test_is_written_once_before_the_page_is_rendered_and_by_the_export_itself_too(
+        self, queue: Queue
+    ) -> None:
+        def page(item: Article) -> None:
+            if item.pk == 1:
+                assert queue.folder(0).claimed_by()
+            if item.pk == PAGE + 1:
+                claims.append(queue.store.read(f"{folder(1).stage}/{folder(1).token}.claim", 2_000))
 
-    def test_is_written_before_the_page_is_rendered_and_renewed_until_the_run_ends(
+        claims: list[bytes | None] = []
+        folder = queue.folder
+        queue.on_item(page)
+        queue.export("hooked")
+        assert claims[0]
+
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_of_two_holders_costs_one_page_and_the_first_complete_reply_counts(
+        self, queue: Queue, *, is_first: bool
+    ) -> None:
+        """A worker has seen no claim yet when another one, or the export itself, writes its own."""
+        serial = queue.serial("hooked")
+        numbers: list[int] = []
+
+        def page(item: Article) -> None:
+            if item.pk == PAGE + 1 and not numbers and queue.sent:
+                numbers.append(1)
+                # Both hold page 2 now.
+                handle_message(queue.sent[1], is_awaited=True)
+
+        queue.on_item(page)
+        if is_first:
+            queue.received = lambda number: queue.work(number)
+        report = queue.export("hooked")
+        assert (queue.public(), report.exit_status) == (serial, 0)
+        assert sum(rendered(report)) == PAGES
+        assert queue.export("hooked").written == ()
+
+    def test_that_cannot_be_written_here_does_not_fail_the_page(
         self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Longer than a request to S3: the folder can be deleted between the look and the write.
-        monkeypatch.setattr(workers, "RENEWAL", 0.5)
-        queue.page()
-        folder, seen = queue.folder(0), []
+        def fail(folder: Folder) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
 
-        def render(*page: object, **options: object) -> None:
-            first = folder.claim()
-            assert first is not None
-            seen.append(first)
-            until(lambda: (folder.claim() or first).number > first.number, "the claim was not renewed")
-            folder.store.delete_folder(folder.stage)
-            time.sleep(0.8)
-            seen.append(folder.store.names(folder.stage))
-            raise ExportError("the run has ended")
+        monkeypatch.setattr(Folder, "claim", fail)
+        assert rendered(queue.export()) == (PAGES, 0)
 
-        monkeypatch.setattr(workers, "render_page", render)
-        queue.work(0)
-        # A late worker has not brought the folder back.
-        assert [seen[0].number, seen[1]] == [0, {}]
-        assert target_store(queue.renderer.targets[0].output).folders(STATE) == []
-
-    @in_a_folder
-    def test_that_cannot_be_written_fails_no_page(self, queue: Queue, tmp_path: Path) -> None:
-        wait = queue.page()
-        (tmp_path / "public" / STAGE / f"{queue.folder(0).token}.claim").mkdir()
-        queue.work(0)
-        assert wait().file.urls == 1
-        assert "could not be written" in queue.lines[0]
-
-    @in_a_folder
-    def test_that_cannot_be_renewed_is_logged_and_ends_nothing(
+    def test_is_seen_even_if_the_listing_is_late(
         self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(workers, "RENEWAL", 0.01)
-        wait = queue.page()
-        render, write = workers.render_page, Folder.write_claim
-
-        def slowly(*page: Any, **options: Any) -> Any:
-            until(lambda: queue.caplog.records, "no failure was logged")
-            return render(*page, **options)
-
-        def fail_later(folder: Folder, claim: Claim) -> None:
-            if claim.number:
-                raise OSError(28, "No space left on device")
-            write(folder, claim)
-
-        monkeypatch.setattr(workers, "render_page", slowly)
-        monkeypatch.setattr(Folder, "write_claim", fail_later)
-        queue.work(0)
-        assert "could not be renewed" in queue.lines[0]
-        assert wait().file.urls == 1
+        """A listing of NFS can be a minute old."""
+        names = Folder.names
+        monkeypatch.setattr(Folder, "names", lambda folder: names(folder) if queue.seconds > 60 else set())
+        queue.received = queue.work
+        assert rendered(queue.export())[1] >= 4
 
 
-@pytest.fixture(autouse=True)
-def _no_thread_is_left() -> Iterator[None]:
-    import threading
+@pytest.mark.usefixtures("claim_second")
+class TestAPageThatItsWorkerDoesNotReturn:
+    def test_is_rendered_by_a_child_once_its_claim_is_old(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        serial = queue.serial("hooked")
+        children(FakeChild.renders)
+        report = queue.export("hooked")
+        assert 5 <= queue.seconds <= 8
+        assert (len(queue.children), queue.public(), report.exit_status) == (1, serial, 0)
+        assert report.warnings == []
 
-    yield
-    assert not [thread for thread in threading.enumerate() if thread.name == "sitemap-claim"]
+    def test_is_awaited_for_30_seconds_if_no_page_of_the_section_is_rendered(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        queue.received = queue.claim
+        children(FakeChild.renders)
+        report = queue.export(workers=8)
+        assert 30 <= queue.seconds <= 40
+        assert (len(queue.children), rendered(report)) == (PAGES, (0, PAGES))
+
+    def test_may_take_twice_as_long_as_the_slowest_page_of_its_section(
+        self, queue: Queue, children: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        build = messages.build_reply
+        monkeypatch.setattr(
+            messages,
+            "build_reply",
+            lambda page: build(page) | {"costs": {"seconds": 40.0, "steps": {}}},
+        )
+        queue.received = lambda number: queue.work(number) if number == 2 else None
+        children(FakeChild.renders)
+        queue.export("hooked")
+        assert 80 <= queue.seconds <= 83
+
+    @pytest.mark.parametrize("status", [-9, 0, 1])
+    def test_fails_its_section_and_no_other_if_the_child_dies_too(
+        self, queue: Queue, children: Callable[..., None], status: int
+    ) -> None:
+        children(lambda child: setattr(child, "returncode", status))
+        report = queue.export("hooked", "b")
+        assert [section.failure for section in report.sections] == [
+            DIED.replace("-9", str(status)),
+            None,
+        ]
+        assert (report.published, queue.runs()) == (True, [])
+        assert "sitemap-b-1.xml.gz" in queue.public()
+
+    def test_fails_its_section_and_no_other_if_no_child_can_be_started(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        def fail(message: str) -> None:
+            raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("django_sitemaps09.export.engines.queues.start_alone", fail)
+            report = queue.export("hooked", "b")
+        first, second = (section.failure for section in report.sections)
+        assert first is not None
+        assert "no process can be started here to render it: " in first
+        assert second is None
+
+    def test_is_rendered_here_if_the_child_survives_it_without_a_reply(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        from django_sitemaps09.export.engines.workers import SURVIVED
+
+        serial = queue.serial("hooked")
+        children(lambda child: setattr(child, "returncode", SURVIVED))
+        assert rendered(queue.export("hooked")) == (PAGES, 0)
+        assert queue.public() == serial
+
+    def test_comes_from_the_worker_if_that_is_faster_than_the_child_which_is_killed(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        children(lambda child: None)
+        queue.at(40, lambda: queue.work_claimed(2))
+        assert rendered(queue.export("hooked")) == (PAGES - 1, 1)
+        assert [child.is_killed for child in queue.children] == [True]
+
+    def test_leaves_no_child_behind_if_a_signal_ends_the_export(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        def interrupt(child: FakeChild) -> None:
+            raise KeyboardInterrupt
+
+        children(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            queue.export("hooked")
+        assert [child.is_killed for child in queue.children] == [True]
+        assert queue.runs() == []
+
+
+FORGERIES = [
+    "empty",
+    "not JSON",
+    "unsigned",
+    "another key",
+    "another kind",
+    "another page",
+    "another run",
+    "a text",
+    "huge",
+    "a folder",
+    "a link",
+]
+
+
+class TestAForged:
+    """An attacker can write to the folder of the run."""
+
+    @pytest.mark.parametrize("forger", FORGERIES)
+    @pytest.mark.parametrize("ending", ["claim", "signed", "dropped"])
+    @pytest.mark.parametrize("is_working", [True, False])
+    def test_file_costs_at_most_a_rendered_page(
+        self,
+        queue: Queue,
+        children: Callable[..., None],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        ending: str,
+        forger: str,
+        *,
+        is_working: bool,
+    ) -> None:
+        monkeypatch.setattr(messages, "_MOST", 100_000)
+        children(FakeChild.renders)
+        serial = queue.serial()
+        salt = messages._REPLY if ending == "signed" else messages._CLAIM
+        other = messages._CLAIM if ending == "signed" else messages._REPLY
+
+        def forge(number: int) -> None:
+            if number != 1:
+                return
+            folder = queue.folder(number)
+            values = {"run": folder.stage, "token": folder.token, "host": "web-1", "worker": "web-1"}
+
+            def signed(content: object, key: str | None = None, salt: str = salt) -> bytes:
+                return signing.dumps(content, key, salt).encode()
+
+            assert queue.output is not None
+            path = queue.output / folder.stage / f"{folder.token}.{ending}"
+            contents = {
+                "empty": b"",
+                "not JSON": b"\xff{",
+                "unsigned": b'{"host": "web-1"}',
+                "another key": signed(values, "another"),
+                "another kind": signed(values, salt=other),
+                "another page": signed(values | {"token": "0" * 16}),
+                "another run": signed(values | {"run": f"{STATE}/run-2"}),
+                "a text": signed("host"),
+                "huge": signed(values | {"host": "x" * 200_000}),
+            }
+            if forger == "a folder":
+                path.mkdir()
+            elif forger == "a link":
+                (tmp_path / "elsewhere").write_text("mine")
+                path.symlink_to(tmp_path / "elsewhere")
+            else:
+                path.write_bytes(contents[forger])
+            if is_working:
+                queue.work(number)
+
+        queue.received = forge
+        report = queue.export()
+        assert (queue.public(), report.exit_status, queue.runs()) == (serial, 0, [])
+        assert queue.seconds <= 33
+        if forger == "a link":
+            assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+class TestTheEndOfARun:
+    @everywhere
+    @pytest.mark.parametrize("look", range(1, 6))
+    def test_leaves_nothing_for_late_workers_to_change(
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch, look: int
+    ) -> None:
+        """A worker stops right before each look for the run, and goes on when the run has ended."""
+        late: list[Any] = []
+        store_type = LocalStore if queue.output is not None else RemoteStore
+        read = store_type.read
+        looks: list[str] = []
+
+        def stopping(store: Any, name: str, *limit: int) -> Any:
+            if late and name.endswith("/run.json"):
+                looks.append(name)
+                if len(looks) == look:
+                    queue.store.delete_folder(name.rpartition("/")[0])
+                    late.append(queue.files())
+            return read(store, name, *limit)
+
+        def message(number: int) -> None:
+            if number == 3:
+                # The run has ended when this message is handled, but for its folder.
+                late.append(None)
+                handle_message(queue.sent[3])
+                assert len(late) == 2, "the worker never looked"
+                assert queue.files() == late[1]
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(store_type, "read", stopping)
+        queue.received = message
+        with pytest.raises(KeyboardInterrupt):
+            queue.export()
+        assert queue.public() == {}
+
+    @pytest.mark.parametrize("look", LOOKS)
+    def test_is_final_for_a_frozen_process(self, look: str, tmp_path: Path, database: Path) -> None:
+        """The process gets SIGSTOP at that look, and SIGCONT when the run has ended."""
+        result = lone(tmp_path, database, look)
+        assert result == {"published": True, "changed": [], "urls": 600, "status": 0}
+
+
+def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Folder] = []
+    open_folder = Folder.open
+
+    def fail_once(folder: Folder) -> None:
+        opened.append(folder)
+        if len(opened) == 1:
+            raise ExportError("the storage does not answer")
+        open_folder(folder)
+
+    monkeypatch.setattr(Folder, "open", fail_once)
+    queue.received = queue.work
+    report = queue.export("a", "b")
+    assert [section.failure for section in report.sections] == [
+        "ExportError: the storage does not answer",
+        None,
+    ]
+    assert rendered(report)[1] > 0

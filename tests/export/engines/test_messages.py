@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +23,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages, workers
-from django_sitemaps09.export.rendering.page import HostTarget, Renderer, Task
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import source
@@ -45,20 +47,32 @@ def forging(
     (tmp_path / "modules" / f"{EVIL}.py").write_text("from tests.urls import urlpatterns\n")
     monkeypatch.syspath_prepend(tmp_path / "modules")
     base = Base("https", "www.example.com")
-    target = HostTarget(base, tmp_path / "public", f"{STATE}/run-1")
-    declared = source("a", SECTIONS["a"], (base,), conf.limits).declaration_digest
-    task = Task("a", Page(1, None, None), declaration_digest=declared)
-    content = messages.build_message(Renderer((target,), False, "/", None), task)
+    monkeypatch.setattr(workers, "PAUSE", 0.0)
+    renderer = Renderer(base, tmp_path / "public", "", f"{STATE}/run-1", False, "/", None)
+    declared = source("a", SECTIONS["a"], base, conf.limits).declaration_digest
+    content = messages.build_message(renderer, task(declared))
     messages.Folder(content).open()
     yield content
     sys.modules.pop(EVIL, None)
+
+
+def task(declared: str) -> Task:
+    return Task("a", Page(1, None, None), declaration_digest=declared)
+
+
+def read_reply(content: dict[str, Any], signed: bytes | None = None) -> RenderedPage:
+    """Return the page from the reply to a message, which another text can replace first."""
+    folder = messages.Folder(content)
+    if signed is not None:
+        folder.store.write(f"{folder.stage}/{folder.token}.signed", signed)
+    return folder.read_reply(task(""))
 
 
 EVIL = "sitemaps09_tests_evil_urls"
 
 
 def other_base(content: dict[str, Any]) -> None:
-    content["renderer"]["targets"][0]["base"] = ["https", "evil.example.net"]
+    content["renderer"]["base"] = ["https", "evil.example.net"]
 
 
 def other_bounds(content: dict[str, Any]) -> None:
@@ -70,12 +84,11 @@ def other_urlconf(content: dict[str, Any]) -> None:
 
 
 def other_run(content: dict[str, Any]) -> None:
-    content["renderer"]["stage"] = content["renderer"]["targets"][0]["stage"] = f"{STATE}/run-2"
+    content["renderer"]["stage"] = f"{STATE}/run-2"
 
 
 def other_folder(content: dict[str, Any]) -> None:
-    output = content["renderer"]["output"] + "/elsewhere"
-    content["renderer"]["output"] = content["renderer"]["targets"][0]["output"] = output
+    content["renderer"]["output"] += "/elsewhere"
 
 
 def altered(signed: str, change: Callable[[dict[str, Any]], None]) -> str:
@@ -110,9 +123,8 @@ def reply(forging: dict[str, Any]) -> dict[str, Any]:
     """Return the content of the reply to the message."""
     folder = messages.Folder(forging)
     render(messages.sign(forging))
-    signed = folder.reply()
-    assert signed is not None
-    assert messages.read_reply(folder, signed).file.urls == 1
+    assert read_reply(forging).file.urls == 1
+    signed = folder.store.read(f"{folder.stage}/{folder.token}.signed", 100_000) or b""
     content: dict[str, Any] = signing.loads(signed.decode(), salt=messages._REPLY)
     return content
 
@@ -133,7 +145,7 @@ class TestAForgedMessage:
                 patched.setattr(stores, "target_store", opened)
                 render(message)
             [record] = caplog.records
-            assert record.getMessage().startswith(f"A message was rejected and ignored: {why}")
+            assert record.getMessage().startswith(f"A message was refused: {why}")
             assert record.levelname == "ERROR"
             assert EVIL not in sys.modules
             assert len(queries) == 0
@@ -180,18 +192,15 @@ class TestAForgedMessage:
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
         before = entries(tmp_path)
         render(message)
-        assert "A rendering task was ignored" in caplog.text
+        assert "A message was ignored: no export in" in caplog.text
         assert entries(tmp_path) == before
 
     def test_with_a_valid_signature_would_succeed(self, forging: dict[str, Any], tmp_path: Path) -> None:
         """Prove that the tests above would detect the attack."""
         other_urlconf(forging)
-        folder = messages.Folder(forging)
         render(messages.sign(forging))
         assert EVIL in sys.modules
-        reply = folder.reply()
-        assert reply is not None
-        assert messages.read_reply(folder, reply).file.urls == 1
+        assert read_reply(forging).file.urls == 1
         assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
 
 
@@ -212,33 +221,32 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
     monkeypatch.setattr(workers, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        workers.handle_message(messages.sign(forging), "worker", is_redelivered=False)
+        workers.handle_message(messages.sign(forging))
     finally:
         signal.signal(signal.SIGUSR1, before)
-    folder = messages.Folder(forging)
-    with pytest.raises(ExportError, match=r"^worker on .*: SoftLimitError"):
-        messages.read_reply(folder, folder.reply() or b"")
+    with pytest.raises(ExportError, match=rf"^{re.escape(socket.gethostname())}: SoftLimitError"):
+        read_reply(forging)
 
 
 class TestAForgedReply:
     """An attacker can write to the folder of the run."""
 
+    @pytest.mark.parametrize("value", [None, 7, -1, "x", "../x", [[]], {"a": 7}], ids=str)
     @pytest.mark.parametrize(
-        "key", ["files", "errors", "costs", "staged", "run", "urls", "digest", "until"]
+        "key", ["page", "suffix", "unchanged", "prefix", "cut", "errors", "costs", "worker", "run", 0, 1, 2]
     )
-    @pytest.mark.parametrize("value", [None, 7, -1, "x", [[]], {"a": 7}], ids=str)
     def test_that_has_values_of_a_wrong_type_is_a_clear_error(
-        self, forging: dict[str, Any], reply: dict[str, Any], key: str, value: object
+        self, forging: dict[str, Any], reply: dict[str, Any], key: str | int, value: object
     ) -> None:
-        (reply["files"][0] if key in reply["files"][0] else reply)[key] = value
-        wrong = signing.dumps(reply, salt=messages._REPLY).encode()
+        (reply["page"] if isinstance(key, int) else reply)[key] = value
         try:
-            found = messages.read_reply(messages.Folder(forging), wrong)
+            page = read_reply(forging, signing.dumps(reply, salt=messages._REPLY).encode())
         except ExportError as error:
-            assert "A worker's reply was rejected: " in str(error)  # noqa: PT017 some values are as good as others
+            assert "reply is not in the format" in str(error) or "another page or run" in str(error)  # noqa: PT017
         else:
-            assert (key, value) in [("urls", 7), ("digest", "x"), ("until", None)]
-            assert found.file.name.startswith("sitemap-")
+            # The section compares these with what it requested.
+            assert page.file.name.startswith("sitemap-a-")
+            assert page.staged == f"{STATE}/run-1/{reply['prefix']}{page.file.name}"
 
     @pytest.mark.parametrize(
         ("forger", "why"),
@@ -263,7 +271,7 @@ class TestAForgedReply:
         salt = messages._REPLY
         signed = signing.dumps(reply, salt=salt)
         forged = {
-            "altered": altered(signed, lambda found: found["files"][0].update(urls=2)),
+            "altered": altered(signed, lambda found: found.update(unchanged=True)),
             "unsigned": json.dumps(reply),
             "another key": signing.dumps(reply, "another", salt),
             "a message": signing.dumps(reply, salt=messages._MESSAGE),
@@ -271,8 +279,8 @@ class TestAForgedReply:
             "another page": signing.dumps(reply | {"token": "x"}, salt=salt),
             "old": a_day_ago(monkeypatch, lambda: signing.dumps(reply, salt=salt)),
         }[forger]
-        with pytest.raises(ExportError, match=f"A worker's reply was rejected: .*{why}"):
-            messages.read_reply(messages.Folder(forging), forged.encode())
+        with pytest.raises(ExportError, match=why):
+            read_reply(forging, forged.encode())
 
     @pytest.mark.parametrize(
         ("command", "worker", "has_reply"),
@@ -293,7 +301,52 @@ class TestAForgedReply:
         with override_settings(SECRET_KEY=worker[0], SECRET_KEY_FALLBACKS=worker[1:]):
             render(message)
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
-            folder = messages.Folder(forging)
-            reply = folder.reply()
-            assert (reply is not None) is has_reply
-            assert reply is None or messages.read_reply(folder, reply).file.urls == 1
+            assert messages.Folder(forging).has_reply() is has_reply
+            assert not has_reply or read_reply(forging).file.urls == 1
+
+
+#: What version 6 wrote: the signed content of a message, and of a reply to one of this version.
+OLD_TARGET = {"base": ["https", "www.example.com"], "output": None, "stage": f"{STATE}/run-1", "folder": ""}
+OLD_MESSAGE = {
+    "version": 6,
+    "release": "0.1.0",
+    "token": "0123456789abcdef",
+    "renderer": {
+        **OLD_TARGET,
+        "targets": [OLD_TARGET],
+        "gzip": False,
+        "script_prefix": "/",
+        "urlconf": None,
+    },
+    "task": {"section": "a", "page": [1, None, None], "known": [None], "fingerprint": False},
+}
+
+
+class TestTheFormerVersion:
+    """The command and its workers are deployed one after the other."""
+
+    def test_gets_a_reply_that_its_command_understands(
+        self, forging: dict[str, Any], tmp_path: Path
+    ) -> None:
+        old: dict[str, Any] = json.loads(json.dumps(OLD_MESSAGE))
+        old["renderer"]["output"] = str(tmp_path / "public")
+        render(messages.sign(old))
+        path = tmp_path / "public" / STATE / "run-1" / f"{OLD_MESSAGE['token']}.signed"
+        content = signing.loads(path.read_text(), salt="django_sitemaps09.answer")
+        assert (content["run"], content["token"]) == (f"{STATE}/run-1", OLD_MESSAGE["token"])
+        assert "the worker is incompatible: its release (" in content["failure"]
+
+    def test_has_workers_whose_reply_and_claim_are_understood(self, forging: dict[str, Any]) -> None:
+        # It reads these keys before it replies.
+        renderer = forging["renderer"]
+        assert forging["version"] > OLD_MESSAGE["version"]  # type: ignore[operator]
+        assert {"output", "stage", "folder"} <= renderer.keys()
+        folder = messages.Folder(forging)
+        values = {"run": folder.stage, "token": folder.token}
+        claim = values | {"attempt": "x", "number": 3, "host": "web-1"}
+        signed = signing.dumps(claim, salt="django_sitemaps09.claim")
+        folder.store.write(f"{folder.stage}/{folder.token}.claim", signed.encode())
+        assert folder.claimed_by() == "web-1"
+        reply = signing.dumps(values | {"failure": "Celery worker on web-1: no"}, salt=messages._REPLY)
+        with pytest.raises(ExportError, match="Celery worker on web-1: no"):
+            read_reply(forging, reply.encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +12,15 @@ import pytest
 from django.core.management import CommandError
 
 from django_sitemaps09 import stores
-from django_sitemaps09.exceptions import ExportRunningError
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import export
+from django_sitemaps09.export.report import exit_status
 from tests.models import Article
 from tests.support import published
 from tests.support.several_hosts import (
     FINE,
     FOLDERS,
+    HOST_OPTIONS,
     A,
     Articles,
     B,
@@ -45,46 +48,30 @@ class TestAGuard:
     class Many(Articles):
         limit = 300
 
-    def test_of_one_tree_holds_a_section_back_on_all_and_no_other_section(self, folder: Path) -> None:
-        """Otherwise, the hosts would have different pages of it from then on."""
+    @pytest.mark.parametrize("changed_only", [False, True])
+    def test_of_a_tree_holds_a_section_back_there_alone_and_no_other_section(
+        self, folder: Path, changed_only: bool
+    ) -> None:
         fill(*range(1, 301))
-        run(folder, sections={"a": self.Many})
+        chosen = {"a": self.Many, "n": Numbers}
+        run(folder, sections={"a": self.Many}, changed_only=changed_only)
+        # Only the manifest of the second host has the count of 300.
         shutil.rmtree(folder / FOLDERS[A])
         Article.objects.filter(pk__gt=50).delete()
         before = tree(folder / FOLDERS[B])
-        reports = run(folder, sections={"a": self.Many, "n": Numbers})
-        for report in reports.values():
-            [failure] = report.failures
+        for _ in range(3):
+            reports = run(folder, sections=chosen, changed_only=changed_only)
+            assert reports[A].failures == []
+            [failure] = reports[B].failures
             assert "it would shrink from 300 to 50 URLs" in failure
-        again = run(folder, sections={"a": self.Many, "n": Numbers})
-        assert again[B].failures
-        assert again[A].written == ()
         found = tree(folder / FOLDERS[B])
         assert found["sitemap-a-1.xml.gz"] == before["sitemap-a-1.xml.gz"]
         assert b"sitemap-n-1.xml.gz" in found["sitemap.xml"]
-        assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
-        reports = run(folder, sections={"a": self.Many, "n": Numbers}, force=["a"])
-        assert written(reports)
+        assert len(slugs(folder / FOLDERS[A])) == 50 + len(Numbers.rows)
+        reports = run(folder, sections=chosen, force=["a"])
+        assert [bool(names) for names in written(reports)] == [False, True]
         assert len(slugs(folder / FOLDERS[B])) == 50 + len(Numbers.rows)
-        quiet(folder, sections={"a": self.Many, "n": Numbers})
-
-    def test_of_a_tree_is_reported_with_changed_only_too(self, folder: Path, settings: Any) -> None:
-        settings.SITEMAPS09 = {"MAX_SHRINK": 0.3}
-        fill(*range(1, 301))
-        chosen = {"a": self.Many}
-        run(folder, sections=chosen)
-        Article.objects.filter(pk__gt=250).delete()
-        run(folder, sections=chosen)
-        # Only the manifest of the second host has the count of 300.
-        shutil.rmtree(folder / FOLDERS[A])
-        for _ in range(2):
-            run(folder, sections=chosen, changed_only=True)
-        Article.objects.filter(pk__gt=190).delete()
-        for _ in range(3):
-            reports = run(folder, sections=chosen, changed_only=True)
-            assert len(slugs(folder / FOLDERS[B])) == 250
-            for report in reports.values():
-                assert "it would shrink from 300 to 190 URLs" in str(report.failures)
+        quiet(folder, sections=chosen)
 
     def test_of_strict_runs_is_one_of_all_sections(self, folder: Path) -> None:
         thirty()
@@ -118,28 +105,74 @@ class TestAGuard:
         run(folder, sections={"a": Articles, "n": Numbers})
         export(output=folder / FOLDERS[A], base_url=A, sitemaps=FINE, remove=["n"])
         assert run(folder)[B].failures
-        assert written(run(folder, remove=["n"]))
+        reports = run(folder, A, B, C, remove=["n"])
+        assert [len(names) for names in written(reports)] == [0, 1, 4]
+        assert "sitemap-n-1.xml.gz" not in pages(folder / FOLDERS[B])
+        whole(folder, A, B, C)
+
+    @pytest.mark.parametrize(
+        ("name", "match"), [("n", "because it is not published"), ("a", "because it is still declared")]
+    )
+    def test_refuses_to_remove_what_no_host_has_before_any_is_written(
+        self, folder: Path, name: str, match: str
+    ) -> None:
+        thirty()
+        run(folder)
+        change(15, "other")
+        before = published.states(folder, hidden=True)
+        with pytest.raises(ExportError, match=match):
+            run(folder, remove=[name])
+        assert published.states(folder, hidden=True) == before
+
+    def test_does_not_matter_where_a_forced_section_is_not_published(self, folder: Path) -> None:
+        thirty()
+        run(folder, A)
+        Article.objects.filter(pk__gt=2).delete()
+        written(run(folder, A, B, force=["a"]))
         whole(folder, A, B)
 
 
 class TestTwoAtOnce:
     @pytest.mark.parametrize("host", [A, B])
-    def test_are_refused_before_anything_is_touched(self, folder: Path, host: str) -> None:
+    def test_of_one_host_are_refused_and_the_other_is_exported(self, folder: Path, host: str) -> None:
         thirty()
         run(folder)
         change(15, "other")
-        before = published.states(folder, hidden=True)
+        [other] = {A, B} - {host}
+        before = published.states(folder / FOLDERS[host], hidden=True)
         with stores.exclusive_lock(stores.target_store(folder, FOLDERS[host])):
-            with pytest.raises(ExportRunningError):
-                run(folder)
+            reports = run(folder)
             with pytest.raises(CommandError) as refused:
-                command(folder, "--base-url", A, "--base-url", B)
+                command(folder, *HOST_OPTIONS, "--", "a")
             with pytest.raises(ExportRunningError):
                 export(output=folder / FOLDERS[host], base_url=host, sitemaps=FINE)
         assert refused.value.returncode == 75
-        assert published.states(folder, hidden=True) == before
+        assert published.states(folder / FOLDERS[host], hidden=True) == before
+        assert (reports[host].is_busy, reports[host].published, reports[host].sections) == (True, False, ())
+        assert reports[host].failures[0].startswith(f"{host}: ")
+        assert reports[host].exit_status == 75
+        assert (reports[other].is_busy, reports[other].exit_status) == (False, 0)
+        whole(folder, other)
+        assert exit_status(reports.values()) == 75
         run(folder)
         whole(folder, A, B)
+
+    def test_have_status_1_if_anything_else_failed(self, folder: Path) -> None:
+        thirty()
+        run(folder)
+        (folder / FOLDERS[B] / "sitemap.xml").unlink()
+        (folder / FOLDERS[B] / "sitemap.xml").mkdir()
+        change(15, "other")
+        with (
+            stores.exclusive_lock(stores.target_store(folder, FOLDERS[A])),
+            pytest.raises(CommandError) as failed,
+        ):
+            command(folder, *HOST_OPTIONS, "--base-url", C, "--", "a")
+        assert failed.value.returncode == 1
+        busy, broken = str(failed.value).splitlines()
+        assert busy.startswith(f"{A}: ")
+        assert re.search(rf"^{B}: .*is a folder", broken)
+        whole(folder, C)
 
     def test_of_other_hosts_do_not_wait_for_each_other(self, folder: Path) -> None:
         thirty()

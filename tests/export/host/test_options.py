@@ -29,7 +29,6 @@ from tests.support.several_hosts import (
     command,
     fill,
     run,
-    slugs,
     thirty,
     tree,
     whole,
@@ -123,7 +122,7 @@ class TestAHost:
         with pytest.raises(ExportError, match="contains an export of"):
             run(folder)
         assert published.states(folder / FOLDERS[B], hidden=True) == before
-        assert tree(folder / FOLDERS[A]) == {}
+        assert not (folder / FOLDERS[A]).exists()
 
 
 class TestReports:
@@ -151,18 +150,6 @@ class TestReports:
             assert notice.report.index_url == f"{host}/sitemap.xml"
             assert f"{host}/sitemap-a-2.xml.gz" in notice.written
             assert reports[host].changes == {"added": 2, "removed": 1, "changed": 0}
-
-    def test_is_reported_of_the_trees_that_are_published_though_one_cannot_be(self, folder: Path) -> None:
-        thirty()
-        run(folder)
-        (folder / FOLDERS[B] / "sitemap.xml").unlink()
-        (folder / FOLDERS[B] / "sitemap.xml").mkdir()
-        change(15, "other")
-        notices: list[Published] = []
-        with pytest.raises(ExportError, match="is a folder"):
-            run(folder, on_published=notices.append)
-        assert "other" in slugs(folder / FOLDERS[A])
-        assert [notice.report.index_url for notice in notices] == [f"{A}/sitemap.xml"]
 
 
 class TestTheCommand:

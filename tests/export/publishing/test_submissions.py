@@ -17,7 +17,7 @@ from django_sitemaps09.export.publishing import changes
 from django_sitemaps09.notify import Submission, submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
-from django_sitemaps09.state.manifest import ROOT, PageRecord
+from django_sitemaps09.state.manifest import ROOT, PageFile
 from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, article_sitemap, write_articles
@@ -314,7 +314,7 @@ class TestWhatIsSubmitted:
         read: set[str] = set()
         original = changes._lines
 
-        def recorded(store: Store, files: Mapping[str, PageRecord]) -> Iterator[bytes]:
+        def recorded(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:
             read.update(name.rpartition("/")[2] for name in files)
             return original(store, files)
 
@@ -480,10 +480,18 @@ def test_each_host_has_its_queue_and_all_share_a_deadline(
 ) -> None:
     configure(INDEXNOW_URLS=[engine.url])
     hosts = ["https://a.example.com", "https://b.example.com"]
+    requests: list[int] = []
     for numbers in ((1,), (1, 2)):
         reports = export_hosts(
-            hosts, sitemaps={"a": Chosen(*numbers)}, output=folder, submit=True, engine="serial"
+            hosts,
+            sitemaps={"a": Chosen(*numbers)},
+            output=folder,
+            submit=True,
+            engine="serial",
+            progress=lambda section: requests.append(len(engine.requests)),
         )
+    # No host waits for search engines before it is exported.
+    assert requests == [0, 0, 0, 0]
     assert engine.submitted == [f"{host}/numbers/2/" for host in hosts]
     assert all(report.submission and not report.submission.failures for report in reports.values())
 

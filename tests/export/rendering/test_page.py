@@ -278,7 +278,7 @@ class Forging:
         made = render_page(renderer, task)
         staged, name = self.answers
         file = replace(made.file, name=name or made.file.name)
-        return lambda: made._replace(staged=(staged,) if staged else made.staged, files=(file,))
+        return lambda: made._replace(staged=staged or made.staged, file=file)
 
 
 def test_pages_of_a_third_party_paginator_do_not_change_in_later_runs(folder: Path) -> None:

@@ -66,7 +66,7 @@ def patched(clock: FakeTime) -> Iterator[None]:
     ]
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
     with ExitStack() as patches:
-        patches.enter_context(mock.patch(f"{PACKAGE}.export.api.datetime", clock))
+        patches.enter_context(mock.patch(f"{PACKAGE}.export.host.datetime", clock))
         limits = sources.protocol_limits
         small_limits = mock.patch.object(
             sources, "protocol_limits", lambda source: limits(source)._replace(**PROTOCOL)

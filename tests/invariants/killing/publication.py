@@ -38,10 +38,11 @@ def assert_is_current(folder: Path, run: Run) -> None:
     assert manifest is not None
     files = set()
     for name, record in manifest.sections.items():
-        for page, number in zip(record.page_map().pages, record.pages, strict=True):
+        for page in record.pages:
             file = f"sitemap-{name}-{page.number}.{record.suffix}"
+            assert page.name == file
             files.add(file)
-            assert published.digest(folder, file) == number.digest, file
+            assert published.digest(folder, file) == page.digest, file
             assert page.number <= record.highest
             held = set(published.urls(folder, file))
             after, until = (key and int(key[0]) for key in (page.after, page.until))

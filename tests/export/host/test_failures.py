@@ -1,0 +1,250 @@
+"""Failures of one of several hosts, and what ends the exports of all."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Published, engines
+from django_sitemaps09.export.interrupts import Interrupted
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.signals import published as published_signal
+from django_sitemaps09.stores.local import LocalStore
+from tests.support import published
+from tests.support.several_hosts import (
+    FOLDERS,
+    HOST_OPTIONS,
+    A,
+    B,
+    C,
+    Numbers,
+    change,
+    command,
+    quiet,
+    run,
+    slugs,
+    thirty,
+    whole,
+    written,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture
+def announced() -> Iterator[list[str]]:
+    """Record the index of each host for which the signal is sent."""
+    found: list[str] = []
+
+    def receive(published: Published, **options: Any) -> None:
+        found.append(published.report.index_url)
+
+    published_signal.connect(receive)
+    yield found
+    published_signal.disconnect(receive)
+
+
+def index_of(host: str) -> str:
+    return f"{host}/sitemap.xml"
+
+
+def promoting(monkeypatch: pytest.MonkeyPatch, host: str, act: Callable[[], None]) -> None:
+    """Do this before each file of a host is published."""
+    original = LocalStore.promote
+
+    def promote(self: LocalStore, staged: str, name: str) -> None:
+        if self.folder.name == FOLDERS[host]:
+            act()
+        original(self, staged, name)
+
+    monkeypatch.setattr(LocalStore, "promote", promote)
+
+
+class TestAHostThatFails:
+    @pytest.mark.parametrize(
+        "error", [OSError("boom"), ExportError("boom"), RuntimeError("boom")], ids=repr
+    )
+    @pytest.mark.parametrize("host", [A, B, C])
+    def test_has_a_report_with_the_failure_and_stops_no_other(
+        self,
+        folder: Path,
+        host: str,
+        error: Exception,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+        announced: list[str],
+    ) -> None:
+        def fail() -> None:
+            raise error
+
+        thirty()
+        run(folder, A, B, C)
+        announced.clear()
+        change(15, "other")
+        with monkeypatch.context() as patches:
+            promoting(patches, host, fail)
+            reports = run(folder, A, B, C)
+        assert list(reports) == [A, B, C]
+        others = [other for other in (A, B, C) if other != host]
+        assert announced == [index_of(other) for other in others]
+        assert (
+            written({other: reports[other] for other in others})
+            == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
+        )
+        whole(folder, *others)
+        report = reports[host]
+        [failure] = report.failures
+        assert failure.startswith(f"{host}: ")
+        assert "boom" in failure
+        assert (report.published, report.sections, report.is_busy, report.exit_status) == (
+            False,
+            (),
+            False,
+            1,
+        )
+        assert (report.index_url, report.folder) == (index_of(host), folder / FOLDERS[host])
+        assert report.as_dict()["failures"] == [failure]
+        [record] = [each for each in caplog.records if each.levelno == logging.ERROR]
+        # Only a mistake in code needs a traceback.
+        assert bool(record.exc_info) == isinstance(error, RuntimeError)
+        assert slugs(folder / FOLDERS[host])
+        written(run(folder, A, B, C))
+        whole(folder, A, B, C)
+        quiet(folder, A, B, C)
+
+
+class TestACallbackThatFails:
+    @pytest.mark.parametrize("name", ["on_plan", "on_page", "progress"])
+    def test_ends_the_exports_after_the_hosts_that_are_published(
+        self, folder: Path, name: str, announced: list[str]
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            if announced:
+                raise LookupError("mine")
+
+        thirty()
+        given: dict[str, Any] = {name: fail}
+        with pytest.raises(LookupError, match="mine"):
+            run(folder, A, B, C, **given)
+        assert announced == [index_of(A)]
+        whole(folder, A)
+        assert [path for host in (B, C) for path in (folder / FOLDERS[host]).glob("*.xml*")] == []
+        written(run(folder, A, B, C))
+        whole(folder, A, B, C)
+
+    def test_after_publishing_is_a_warning_on_its_host(self, folder: Path) -> None:
+        def fail(event: Published) -> None:
+            if event.report.index_url == index_of(A):
+                raise LookupError("mine")
+
+        thirty()
+        reports = run(folder, A, B, on_published=fail)
+        assert [len(report.warnings) for report in reports.values()] == [1, 0]
+        whole(folder, A, B)
+
+
+class Interrupting(Numbers):
+    """Section in which a signal arrives as soon as a host has been published."""
+
+    announced: ClassVar[list[str]] = []
+
+    def items(self) -> Sequence[int]:
+        if self.announced:
+            signal.raise_signal(signal.SIGTERM)
+        return super().items()
+
+
+SECTIONS = {"n": Interrupting}
+
+
+class TestASignal:
+    @pytest.fixture(autouse=True)
+    def _use(self, settings: Any) -> None:
+        settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
+
+    def test_ends_the_exports_after_the_hosts_that_are_published(
+        self, folder: Path, announced: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Interrupting, "announced", announced)
+        with pytest.raises(Interrupted, match="nothing further was published"):
+            command(folder, *HOST_OPTIONS, "--base-url", C)
+        assert announced == [index_of(A)]
+        assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
+        assert [path for host in (B, C) for path in (folder / FOLDERS[host]).glob("*.xml*")] == []
+
+    def test_while_a_host_is_published_ends_them_after_it_is_announced(
+        self, folder: Path, announced: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        promoting(monkeypatch, A, lambda: signal.raise_signal(signal.SIGTERM))
+        with pytest.raises(Interrupted, match="was completed first"):
+            command(folder, *HOST_OPTIONS)
+        assert announced == [index_of(A)]
+        assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
+        assert not (folder / FOLDERS[B]).exists()
+
+
+class Once:
+    """Engine that renders in this process, and records its uses."""
+
+    events: ClassVar[list[str]] = []
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.events.append("made")
+
+    def __enter__(self) -> Once:
+        self.events.append("entered")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.events.append("left")
+
+    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+        self.events.append(f"{renderer.folder}/{task.page.number}")
+        return lambda: render_page(renderer, task)
+
+    def end_run(self) -> None:
+        self.events.append("ended")
+
+
+def test_one_engine_renders_the_pages_of_all_hosts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
+    monkeypatch.setattr(Once, "events", [])
+    thirty()
+    reports = run(folder, sections=None, names=["a"], engine=f"{__name__}.Once")
+    assert written(reports)
+    pages = [[f"{FOLDERS[host]}/{number}" for number in (1, 2, 3)] for host in (A, B)]
+    assert Once.events == ["made", "entered", *pages[0], "ended", *pages[1], "ended", "left"]
+    whole(folder, A, B)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"names": ["unknown"]},
+        {"force": ["unknown"]},
+        {"workers": 0},
+        {"engine": "unknown"},
+        {"gzip": "no"},
+        {"names": "a"},
+        {"submit": True},
+    ],
+    ids=str,
+)
+def test_an_invalid_argument_is_an_error_before_any_host_is_written(
+    folder: Path, options: dict[str, Any]
+) -> None:
+    thirty()
+    run(folder)
+    change(15, "other")
+    before = published.states(folder, hidden=True)
+    with pytest.raises(Exception, match=r"\w") as raised:
+        run(folder, **options)
+    assert type(raised.value).__module__.startswith(("django_sitemaps09", "django.core.exceptions"))
+    assert published.states(folder, hidden=True) == before

@@ -1,0 +1,163 @@
+"""Export a site that has moved to another host."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F
+from django.test import Client
+
+from django_sitemaps09 import ModelSitemap, Route, protocol
+from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export.unattended import run_export
+from tests.models import Article
+from tests.support.clock import Clock
+from tests.support.factories import ArticleFactory
+
+pytestmark = pytest.mark.django_db
+OLD, NEW = "http://old.example", "https://new.example"
+
+
+class Articles(ModelSitemap[Article]):
+    model = Article
+    location = Route("article", slug=F("slug"))
+    limit = 10
+
+
+class Failing(Articles):
+    def items(self) -> Any:
+        raise ValueError("no items")
+
+
+SITEMAPS = {"articles": Articles}
+
+
+@pytest.fixture
+def target(configure: Callable[..., None], folder: Path) -> Path:
+    configure(ROOT=folder, SERVE_EXPORTED=True, SITEMAPS=f"{__name__}.SITEMAPS")
+    ArticleFactory.create_batch(25)
+    return folder
+
+
+def run(base_url: str, **options: Any) -> Report:
+    return export(base_url=base_url, **options)
+
+
+def names(target: Path) -> set[str]:
+    return {path.name for path in target.glob("sitemap*")}
+
+
+class TestAMovedHost:
+    def test_is_refused_with_advice(self, target: Path) -> None:
+        run(OLD)
+        with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
+            run(NEW)
+
+    def test_removes_the_old_pages_and_deletes_them_later(
+        self, target: Path, clock: Clock, configure: Callable[..., None]
+    ) -> None:
+        configure(KEEP_REMOVED=3600)
+        run(OLD)
+        old = names(target) - {"sitemap.xml"}
+        report = run(NEW, moved_from=OLD)
+        assert report.failures == []
+        index = (target / "sitemap.xml").read_text()
+        assert OLD not in index
+        new = names(target) - {"sitemap.xml"} - old
+        assert len(new) == len(old) == 3
+        assert names(target) >= old
+        for name in new:
+            assert f"{NEW}/{name}" in index
+            assert OLD.encode() not in gzip.decompress((target / name).read_bytes())
+        clock.time += timedelta(hours=2)
+        assert set(run(NEW).deleted) == old
+        assert names(target) == new | {"sitemap.xml"}
+
+    def test_is_told_once(self, target: Path) -> None:
+        run(OLD)
+        run(NEW, moved_from=OLD)
+        assert run(NEW, moved_from=OLD).written == ()
+        assert run(NEW).written == ()
+
+    def test_needs_the_base_url_of_the_manifest(self, target: Path) -> None:
+        run(OLD)
+        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        with pytest.raises(ExportError, match=r"contains an export of http://old\.example"):
+            run(NEW, moved_from="https://other.example")
+        with pytest.raises(ImproperlyConfigured, match="--moved-from"):
+            run(NEW, moved_from="other")
+        with pytest.raises(ExportError, match="export all of them"):
+            run(NEW, moved_from=OLD, names=["articles"])
+        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+
+    def test_is_protected_if_it_would_shrink(self, target: Path) -> None:
+        ArticleFactory.create_batch(200)
+        run(OLD)
+        Article.objects.all().delete()
+        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        report = run(NEW, moved_from=OLD)
+        assert "would shrink" in report.failures[0]
+        assert not report.published
+        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+        assert run(NEW, moved_from=OLD, force=["articles"]).failures == []
+
+    def test_stays_if_one_of_its_sections_fails(self, target: Path, configure: Callable[..., None]) -> None:
+        run(OLD, sitemaps={**SITEMAPS, "fails": Articles})
+        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        report = run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Failing})
+        assert (report.published, report.exit_status) == (False, 1)
+        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+        assert run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Articles}).published
+
+    def test_can_lose_a_section_at_once(self, target: Path) -> None:
+        run(OLD, sitemaps={**SITEMAPS, "gone": Articles})
+        report = run(NEW, moved_from=OLD, remove=["gone"])
+        assert report.failures == []
+        assert "gone" not in (target / "sitemap.xml").read_text()
+
+    def test_has_moved_in_one_of_several_folders(self, target: Path) -> None:
+        hosts = ["https://www.example.com", "http://b.example"]
+        export_hosts(hosts)
+        reports = export_hosts(["http://www.example.com", "http://b.example"], moved_from=hosts[0])
+        assert [report.exit_status for report in reports.values()] == [0, 0]
+        text = (target / "www.example.com" / "sitemap.xml").read_text()
+        assert "http://www.example.com/sitemap-articles-4" in text
+
+    def test_is_told_if_there_is_nothing_to_move(self, target: Path) -> None:
+        run(NEW)
+        assert "Nothing was moved" in run(NEW, moved_from=OLD).warnings[-1]
+
+    def test_serves_none_of_its_old_indexes(
+        self, target: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, client: Client
+    ) -> None:
+        configure(BASE_URL=NEW)
+        with monkeypatch.context() as patched:
+            patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
+            run(OLD)
+        assert (target / "sitemap-2.xml").exists()
+        run(NEW, moved_from=OLD)
+        response = client.get("/sitemap-2.xml", headers={"host": "new.example"})
+        assert OLD.encode() not in b"".join(response)
+
+    def test_its_old_pages_are_not_served_and_answer_with_their_ranges(
+        self, target: Path, configure: Callable[..., None], client: Client
+    ) -> None:
+        configure(BASE_URL=NEW)
+        run(OLD)
+        run(NEW, moved_from=OLD)
+        for number, slugs in ((2, range(10, 20)), (5, range(10, 20))):
+            response = client.get(f"/sitemap-articles-{number}.xml.gz", headers={"host": "new.example"})
+            content = gzip.decompress(b"".join(response))
+            assert content.count(b"<url>") == len(slugs)
+            assert content.count(f"{NEW}/".encode()) == len(slugs)
+
+    def test_is_not_known_to_tasks(self) -> None:
+        with pytest.raises(TypeError, match="moved_from"):
+            run_export(moved_from=OLD)  # type: ignore[call-arg]
