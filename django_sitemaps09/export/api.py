@@ -20,11 +20,9 @@ from django_sitemaps09.export.options import ExportOptions, Host, takes, takes_h
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import EXPECTED
 from django_sitemaps09.export.report import Report, peaks
-from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import read_root
-from django_sitemaps09.state.previous import check_site, load
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.state.previous import check_site
 
 logger = logging.getLogger(__name__)
 
@@ -96,9 +94,9 @@ def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -
         logger.error("%sthe export has failed: %s", host.prefix, reason, exc_info=not is_expected)
         return Report(
             sections=(),
-            folder=host.store.folder if isinstance(host.store, LocalStore) else None,
+            folder=host.local_folder,
             target=host.store.label,
-            index_url=f"{host.url}{INDEX}",
+            index_url=host.index_url,
             published=False,
             robots="none",
             robots_path=host.robots,
@@ -131,15 +129,7 @@ def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
     for host in hosts if options.remove else ():
         # The run of the host reports such an error.
         with suppress(ExportError, OSError):
-            previous = load(
-                host.store,
-                host.state,
-                host.site,
-                None,
-                now,
-                is_whole=host.is_whole,
-                moved_from=host.moved_from,
-            )
+            previous = host.previous(None, now)
             sections = previous.manifest.sections.items()
             published.update(name for name, record in sections if record.pages or previous.has_moved)
     for name in options.remove:

@@ -36,9 +36,8 @@ from django_sitemaps09.export.report import Published, Report, SectionReport, pe
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.state.history import RecordedRun
 from django_sitemaps09.state.journal import RUN, read_journal
-from django_sitemaps09.state.previous import check_pages, load
+from django_sitemaps09.state.previous import check_pages
 from django_sitemaps09.stores import STATE, owner
-from django_sitemaps09.stores.local import LocalStore
 
 logger = logging.getLogger(__name__)
 
@@ -94,15 +93,7 @@ def _opened(
             (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(host.store))
         )
         journal, recovered = recover(host, check, dry_run=options.dry_run)
-        previous = load(
-            host.store,
-            host.state,
-            host.site,
-            journal,
-            started.timestamp(),
-            is_whole=host.is_whole,
-            moved_from=host.moved_from,
-        )
+        previous = host.previous(journal, started.timestamp())
         if host.is_repair:
             check_pages(previous)
         names = {name: size for name, size in previous.names.items() if name not in (host.damaged or ())}
@@ -188,11 +179,12 @@ def _publish(
         failures += _undeclared(run)
     failures += [*robots.failures, *_unannounced(publication.documents, robots)]
     failures += getattr(run.engine, "failures", ())
+    complete = spool if spool is not None and spool.is_complete else None
     report = Report(
         sections=reports,
-        folder=host.store.folder if isinstance(host.store, LocalStore) else None,
+        folder=host.local_folder,
         target=host.store.label,
-        index_url=f"{host.url}{INDEX}",
+        index_url=host.index_url,
         published=is_published,
         robots=robots.state,
         robots_path=robots.path,
@@ -203,14 +195,14 @@ def _publish(
         written=tuple(files_written),
         deleted=publication.files_to_delete if is_published else (),
         recovered=recovered is not None,
-        changes=spool.counts if spool is not None and spool.is_complete else None,
+        changes=None if complete is None else complete.counts,
         dry_run=run.stage is None,
     )
     return Published(
         report,
         [f"{host.url}{name}" for name in dict.fromkeys((*(recovered or ()), *files_written))],
         [f"{host.url}{name}" for name in publication.removed_files],
-        spool.changes if spool is not None and spool.is_complete else None,
+        None if complete is None else complete.changes,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -29,12 +29,15 @@ from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import Published, SectionReport
+from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.submission import check_configured
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources.retry import retry
+from django_sitemaps09.state.journal import Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile
-from django_sitemaps09.stores import Store, host_folder
+from django_sitemaps09.state.previous import PreviousState, load
+from django_sitemaps09.stores import LocalStore, Store, host_folder
 
 ArgumentsT = ParamSpec("ArgumentsT")
 OptionsT = TypeVar("OptionsT")
@@ -66,7 +69,8 @@ class TargetOptions:
 
     def __post_init__(self) -> None:
         """Raise `ImproperlyConfigured` for a wrong type."""
-        for name, (types, _) in documented_options(type(self)).items():
+        options_type: Any = type(self)
+        for name, (types, _) in documented_options(options_type).items():
             value = getattr(self, name)
             if types & {Sequence, Collection}:
                 object.__setattr__(self, name, strings(value, name))
@@ -116,6 +120,7 @@ class ExportOptions(TargetOptions):
 _KINDS = {bool: "True or False", str: "a string", int: "a whole number"}
 
 
+@cache
 def documented_options(options_type: Any) -> dict[str, tuple[set[Any], str]]:
     """Return the possible types of each option, without those of their items, and its text."""
     hints = get_type_hints(options_type, include_extras=True)
@@ -191,7 +196,7 @@ def _document(call: Any, options_type: Any, *more: inspect.Parameter) -> None:
 
 @dataclass(frozen=True)
 class Host:
-    """What an export or a verification is about: one host, its sections and its files.
+    """One host of an export or a verification, with its sections and its files.
 
     `sections` are all declared sections, `chosen` those to export or to verify. `url` is the location of
     the files, with a slash at the end. `folder` is the host's folder below the target; it is empty unless
@@ -230,8 +235,29 @@ class Host:
 
     @property
     def prefix(self) -> str:
-        """What precedes a failure: the host, unless the export is for one host only."""
+        """Text before each failure: the host, unless the export is for one host only."""
         return f"{self.base}: " if self.folder else ""
+
+    @property
+    def index_url(self) -> str:
+        return f"{self.url}{INDEX}"
+
+    @property
+    def local_folder(self) -> Path | None:
+        """Folder of the files, `None` for a storage without a path."""
+        return self.store.folder if isinstance(self.store, LocalStore) else None
+
+    def previous(self, journal: Journal | None, now: float) -> PreviousState:
+        """Return the state before a run. `journal` is that of a killed run whose steps were not taken."""
+        return load(
+            self.store,
+            self.state,
+            self.site,
+            journal,
+            now,
+            is_whole=self.is_whole,
+            moved_from=self.moved_from,
+        )
 
     @classmethod
     def resolve(cls, options: TargetOptions, base_url: str | None, *, several: bool) -> Host:

@@ -22,7 +22,6 @@ from django_sitemaps09.export.options import (
 )
 from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
-from django_sitemaps09.filenames import INDEX
 
 
 class DamagedFile(NamedTuple):
@@ -146,7 +145,7 @@ def _verification(
         files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
     return Verification(
         target=check.host.store.label,
-        index_url=f"{check.host.url}{INDEX}",
+        index_url=check.host.index_url,
         files=len(files),
         urls=sum(file.urls for file in files.values()),
         bytes=sum(file.bytes for file in files.values()),

@@ -156,34 +156,32 @@ def _lease(identity: str, label: str, running: str) -> Iterator[Callable[[], Non
     held_lease = _Lease(f"{_KEY}{sha256(identity.encode()).hexdigest()}", token_hex(16), label)
     held_lease.take(running)
     try:
-        with renewed(held_lease.renew, RENEWAL, "sitemap-lease", f"The lease for {label}"):
+        with _renewed(held_lease):
             yield held_lease.check
     finally:
         held_lease.release()
 
 
 @contextmanager
-def renewed(renew: Callable[[], bool], seconds: float, name: str, what: str) -> Iterator[None]:
-    """Call `renew` in a thread at intervals of `seconds`, until the block ends or it returns `False`.
-
-    An error is logged as that of `what`. After it, another try may succeed.
-    """
+def _renewed(lease: _Lease) -> Iterator[None]:
+    """Renew a lease in a thread, until the block ends or the lease is lost."""
     end_event = Event()
 
     def renew_until_end() -> None:
         is_held = True
         try:
-            while is_held and not end_event.wait(seconds):
+            while is_held and not end_event.wait(RENEWAL):
                 try:
-                    is_held = renew()
+                    is_held = lease.renew()
                 except Exception:
-                    logger.warning("%s could not be renewed", what, exc_info=True)
+                    # Another try may succeed.
+                    logger.warning("The lease for %s could not be renewed", lease.label, exc_info=True)
         finally:
             # Storages and caches have separate connections in each thread.
             caches.close_all()
             connections.close_all()
 
-    thread = Thread(target=renew_until_end, name=name, daemon=True)
+    thread = Thread(target=renew_until_end, name="sitemap-lease", daemon=True)
     thread.start()
     try:
         yield

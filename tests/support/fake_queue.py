@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import Report, engines, export
 from django_sitemaps09.export.engines import messages, queues, workers
 from django_sitemaps09.export.engines.messages import Folder, this_worker
@@ -17,7 +15,7 @@ from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.stores import STATE, Store, target_store
 from tests.models import Article
-from tests.support import published
+from tests.support import articles, published
 from tests.support.configuration import BASE
 from tests.support.stores import Overwriting, saved, storage
 
@@ -27,10 +25,7 @@ PAGES, PAGE = 10, 5
 BEGIN = 1_000.0
 
 
-class Articles(ModelSitemap[Article]):
-    model = Article
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
+class Articles(articles.Articles):
     limit = PAGE
 
 

@@ -12,17 +12,16 @@ import pytest
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
-from django.db.models import F
 from django.http import HttpResponse
 from django.urls import include, path
 from django.utils.translation import get_language
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.entries import Image
 from django_sitemaps09.export import Report, export_hosts
 from django_sitemaps09.views import compat
 from tests.models import Article
-from tests.support import published
+from tests.support import articles, published
 from tests.support.commands import said
 from tests.support.news import Fresh
 from tests.support.published import pages, unpacked as tree
@@ -37,12 +36,9 @@ OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 30, 10
 
 
-class Articles(ModelSitemap[Article]):
+class Articles(articles.Articles):
     """Section that is read as columns, with pages that are ranges of a key."""
 
-    model = Article
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
     limit = PAGE
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
@@ -21,6 +22,7 @@ ENGINES = {
     "celery": "django_sitemaps09.export.engines.celery.Celery",
     "tasks": "django_sitemaps09.export.engines.django_tasks.DjangoTasks",
 }
+_ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
 # Maximum number of workers by default. Each needs a database connection and about 60 MB of memory.
 _MAX_DEFAULT_WORKERS = 8
 
@@ -76,6 +78,21 @@ def available_cores() -> int:
 
 def is_connected() -> bool:
     return any(connection.connection for connection in connections.all(initialized_only=True))
+
+
+def database_addresses() -> dict[str, dict[str, Any]]:
+    """Return where the databases are, by alias. During tests, this differs from the settings."""
+    return {
+        alias: {key: value for key, value in connections[alias].settings_dict.items() if key in _ADDRESS}
+        for alias in connections
+    }
+
+
+def use_addresses(addresses: Mapping[str, Mapping[str, Any]]) -> None:
+    """Use the databases of the process that has started this one."""
+    for alias, address in addresses.items():
+        if alias in connections:
+            connections[alias].settings_dict.update(address)
 
 
 def _unseen_rows() -> str | None:

@@ -22,7 +22,7 @@ from django.core.cache import caches
 from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import is_connected
+from django_sitemaps09.export.engines import database_addresses, is_connected, use_addresses
 from django_sitemaps09.export.rendering.page import (
     RenderedPage,
     Renderer,
@@ -98,15 +98,11 @@ class Processes:
             # Processes that share a connection would receive each other's results.
             connections.close_all()
             caches.close_all()
-        # During tests, the addresses of databases differ from the settings.
-        addresses = {
-            alias: {
-                key: value for key, value in connections[alias].settings_dict.items() if key in _ADDRESS
-            }
-            for alias in connections
-        }
         pool = ProcessPoolExecutor(
-            self.workers, mp_context=context, initializer=_start, initargs=(addresses, self._end_receiver)
+            self.workers,
+            mp_context=context,
+            initializer=_start,
+            initargs=(database_addresses(), self._end_receiver),
         )
         # Fork all workers now, while no connection is open.
         pool.submit(os.getpid)
@@ -126,7 +122,6 @@ def _signals_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-_ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _DIED = "a worker process died unexpectedly; the system may have killed it for lack of memory"
 _DIED_TWICE = (
@@ -150,9 +145,7 @@ def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection)
         threading.Thread(target=_end_with, args=[parent.sentinel, end_receiver], daemon=True).start()
     if not apps.ready:
         django.setup(set_prefix=False)
-    for alias, address in databases.items():
-        if alias in connections:
-            connections[alias].settings_dict.update(address)
+    use_addresses(databases)
 
 
 def _end_with(sentinel: int, end_receiver: Connection) -> None:

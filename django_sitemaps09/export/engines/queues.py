@@ -79,6 +79,10 @@ class _Page:
             self.is_own = True
             self.folder.claim()
 
+    def refuse(self) -> None:
+        """Let the page be rendered here: whoever has claimed it cannot render it."""
+        self.is_refused, self.claimed_at = True, None
+
     def end_child(self) -> None:
         if self.child is not None:
             self.child.kill()
@@ -285,7 +289,7 @@ class QueueEngine:
                 if len(self._refusals) >= _MOST_REASONS:
                     reason = f"A {self.worker_name} refused a page for another reason, which the log has"
             self._refusals[reason] += 1
-            page.is_refused, page.claimed_at = True, None
+            page.refuse()
         else:
             if page.child is not None and rendered.worker.endswith(f"(pid {page.child.pid})"):
                 rendered = rendered._replace(worker="")
@@ -330,7 +334,7 @@ class QueueEngine:
                     "system may have killed it for lack of memory"
                 )
             # The page did not kill the process, but the reply could not be written.
-            page.is_refused, page.claimed_at = True, None
+            page.refuse()
             return
         age = self.clock() - (page.claimed_at or 0.0)
         if age > self._old:

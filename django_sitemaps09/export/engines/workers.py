@@ -18,11 +18,10 @@ from contextlib import suppress
 
 import django
 from django.conf import settings
-from django.db import connections
 
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines import database_addresses, messages, use_addresses
 from django_sitemaps09.export.engines.messages import Folder
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering.page import EXPECTED, check_declaration, render_page
@@ -34,8 +33,6 @@ PAUSE = 1.0
 #: Exit status of a process of `start_alone()` that has handled its message. Code of the project that ends
 #: the process has another one, such as 0.
 SURVIVED = 87
-#: What other processes need to know of a database: during tests, it differs from the settings.
-_ADDRESS = ("NAME", "HOST", "PORT", "USER", "PASSWORD")
 _RENDER = f"from {__name__} import render_alone; render_alone()"
 
 
@@ -96,12 +93,9 @@ def start_alone(message: str) -> subprocess.Popen[bytes]:
         env=environment,
         start_new_session=True,
     )
-    addresses = {
-        alias: {key: value and str(value) for key, value in settings_dict.items() if key in _ADDRESS}
-        for alias, settings_dict in ((alias, connections[alias].settings_dict) for alias in connections)
-    }
     with suppress(BrokenPipeError), process.stdin as stdin:  # type: ignore[union-attr]
-        stdin.write(json.dumps([message, addresses]).encode())
+        # The name of a database can be a path.
+        stdin.write(json.dumps([message, database_addresses()], default=str).encode())
     return process
 
 
@@ -109,7 +103,6 @@ def render_alone() -> None:
     """Handle the message on standard input: what `start_alone()` runs."""
     message, addresses = json.load(sys.stdin)
     django.setup(set_prefix=False)
-    for alias, address in addresses.items():
-        connections[alias].settings_dict.update(address)
+    use_addresses(addresses)
     handle_message(message, is_awaited=True)
     sys.exit(SURVIVED)

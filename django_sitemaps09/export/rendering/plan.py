@@ -185,7 +185,7 @@ class Plan:
         It is `None` if the file is missing, has another size, or has another suffix in this run.
         """
         page, names = self.previous_pages.get(number), self.run.previous.names
-        if page is None or page.name != page_name(self.name, number, self.suffix) or page.name not in names:
+        if page is None or self.previous.suffix != self.suffix or page.name not in names:
             return None
         return page.digest or None if names[page.name] in (None, page.size) else None
 

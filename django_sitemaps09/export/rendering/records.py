@@ -11,7 +11,6 @@ from typing import NamedTuple
 from django_sitemaps09.export.rendering.page import RenderedPage
 from django_sitemaps09.export.rendering.plan import Plan
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
-from django_sitemaps09.filenames import page_name
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import drop_future, w3c
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
@@ -109,7 +108,7 @@ class Records:
         # The last page, which had no upper bound, may have been merged with another page and then cut. So
         # if it has a bound now, it may lose rows.
         shrinks = {
-            page_name(name, file.number, plan.suffix)
+            file.name
             for file in self.pages
             if file.number in plan.split_numbers
             or (

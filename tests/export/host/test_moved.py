@@ -10,25 +10,19 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F
 from django.test import Client
 
-from django_sitemaps09 import ModelSitemap, Route, protocol
+from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, export_hosts
 from django_sitemaps09.export.unattended import run_export
 from tests.models import Article
+from tests.support.articles import Articles
 from tests.support.clock import Clock
 from tests.support.factories import ArticleFactory
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "http://old.example", "https://new.example"
-
-
-class Articles(ModelSitemap[Article]):
-    model = Article
-    location = Route("article", slug=F("slug"))
-    limit = 10
 
 
 class Failing(Articles):
