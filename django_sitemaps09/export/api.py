@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
-from functools import partial
 
 from django.utils.asyncio import async_unsafe
 
@@ -16,10 +15,10 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.export import engines
 from django_sitemaps09.export.host import export_host
 from django_sitemaps09.export.interrupts import carrying, raising_carried
-from django_sitemaps09.export.options import ExportOptions, Host, takes, takes_hosts
+from django_sitemaps09.export.options import ExportHostsOptions, ExportOptions, Host, takes
 from django_sitemaps09.export.publishing.submissions import submit_all
 from django_sitemaps09.export.rendering.page import EXPECTED
-from django_sitemaps09.export.report import Report, peaks
+from django_sitemaps09.export.report import Report, with_peaks
 from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import read_root
 from django_sitemaps09.state.previous import check_site
@@ -41,13 +40,13 @@ def export(options: ExportOptions) -> Report:
     receive the URLs that were added, removed and changed. A failed submission becomes a warning, and the
     next one includes its URLs.
     """
-    [report] = run_exports(options, partial(Host.resolve_all, options, [options.base_url], several=False))
+    [report] = run_exports(options)
     return report
 
 
 @async_unsafe
-@takes_hosts(ExportOptions)
-def export_hosts(base_urls: Sequence[str], options: ExportOptions) -> dict[str, Report]:
+@takes(ExportHostsOptions)
+def export_hosts(options: ExportHostsOptions) -> dict[str, Report]:
     """Export for several hosts, one after the other, and return a report for each of the `base_urls`.
 
     Each host has a folder with its name below the target. Arguments are checked before the first export,
@@ -55,15 +54,14 @@ def export_hosts(base_urls: Sequence[str], options: ExportOptions) -> dict[str, 
     stop the others. An exception of a callback ends the exports. `force` and `remove` apply to the hosts
     where the section is published.
     """
-    hosts = partial(Host.resolve_all, options, base_urls, several=True)
-    return dict(zip(base_urls, run_exports(options, hosts), strict=True))
+    return dict(zip(options.base_urls, run_exports(options), strict=True))
 
 
-def run_exports(options: ExportOptions, resolve: Callable[[], Sequence[Host]]) -> list[Report]:
-    """Export to each of the resolved hosts, and return the reports in their order."""
+def run_exports(options: ExportOptions, hosts: Sequence[Host] = ()) -> list[Report]:
+    """Export to these hosts or, without any, to those of the options. Return the reports in their order."""
     # Choose the engine before querying a database, since the choice depends on the open connections.
     engine = engines.engine(options.engine, options.workers, elsewhere=options.sitemaps is None)
-    hosts = resolve()
+    hosts = hosts or Host.resolve_all(options)
     _check_folders(hosts)
     _check_removals(hosts, options)
     options = replace(
@@ -75,8 +73,7 @@ def run_exports(options: ExportOptions, resolve: Callable[[], Sequence[Host]]) -
     with raising_carried(), engine as active_engine:
         reports = [_export(host, options, active_engine) for host in hosts]
     # Only now have the processes of the engine ended.
-    own_peak, workers_peak = peaks()
-    reports = [replace(report, memory=own_peak, workers_memory=workers_peak) for report in reports]
+    reports = [with_peaks(report) for report in reports]
     if any(host.submit for host in hosts):
         # All locks are released, so no other export waits for search engines.
         return submit_all(hosts, reports)
@@ -93,16 +90,13 @@ def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -
         reason = excerpt(error, MAX_MESSAGE) if is_expected else reason_of(error)
         logger.error("%sthe export has failed: %s", host.prefix, reason, exc_info=not is_expected)
         return Report(
-            sections=(),
-            folder=host.local_folder,
-            target=host.store.label,
-            index_url=host.index_url,
-            published=False,
-            robots="none",
+            (),
+            host.local_folder,
+            host.store.label,
+            host.index_url,
             robots_path=host.robots,
             warnings=host.warnings,
             failures=[f"{host.prefix}{reason}"],
-            seconds=0.0,
             dry_run=options.dry_run,
             is_busy=isinstance(error, ExportRunningError),
         )
@@ -110,30 +104,27 @@ def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -
 
 def _check_folders(hosts: Sequence[Host]) -> None:
     """Raise `ExportError` if the folder of one of several hosts contains an export of another site."""
-    for host in hosts:
-        root = None
-        if host.folder:
+    for host in hosts if hosts[0].folder else ():
+        try:
+            root = read_root(host.state)
+        except (ExportError, OSError):
             # A folder that cannot be read is a failure of its host alone.
-            with suppress(ExportError, OSError):
-                root = read_root(host.state)
-        if root is not None:
-            check_root(root, host.store, host.state)
-            if root.base != host.moved_from:
-                check_site(host.store, host.state, root, host.site)
+            continue
+        check_root(root, host.store, host.state)
+        if root is not None and root.base != host.moved_from:
+            check_site(host.store, host.state, root, host.site)
 
 
 def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
     """Raise `ExportError` if a section to remove is still declared, or is not published on any host."""
-    now = datetime.now(timezone.utc).timestamp()
     published: set[str] = set()
     for host in hosts if options.remove else ():
         # The run of the host reports such an error.
         with suppress(ExportError, OSError):
-            previous = host.previous(None, now)
+            previous = host.previous(None, time.time())
             sections = previous.manifest.sections.items()
             published.update(name for name, record in sections if record.pages or previous.has_moved)
     for name in options.remove:
-        if name in hosts[0].sections:
-            raise ExportError(f"The section {name!r} cannot be removed, because it is still declared.")
-        if name not in published:
-            raise ExportError(f"The section {name!r} cannot be removed, because it is not published.")
+        if name in hosts[0].sections or name not in published:
+            reason = "still declared" if name in hosts[0].sections else "not published"
+            raise ExportError(f"The section {name!r} cannot be removed, because it is {reason}.")

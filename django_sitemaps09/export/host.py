@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -14,7 +14,7 @@ from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path
-from django_sitemaps09.entries import reason_of
+from django_sitemaps09.entries import ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
@@ -32,9 +32,15 @@ from django_sitemaps09.export.rendering.page import Engine, Renderer, nothing
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
-from django_sitemaps09.export.report import Published, Report, SectionReport, peaks, record_reports
+from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.state.history import RecordedRun
+from django_sitemaps09.state.history import (
+    MAX_ERRORS,
+    RecordedRun,
+    SectionChange,
+    record_exported,
+    record_run,
+)
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.previous import check_pages
 from django_sitemaps09.stores import STATE, owner
@@ -46,13 +52,14 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
     """Export to one host, and return the report. Raise `ExportError` if nothing could be published."""
     started = time.perf_counter()
     event: Published | None = None
+    end_failures: list[str] = []
     with ExitStack() as stack:
         try:
             with _opened(host, options, engine) as (run, recovered):
-                # A dry run stages no files that could be compared.
                 is_queued = host.submit and conf.indexnow_key is not None and not run.previous.is_first
                 spool = None
-                if (options.changes or is_queued) and run.stage is not None:
+                # A dry run stages no files that could be compared.
+                if is_queued or (options.changes and not options.dry_run):
                     spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
                     stack.enter_context(closing(spool))
                 outcomes = _render(run)
@@ -62,18 +69,12 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
             if event is None:
                 raise
             # Only the end of the run has failed, such as the removal of staged files.
-            failures = [*event.report.failures, f"{host.prefix}{reason_of(error)}"]
-            event = replace(event, report=replace(event.report, failures=failures))
+            end_failures = [f"{host.prefix}{reason_of(error)}"]
         finally:
             if event is not None:
                 # What is published is announced, even if a signal then ends the run.
-                own_peak, workers_peak = peaks()
-                report = replace(
-                    event.report,
-                    seconds=time.perf_counter() - started,
-                    memory=own_peak,
-                    workers_memory=workers_peak,
-                )
+                failures, seconds = [*event.report.failures, *end_failures], time.perf_counter() - started
+                report = with_peaks(replace(event.report, failures=failures, seconds=seconds))
                 warnings = notify(replace(event, report=report), options.on_published)
                 report = replace(report, warnings=[*report.warnings, *warnings])
     return report
@@ -89,46 +90,32 @@ def _opened(
     """
     started = datetime.now(timezone.utc)
     with ExitStack() as stack:
-        check: Callable[[], None] = (
-            (lambda: None) if options.dry_run else stack.enter_context(stores.exclusive_lock(host.store))
-        )
+        check = nothing if options.dry_run else stack.enter_context(stores.exclusive_lock(host.store))
         journal, recovered = recover(host, check, dry_run=options.dry_run)
         previous = host.previous(journal, started.timestamp())
-        if host.is_repair:
+        if host.damaged is not None:
             check_pages(previous)
-        names = {name: size for name, size in previous.names.items() if name not in (host.damaged or ())}
-        previous = previous._replace(names=names)
-        stage = None if options.dry_run else stack.enter_context(_staging(host, started))
-        if stage is not None:
+            names = {name: size for name, size in previous.names.items() if name not in host.damaged}
+            previous = previous._replace(names=names)
+        stage = None
+        if not options.dry_run:
+            clean(host.store)
+            if owner(host.store, host.state):
+                host.state.clean()
+            # The folder is created with its first file.
+            stage = f"{STATE}/{RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+            stack.callback(_remove_stage, host, stage)
             # Do this even without a queue: this run replaces the manifest that names the killed run.
             activate_prepared(host.state, previous)
-        renderer = Renderer(
-            host.base,
-            local_path(options.output, "--output"),
-            host.folder,
-            stage,
-            host.gzip,
-            get_script_prefix(),
-            get_urlconf(),
-        )
+        output, prefix = local_path(options.output, "--output"), get_script_prefix()
+        renderer = Renderer(host.base, output, host.folder, stage, host.gzip, prefix, get_urlconf())
         yield Run(host, options, started, previous, check, renderer, engine), recovered
 
 
-@contextmanager
-def _staging(host: Host, started: datetime) -> Iterator[str]:
-    """Yield the path of this run's staging folder. The folder is created with its first file.
-
-    If publishing was interrupted, the folder is kept, because the next run needs its files.
-    """
-    clean(host.store)
-    if owner(host.store, host.state):
-        host.state.clean()
-    folder = f"{STATE}/{RUN}{started:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-    try:
-        yield folder
-    finally:
-        if read_journal(host.state) is None:
-            host.store.delete_folder(folder)
+def _remove_stage(host: Host, folder: str) -> None:
+    """Remove a staging folder, unless publishing was interrupted: then the next run needs its files."""
+    if read_journal(host.state) is None:
+        host.store.delete_folder(folder)
 
 
 def _render(run: Run) -> dict[str, SectionOutcome]:
@@ -163,23 +150,24 @@ def _publish(
     index_names = indexes.to_announce(publication.documents or [INDEX])
     robots = Robots.for_host(host, index_names, old_manifest.indexes)
     files_written = publication.files_to_write() if can_publish else []
-    is_compared = can_publish and _compare(run, outcomes, spool, queue, remove)
+    is_compared = spool is None
+    if spool is not None and can_publish:
+        consequence = "not all changed URLs were found, so not all were queued for submission"
+        # A failure ends the export only if the caller requested the changed URLs.
+        with queue.lenient(consequence) if queue and not options.changes else nullcontext():
+            spool.fill(host.store, old_manifest.sections, outcomes, remove)
+            is_compared = True
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
-    is_published = can_publish and run.stage is not None
+    is_published = can_publish and not options.dry_run
     if is_published:
-        _replace_files(publication, robots, reports, files_written, queue, is_compared=is_compared)
-    if run.stage is not None:
-        recorded = RecordedRun(run.started.timestamp(), is_published, failures=tuple(failures))
-        record_reports(
-            host.state, recorded, reports, old_manifest.sections, remove, is_repair=host.is_repair
-        )
-    is_empty = not publication.documents and not failures
-    if host.is_whole:
-        failures += _undeclared(run)
-    failures += [*robots.failures, *_unannounced(publication.documents, robots)]
-    failures += getattr(run.engine, "failures", ())
-    complete = spool if spool is not None and spool.is_complete else None
+        has_changed = files_written or publication.removed_files or old_manifest.unqueued
+        index_urls = robots.urls if has_changed else ()
+        _replace_files(publication, robots, queue, index_urls, is_compared=is_compared)
+    if not options.dry_run:
+        _record(run, reports, failures, remove, is_published=is_published)
+    failures += _lesser_failures(run, publication.documents, robots)
+    changes = spool if options.changes else None
     report = Report(
         sections=reports,
         folder=host.local_folder,
@@ -188,70 +176,87 @@ def _publish(
         published=is_published,
         robots=robots.state,
         robots_path=robots.path,
-        warnings=[*_warnings(run, reports, queue, is_empty=is_empty), *robots.warnings],
+        warnings=[*_warnings(publication, reports, queue), *robots.warnings],
         failures=[f"{host.prefix}{failure}" for failure in failures],
-        seconds=0.0,
         indexes=tuple(index_names),
         written=tuple(files_written),
         deleted=publication.files_to_delete if is_published else (),
         recovered=recovered is not None,
-        changes=None if complete is None else complete.counts,
-        dry_run=run.stage is None,
+        changes=None if changes is None else changes.counts,
+        dry_run=options.dry_run,
     )
     return Published(
         report,
         [f"{host.url}{name}" for name in dict.fromkeys((*(recovered or ()), *files_written))],
         [f"{host.url}{name}" for name in publication.removed_files],
-        None if complete is None else complete.changes,
+        None if changes is None else changes.changes,
     )
 
 
 def _replace_files(
     publication: Publication,
     robots: Robots,
-    reports: Sequence[SectionReport],
-    files_written: Sequence[str],
     queue: SubmissionQueue | None,
+    index_urls: Sequence[str],
     *,
     is_compared: bool,
 ) -> None:
-    run, manifest, old_manifest = publication.run, publication.manifest, publication.run.previous.manifest
-    has_changed = files_written or publication.removed_files or old_manifest.unqueued
-    urls = robots.urls if has_changed else ()
+    run, manifest = publication.run, publication.manifest
     try:
-        with queue.publishing(manifest.run, urls) if queue else nullcontext() as queued:
+        with queue.publishing(manifest.run, index_urls) if queue else nullcontext() as queued:
             manifest = with_unqueued(manifest, run, queue, queued if is_compared else None)
             replace(publication, manifest=manifest).publish(robots.publish)
     except (ExportError, OSError) as error:
         # If nothing was ever published, the target may be unusable.
-        if old_manifest.sections:
+        if run.previous.manifest.sections:
             with suppress(ExportError, OSError):
                 # After the lock is lost, another run may write the history.
                 run.check()
-                failures = (reason_of(error),)
-                recorded = RecordedRun(run.started.timestamp(), is_published=False, failures=failures)
-                record_reports(run.host.state, recorded, reports, old_manifest.sections, ())
+                reports = [outcome.report for outcome in publication.outcomes.values()]
+                _record(run, reports, [reason_of(error)], (), is_published=False)
         raise
 
 
-def _compare(
+def _record(
     run: Run,
-    outcomes: Mapping[str, SectionOutcome],
-    spool: Spool | None,
-    queue: SubmissionQueue | None,
-    remove: Collection[str],
-) -> bool:
-    """Find the changed URLs, and return whether all were found.
+    reports: Sequence[SectionReport],
+    failures: Sequence[str],
+    removed: Iterable[str],
+    *,
+    is_published: bool,
+) -> None:
+    """Add a run with its reports to the history. `removed` has the names of removed sections.
 
-    A failure ends the export only if the caller requested them.
+    The export does not need the history, so an error is only logged.
     """
-    if spool is None:
-        return True
-    consequence = "not all changed URLs were found, so not all were queued for submission"
-    with queue.lenient(consequence) if queue and not run.options.changes else nullcontext():
-        spool.fill(run.host.store, run.previous.manifest.sections, outcomes, remove)
-        return True
-    return False
+    state, started = run.host.state, run.started.timestamp()
+    changes = []
+    for report in reports:
+        urls = run.previous.section(report.section).urls
+        change = SectionChange(
+            section=report.section,
+            previous_urls=urls,
+            # Unless the run was published, the report counts what would have changed.
+            urls=report.urls if is_published else urls,
+            written=report.written if is_published else 0,
+            removed=report.removed if is_published else 0,
+            skipped_items=report.skipped_items + report.skipped_elements,
+            errors=tuple(ItemError(*map(excerpt, error)) for error in report.errors[:MAX_ERRORS]),
+            failure=None if report.failure is None else excerpt(report.failure),
+            is_complete=report.failure is None and report.skipped == 0,
+        )
+        changes.append(change)
+    for name in removed if is_published else ():
+        record = run.previous.section(name)
+        changes.append(SectionChange(name, record.urls, 0, 0, len(record.pages)))
+    seconds = max(0.0, time.time() - started)
+    try:
+        record_run(state, RecordedRun(started, is_published, seconds, tuple(changes), tuple(failures)))
+        # A repair keeps pages without reading their rows, so it does not count as an export.
+        if is_published and not run.host.is_repair:
+            record_exported(state, [each.section for each in reports if not each.failure], started)
+    except (ExportError, OSError) as error:
+        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
@@ -263,34 +268,33 @@ def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     return failures
 
 
-def _undeclared(run: Run) -> list[str]:
-    """Return messages about published sections that are not declared, except sections to remove."""
+def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> Iterator[str]:
+    """Yield the failures that never prevent publishing."""
     published = {name for name, record in run.previous.manifest.sections.items() if record.pages}
-    return [
-        f"Section {name!r} is published but no longer declared; its files are kept. To remove it from "
-        f"the index, use --remove {name}"
-        for name in sorted(published.difference(run.host.sections, run.options.remove))
-    ]
-
-
-def _unannounced(documents: Collection[str], robots: Robots) -> list[str]:
-    """Return a list with a failure if neither robots.txt nor an index lists the several indexes."""
-    if len(documents) < 2 or robots.path is not None or conf.cascade:
-        return []
-    return [
-        f"There are {len(documents)} index files, but no robots.txt lists them. Set "
-        "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
-    ]
+    for name in sorted(published.difference(run.host.sections, run.options.remove)):
+        if run.host.is_whole:
+            yield (
+                f"Section {name!r} is published but no longer declared; its files are kept. To remove it "
+                f"from the index, use --remove {name}"
+            )
+    yield from robots.failures
+    if len(documents) > 1 and robots.path is None and not conf.cascade:
+        yield (
+            f"There are {len(documents)} index files, but no robots.txt lists them. Set "
+            "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
+        )
+    yield from getattr(run.engine, "failures", ())
 
 
 def _warnings(
-    run: Run, reports: Sequence[SectionReport], queue: SubmissionQueue | None, *, is_empty: bool
+    publication: Publication, reports: Sequence[SectionReport], queue: SubmissionQueue | None
 ) -> Iterator[str]:
     """Yield all warnings but those about robots.txt."""
+    run = publication.run
     yield from run.host.warnings
     if run.host.moved_from is not None and not run.previous.has_moved:
         yield f"Nothing was moved: the target has no export of {run.host.moved_from}."
-    if is_empty:
+    if not publication.documents and not _failures(reports, strict=run.options.strict):
         yield "No section has any URLs, so nothing was written."
     yield from queue.warnings if queue else ()
     yield from getattr(run.engine, "warnings", ())
@@ -302,5 +306,5 @@ def _warnings(
                 f"get_urls(): {', '.join(report.ignored_keys)}. Use hooks for them, such as images() "
                 "or extensions."
             )
-    if run.options.changes and run.stage is None:
+    if run.options.changes and run.options.dry_run:
         yield "Changed URLs were not counted, because a dry run keeps no files to compare."

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, wraps
 from pathlib import Path
 from types import UnionType
-from typing import (
-    Annotated,
-    Any,
-    Concatenate,
-    ParamSpec,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
@@ -74,11 +64,10 @@ class TargetOptions:
             value = getattr(self, name)
             if types & {Sequence, Collection}:
                 object.__setattr__(self, name, strings(value, name))
-            kind = next((kind for kind in _KINDS if types - {type(None)} == {kind}), None)
-            if kind is None or value is None:
-                continue
-            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-                raise ImproperlyConfigured(f"{name} must be {_KINDS[kind]}, not {typed_repr(value)}.")
+            for kind, text in _KINDS.items() if value is not None else ():
+                is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+                if types <= {kind, type(None)} and is_wrong:
+                    raise ImproperlyConfigured(f"{name} must be {text}, not {typed_repr(value)}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +106,27 @@ class ExportOptions(TargetOptions):
     ] = lambda pages: None
 
 
+@dataclass(frozen=True)
+class SeveralHosts:
+    """Option of exports and verifications for several hosts, in place of `base_url`."""
+
+    base_urls: Annotated[Sequence[str], "base URL of each host, which has a folder with its name"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyHostsOptions(VerifyOptions, SeveralHosts):
+    """Options of `verify_hosts()`."""
+
+    base_url: None = field(default=None, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportHostsOptions(ExportOptions, SeveralHosts):
+    """Options of `export_hosts()`."""
+
+    base_url: None = field(default=None, init=False)
+
+
 _KINDS = {bool: "True or False", str: "a string", int: "a whole number"}
 
 
@@ -124,74 +134,41 @@ _KINDS = {bool: "True or False", str: "a string", int: "a whole number"}
 def documented_options(options_type: Any) -> dict[str, tuple[set[Any], str]]:
     """Return the possible types of each option, without those of their items, and its text."""
     hints = get_type_hints(options_type, include_extras=True)
-    return {
-        name: ({get_origin(each) or each for each in _alternatives(hint.__origin__)}, hint.__metadata__[0])
-        for name, hint in hints.items()
-    }
-
-
-def _alternatives(hint: Any) -> Sequence[Any]:
-    return get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+    documented = {}
+    for name in (each.name for each in fields(options_type) if each.init):
+        hint, text = get_args(hints[name])
+        types = get_args(hint) if isinstance(hint, UnionType) else [hint]
+        documented[name] = ({get_origin(each) or each for each in types}, text)
+    return documented
 
 
 def takes(
     options_type: Callable[ArgumentsT, OptionsT],
 ) -> Callable[[Callable[[OptionsT], ResultT]], Callable[ArgumentsT, ResultT]]:
-    """Return a decorator for a function of options, so that it has an argument for each option."""
+    """Return a decorator for a function of options, so that it has an argument for each option.
+
+    The signature and the docstring of the function then name each option.
+    """
 
     def decorate(run: Callable[[OptionsT], ResultT]) -> Callable[ArgumentsT, ResultT]:
         @wraps(run)
         def call(*args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
             return run(options_type(*args, **kwargs))
 
-        _document(call, options_type)
+        documented: Any = call
+        hints, signature = get_type_hints(options_type), inspect.signature(options_type)
+        documented.__signature__ = signature.replace(
+            parameters=[
+                each.replace(annotation=hints[each.name]) for each in signature.parameters.values()
+            ],
+            return_annotation=inspect.signature(run).return_annotation,
+        )
+        texts = documented_options(options_type).items()
+        lines = "".join(f"\n* `{name}`: {text}." for name, (_, text) in texts)
+        documented.__doc__ = f"{inspect.cleandoc(run.__doc__ or '')}\n\nOptions:\n{lines}\n"
         return call
 
     return decorate
-
-
-def takes_hosts(
-    options_type: Callable[ArgumentsT, OptionsT],
-) -> Callable[
-    [Callable[[Sequence[str], OptionsT], ResultT]],
-    Callable[Concatenate[Sequence[str], ArgumentsT], ResultT],
-]:
-    """Return a decorator like `takes()`, for a function whose first argument is a list of base URLs."""
-
-    def decorate(
-        run: Callable[[Sequence[str], OptionsT], ResultT],
-    ) -> Callable[Concatenate[Sequence[str], ArgumentsT], ResultT]:
-        @wraps(run)
-        def call(base_urls: Sequence[str], *args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
-            urls = strings(base_urls, "base_urls")
-            if not urls:
-                raise ExportError("base_urls must be a list of at least one base URL.")
-            if "base_url" in kwargs:
-                raise TypeError(f"{run.__name__}() takes base_urls, and no base_url")
-            return run(urls, options_type(*args, **kwargs))
-
-        base_urls = inspect.Parameter(
-            "base_urls", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Sequence[str]
-        )
-        _document(call, options_type, base_urls)
-        return call  # type: ignore[return-value]
-
-    return decorate
-
-
-def _document(call: Any, options_type: Any, *more: inspect.Parameter) -> None:
-    """Give a function the signature of its options, and a docstring that says what each is."""
-    texts = {name: text for name, (_, text) in documented_options(options_type).items()}
-    if more:
-        del texts["base_url"]
-    signature = inspect.signature(options_type)
-    hints = get_type_hints(options_type)
-    own = [signature.parameters[name].replace(annotation=hints[name]) for name in texts]
-    parameters = [*more, *own]
-    returned = inspect.signature(call).return_annotation
-    call.__signature__ = inspect.Signature(parameters, return_annotation=returned)
-    lines = "".join(f"\n* `{name}`: {text}." for name, text in texts.items())
-    call.__doc__ = f"{inspect.cleandoc(call.__doc__ or '')}\n\nOptions:\n{lines}\n"
 
 
 @dataclass(frozen=True)
@@ -307,20 +284,20 @@ class Host:
         )
 
     @classmethod
-    def resolve_all(
-        cls, options: TargetOptions, base_urls: Sequence[str | None], *, several: bool
-    ) -> list[Host]:
+    def resolve_all(cls, options: TargetOptions) -> list[Host]:
         """Resolve the options for all hosts, before any file is touched."""
+        several = isinstance(options, SeveralHosts)
+        urls = options.base_urls if isinstance(options, SeveralHosts) else [options.base_url]
+        if not urls:
+            raise ExportError("base_urls must be a list of at least one base URL.")
         hosts = retry(
-            lambda: [cls.resolve(options, url, several=several) for url in base_urls],
+            lambda: [cls.resolve(options, url, several=several) for url in urls],
             "The site of the export",
             lost_only=True,
         )
         if len({host.folder for host in hosts}) < len(hosts):
-            raise ExportError(
-                f"Two of the hosts {', '.join(map(str, base_urls))} would share a folder. Export each host "
-                "once."
-            )
+            names = ", ".join(map(str, urls))
+            raise ExportError(f"Two of the hosts {names} would share a folder. Export each host once.")
         return hosts
 
 
@@ -362,10 +339,7 @@ def site_urls() -> list[str]:
         # The choice of an engine depends on the open connections.
         connections[sites.db].close()
     for url in urls:
-        try:
-            protocol.parse_base(url)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"The domain of a Site is invalid: {error}.") from error
+        _parse_base(url, "The domain of a Site is invalid")
     if not urls:
         raise ImproperlyConfigured("There is no Site. Add one in the admin, or pass --base-url.")
     return urls

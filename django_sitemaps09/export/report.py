@@ -1,36 +1,24 @@
-"""Reports of an export, its sections and its files, and what the history records of them."""
+"""Reports of an export, its sections and its files."""
 
 from __future__ import annotations
 
-import logging
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from django_sitemaps09.entries import ItemError, excerpt, reason_of
-from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.entries import ItemError
+from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.notify import Submission
-from django_sitemaps09.state.history import (
-    MAX_ERRORS,
-    RecordedRun,
-    SectionChange,
-    record_exported,
-    record_run,
-)
-from django_sitemaps09.state.manifest import PageFile, SectionRecord
-from django_sitemaps09.stores import Store
+from django_sitemaps09.state.manifest import PageFile
 
 try:
     import resource
 except ImportError:
     # Windows does not have this module.
     resource = None  # type: ignore[assignment]
-
-logger = logging.getLogger(__name__)
 
 #: State of robots.txt; `stale` means that the file would change, but was not written.
 RobotsState = Literal["none", "unchanged", "written", "stale", "failed"]
@@ -105,12 +93,12 @@ class Report:
     folder: Path | None
     target: str
     index_url: str
-    published: bool
-    robots: RobotsState
-    robots_path: Path | None
-    warnings: Sequence[str]
-    failures: Sequence[str]
-    seconds: float
+    published: bool = False
+    robots: RobotsState = "none"
+    robots_path: Path | None = None
+    warnings: Sequence[str] = ()
+    failures: Sequence[str] = ()
+    seconds: float = 0.0
     indexes: Sequence[str] = ()
     written: Sequence[str] = ()
     deleted: Sequence[str] = ()
@@ -188,46 +176,7 @@ def peaks() -> tuple[int | None, int | None]:
     return own * _UNIT, children * _UNIT or None
 
 
-def record_reports(
-    state: Store,
-    run: RecordedRun,
-    reports: Sequence[SectionReport],
-    previous: Mapping[str, SectionRecord],
-    removed: Iterable[str],
-    *,
-    is_repair: bool = False,
-) -> None:
-    """Add a run with its reports to the history. `removed` has the names of removed sections.
-
-    A repair keeps pages without reading their rows, so it does not count as an export of its sections.
-
-    The export does not need the history, so an error is only logged.
-    """
-    urls = {name: record.urls for name, record in previous.items()}
-    # Unless the run was published, the counts of files and URLs are not those of the published files.
-    changes = [
-        SectionChange(
-            section=report.section,
-            previous_urls=urls.get(report.section, 0),
-            urls=report.urls if run.is_published else urls.get(report.section, 0),
-            written=report.written if run.is_published else 0,
-            removed=report.removed if run.is_published else 0,
-            skipped_items=report.skipped_items + report.skipped_elements,
-            errors=tuple(ItemError(*map(excerpt, error)) for error in report.errors[:MAX_ERRORS]),
-            failure=None if report.failure is None else excerpt(report.failure),
-            is_complete=report.failure is None and report.skipped == 0,
-        )
-        for report in reports
-    ]
-    changes += [
-        SectionChange(name, urls[name], 0, 0, len(previous[name].pages))
-        for name in removed
-        if run.is_published and name in previous
-    ]
-    seconds = max(0.0, time.time() - run.started)
-    try:
-        record_run(state, run._replace(seconds=seconds, sections=tuple(changes)))
-        if run.is_published and not is_repair:
-            record_exported(state, [each.section for each in reports if not each.failure], run.started)
-    except (ExportError, OSError) as error:
-        logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
+def with_peaks(report: Report) -> Report:
+    """Return the report with the peak memory until now."""
+    own, children = peaks()
+    return replace(report, memory=own, workers_memory=children)

@@ -16,9 +16,9 @@ from django_sitemaps09.export.options import (
     ExportOptions,
     Host,
     TargetOptions,
+    VerifyHostsOptions,
     VerifyOptions,
     takes,
-    takes_hosts,
 )
 from django_sitemaps09.export.publishing.file_checks import CheckedFiles, FilesCheck
 from django_sitemaps09.export.report import Report
@@ -87,41 +87,39 @@ def verify(options: VerifyOptions) -> Verification:
 
     Raise `ExportError` if nothing is published, or if the manifest or the target cannot be read.
     """
-    [verification] = _verify(options, [options.base_url], several=False)
+    [verification] = _verify(options)
     return verification
 
 
 @async_unsafe
-@takes_hosts(VerifyOptions)
-def verify_hosts(base_urls: Sequence[str], options: VerifyOptions) -> dict[str, Verification]:
+@takes(VerifyHostsOptions)
+def verify_hosts(options: VerifyHostsOptions) -> dict[str, Verification]:
     """Verify the files of several hosts, and return a result for each of the `base_urls`.
 
     The arguments are those of `verify()`, and the folders those of `export_hosts()`.
     """
-    return dict(zip(base_urls, _verify(options, base_urls, several=True), strict=True))
+    return dict(zip(options.base_urls, _verify(options), strict=True))
 
 
-def _verify(
-    options: VerifyOptions, base_urls: Sequence[str | None], *, several: bool
-) -> list[Verification]:
+def _verify(options: VerifyOptions) -> list[Verification]:
     started = time.perf_counter()
-    hosts = Host.resolve_all(options, base_urls, several=several)
+    hosts = Host.resolve_all(options)
     if options.workers is not None and options.workers < 1:
         raise ImproperlyConfigured(f"A verification needs at least one worker, not {options.workers}.")
     checks = [FilesCheck(host, options.workers or available_cores()) for host in hosts]
     results = [check.check() for check in checks]
-    reports: dict[str, Report] = {}
-    to_repair = [
-        (host, _to_repair(host, result))
+    damaged_hosts = [
+        _to_repair(host, result)
         for host, result in zip(hosts, results, strict=True)
         if options.repair and (result.damaged or result.journal)
     ]
-    if to_repair:
-        shared = {each.name: getattr(options, each.name) for each in fields(TargetOptions) if each.init}
-        repairs = run_exports(ExportOptions(**shared), lambda: [repaired for _, repaired in to_repair])
-        reports = dict(zip((host.folder for host, _ in to_repair), repairs, strict=True))
+    repairs: dict[str, Report] = {}
+    if damaged_hosts:
+        shared = {each.name: getattr(options, each.name) for each in fields(TargetOptions)}
+        reports = run_exports(ExportOptions(**shared), damaged_hosts)
+        repairs = dict(zip((host.folder for host in damaged_hosts), reports, strict=True))
     return [
-        _verification(check, result, reports.get(check.host.folder), started)
+        _verification(check, result, repairs.get(check.host.folder), started)
         for check, result in zip(checks, results, strict=True)
     ]
 

@@ -64,7 +64,7 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
             assert_type(file.lastmod, str | None)
     export(output="public", robots="public/robots.txt", progress=print)
     assert_type(verify(["articles"], repair=True), Verification)
-    assert_type(verify_hosts(["https://a.example"], workers=2), dict[str, Verification])
+    assert_type(verify_hosts(base_urls=["https://a.example"], workers=2), dict[str, Verification])
     reports = export_hosts(["https://a.example"], ["articles"], remove={"old"}, on_published=announce)
     assert_type(reports, dict[str, Report])
     statuses = [report.exit_status for report in reports.values() if not report.is_busy]
