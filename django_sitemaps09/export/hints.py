@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from inspect import getattr_static
-from typing import Any
 
 from django.db.models import Model, QuerySet
 
@@ -14,10 +13,9 @@ from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import can_reorder
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources import Source, has_key_ranges
-from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.members import Members
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.profiling import Cost, Costs, Step
+from django_sitemaps09.sources.profiling import Costs, Step
 
 # Smaller sections are always fast, and their times are noise.
 _WORTH_TIMING = 1_000
@@ -41,6 +39,7 @@ _SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same out
 # Kinds of items whose rows are not read as columns.
 _UNION, _LIST, _EVALUATED, _OBJECTS = "a union", "a list of rows", "an evaluated queryset", "a list"
 _IN_MEMORY = (_LIST, _EVALUATED, _OBJECTS)
+_WITHOUT_EXPRESSIONS = (_UNION, *_IN_MEMORY)
 
 
 def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
@@ -48,13 +47,16 @@ def hints(source: Source, costs: Costs, urls: int = 0) -> tuple[str, ...]:
     items = max((cost.items for cost in costs.steps.values()), default=0)
     lines = []
     for step, cost in sorted(costs.steps.items(), key=lambda entry: -entry[1].seconds):
+        taken, total = (seconds / max(items, 1) * 1e6 for seconds in (cost.seconds, costs.seconds))
+        # Not every terminal can display the micro sign, so use the word.
+        time = f"{taken:.1f} of the {total:.1f} microseconds spent per item"
         if cost.queries >= _MANY_QUERIES and cost.queries > _QUERIES_PER_ITEM * items > 0:
-            problem, advice = _query_hint(step, source)
-            problem += f" runs {cost.queries / items:.1f} queries per item and takes"
-            lines.append(f"{problem} {_time(cost, costs, items)}: {cost.sql}. {advice}")
+            name, advice = _query_hint(step, source)
+            queries = f"{cost.queries / items:.1f} queries per item"
+            lines.append(f"{name} runs {queries} and takes {time}: {cost.sql}. {advice}")
         elif items >= _WORTH_TIMING and cost.seconds >= _min_share(step, source) * costs.seconds:
             problem, advice = _slow_hint(step, source, costs)
-            lines.append(f"{problem}: this takes {_time(cost, costs, items)}. {advice}")
+            lines.append(f"{problem}: this takes {time}. {advice}")
     if urls >= _WORTH_TIMING and has_key_ranges(source):
         lines += _queryset_hints(source.members)
     return tuple(lines)
@@ -81,12 +83,6 @@ def _queryset_hints(members: Members) -> list[str]:
     ]
 
 
-def _time(cost: Cost, costs: Costs, items: int) -> str:
-    # Not every terminal can display the micro sign, so use the word.
-    step, total = (seconds / items * 1e6 for seconds in (cost.seconds, costs.seconds))
-    return f"{step:.1f} of the {total:.1f} microseconds spent per item"
-
-
 def _min_share(step: Step, source: Source) -> float:
     """Return the smallest share of a section's time at which a step gets a hint."""
     kind = _kind(source)
@@ -99,7 +95,8 @@ def _min_share(step: Step, source: Source) -> float:
 def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     """Return why a step is slow, and what to do instead."""
     if step == "get_urls":
-        return _get_urls_hint(source.sitemap)
+        problem, advice = opaque_reason(source.sitemap)
+        return f"{problem[0].lower()}{problem[1:-1]}", advice
     if step == "items" and _kind(source) == _EVALUATED:
         problem = f"{type(source.sitemap).__qualname__}.items() evaluates its queryset"
         return problem, "Test for rows by exists(), so that they are read by key ranges."
@@ -118,7 +115,7 @@ def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     if step == "languages":
         return f"{name} is called for each item", "Remove it if all items have the same languages."
     problem = f"{step} is a method" if name == step else f"{step} calls {name} for each item"
-    if not _has_columns(source):
+    if _kind(source) in _WITHOUT_EXPRESSIONS:
         return problem, f"The items come from {_kind(source)}: expressions need a plain queryset."
     if step == "location":
         return problem, f'Declare location = Route("viewname", ...) with F() expressions. {_SUGGEST}'
@@ -130,29 +127,25 @@ def _query_hint(step: Step, source: Source) -> tuple[str, str]:
     if step in ("instances", "positions"):
         return "reading rows", "Check __init__(), from_db() and the signals of the model."
     advice = "Add select_related() or prefetch_related() to the queryset"
-    if step in FIELDS and _has_columns(source):
+    if step in FIELDS and _kind(source) not in _WITHOUT_EXPRESSIONS:
         column = 'F("relation__field")'
         advice += f", or declare a Route with {column}" if step == "location" else f", or declare {column}"
     return _name(step, source), f"{advice}."
 
 
-def _get_urls_hint(sitemap: Any) -> tuple[str, str]:
-    kind = type(sitemap).__qualname__
-    if not isinstance(sitemap, Sitemap):
-        problem = f"because {kind} does not inherit from django_sitemaps09's Sitemap"
-        advice = "If the class is yours, import its base class from django_sitemaps09."
-        return f"the section is read through get_urls(), {problem}", advice
-    names = [name for name in CONTRIB_INTERNALS if not is_original(sitemap, name)]
-    problem = f"the section is read through get_urls(), because {kind} overrides {_join_names(names)}"
-    return problem, (
-        "Without the override, a queryset is read by key ranges, and expressions are read as columns."
-    )
-
-
 def opaque_reason(sitemap: object) -> tuple[str, str]:
     """Return why a sitemap is opaque, and what to do, as two sentences."""
-    problem, advice = _get_urls_hint(sitemap)
-    return f"{problem[0].upper()}{problem[1:]}.", advice
+    kind = type(sitemap).__qualname__
+    if isinstance(sitemap, Sitemap):
+        names = [name for name in CONTRIB_INTERNALS if not is_original(sitemap, name)]
+        reason = f"{kind} overrides {_join_names(names)}"
+        advice = (
+            "Without the override, a queryset is read by key ranges, and expressions are read as columns."
+        )
+    else:
+        reason = f"{kind} does not inherit from django_sitemaps09's Sitemap"
+        advice = "If the class is yours, import its base class from django_sitemaps09."
+    return f"The section is read through get_urls(), because {reason}.", advice
 
 
 def _name(step: Step, source: Source) -> str:
@@ -163,10 +156,6 @@ def _name(step: Step, source: Source) -> str:
     ):
         return "get_absolute_url()"
     return _CALLS.get(step, step)
-
-
-def _has_columns(source: Source) -> bool:
-    return not isinstance(source, UrlsSource) and _kind(source) not in (_UNION, *_IN_MEMORY)
 
 
 def _kind(source: Source) -> str:

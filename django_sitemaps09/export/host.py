@@ -14,7 +14,7 @@ from django.urls import get_script_prefix, get_urlconf
 
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf, local_path
-from django_sitemaps09.entries import ItemError, excerpt, reason_of
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
@@ -34,13 +34,7 @@ from django_sitemaps09.export.rendering.records import SectionOutcome
 from django_sitemaps09.export.rendering.section import export_section
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.state.history import (
-    MAX_ERRORS,
-    RecordedRun,
-    SectionChange,
-    record_exported,
-    record_run,
-)
+from django_sitemaps09.state.history import RecordedRun, SectionChange, record_exported, record_run
 from django_sitemaps09.state.journal import RUN, read_journal
 from django_sitemaps09.state.previous import check_pages
 from django_sitemaps09.stores import STATE, owner
@@ -233,19 +227,12 @@ def _record(
     changes = []
     for report in reports:
         urls = run.previous.section(report.section).urls
-        change = SectionChange(
-            section=report.section,
-            previous_urls=urls,
-            # Unless the run was published, the report counts what would have changed.
-            urls=report.urls if is_published else urls,
-            written=report.written if is_published else 0,
-            removed=report.removed if is_published else 0,
-            skipped_items=report.skipped_items + report.skipped_elements,
-            errors=tuple(ItemError(*map(excerpt, error)) for error in report.errors[:MAX_ERRORS]),
-            failure=None if report.failure is None else excerpt(report.failure),
-            is_complete=report.failure is None and report.skipped == 0,
-        )
-        changes.append(change)
+        # Unless the run was published, the report counts what would have changed.
+        counts = (report.urls, report.written, report.removed) if is_published else (urls, 0, 0)
+        skipped = report.skipped_items + report.skipped_elements
+        errors, failure = tuple(report.errors), report.failure
+        is_complete = failure is None and report.skipped == 0
+        changes.append(SectionChange(report.section, urls, *counts, skipped, errors, failure, is_complete))
     for name in removed if is_published else ():
         record = run.previous.section(name)
         changes.append(SectionChange(name, record.urls, 0, 0, len(record.pages)))

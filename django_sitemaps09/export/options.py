@@ -237,7 +237,7 @@ class Host:
         )
 
     @classmethod
-    def resolve(cls, options: TargetOptions, base_url: str | None, *, several: bool) -> Host:
+    def resolve(cls, options: TargetOptions, base_url: str | None) -> Host:
         """Resolve the options for one host; raise the errors of `export()` if the export cannot start."""
         # Read the mapping once, without `bool()` and `len()`: `django.contrib.sitemaps` does not call them.
         all_sections = dict(sections.native_mapping(options.sitemaps).items())
@@ -251,7 +251,7 @@ class Host:
         )
         if submit:
             check_configured()
-        base = export_base(base_url)
+        base, several = export_base(base_url), isinstance(options, SeveralHosts)
         folder = host_folder(base)
         output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
         robots = conf.robots_txt if robots is None else robots
@@ -286,15 +286,11 @@ class Host:
     @classmethod
     def resolve_all(cls, options: TargetOptions) -> list[Host]:
         """Resolve the options for all hosts, before any file is touched."""
-        several = isinstance(options, SeveralHosts)
         urls = options.base_urls if isinstance(options, SeveralHosts) else [options.base_url]
         if not urls:
             raise ExportError("base_urls must be a list of at least one base URL.")
-        hosts = retry(
-            lambda: [cls.resolve(options, url, several=several) for url in urls],
-            "The site of the export",
-            lost_only=True,
-        )
+        label = "The site of the export"
+        hosts = retry(lambda: [cls.resolve(options, url) for url in urls], label, lost_only=True)
         if len({host.folder for host in hosts}) < len(hosts):
             names = ", ".join(map(str, urls))
             raise ExportError(f"Two of the hosts {names} would share a folder. Export each host once.")

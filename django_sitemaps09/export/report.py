@@ -167,16 +167,10 @@ def exit_status(reports: Iterable[Report]) -> int:
     return 1 if 1 in statuses else max(statuses, default=0)
 
 
-def peaks() -> tuple[int | None, int | None]:
-    """Return the peak memory in bytes of this process and its largest finished child; `None` if unknown."""
-    if resource is None:
-        return None, None
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return own * _UNIT, children * _UNIT or None
-
-
 def with_peaks(report: Report) -> Report:
-    """Return the report with the peak memory until now."""
-    own, children = peaks()
-    return replace(report, memory=own, workers_memory=children)
+    """Return the report with the peak memory until now, if the system tells it."""
+    if resource is None:
+        return report
+    own, children = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    workers_memory = children.ru_maxrss * _UNIT or None
+    return replace(report, memory=own.ru_maxrss * _UNIT, workers_memory=workers_memory)

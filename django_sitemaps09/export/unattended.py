@@ -45,9 +45,15 @@ def run_export(
     token = in_worker.set(True)
     try:
         with time_limited(), surroundings(conf.script_prefix, None):
-            reports = _export(
-                base_urls, sections, changed_only=changed_only, rebalance=rebalance, strict=strict
-            )
+            # The arguments are JSON of any type. The functions called here check the others.
+            urls = strings(base_urls, "base_urls")
+            for url in urls:
+                _check_allowed(url)
+            options: Any = {"changed_only": changed_only, "rebalance": rebalance, "strict": strict}
+            if len(urls) > 1:
+                reports = [*export_hosts(urls, sections, **options).values()]
+            else:
+                reports = [export(sections, base_url=next(iter(urls), None), **options)]
     except EXPORT_ERRORS as error:
         # Some backends cannot store all characters, and a text from a database can be long.
         status, reason = getattr(error, "exit_status", 1), excerpt(error, MAX_MESSAGE)
@@ -66,16 +72,6 @@ def run_export(
         "warnings": [*warnings],
         "hosts": [_summary(report) for report in reports],
     }
-
-
-def _export(base_urls: Sequence[str], sections: Sequence[str], **options: bool) -> Sequence[Report]:
-    # The arguments are JSON of any type. The functions called below check the others.
-    base_urls = strings(base_urls, "base_urls")
-    for url in base_urls:
-        _check_allowed(url)
-    if len(base_urls) > 1:
-        return [*export_hosts(base_urls, sections, **options).values()]  # type: ignore[arg-type]
-    return [export(sections, base_url=next(iter(base_urls), None), **options)]  # type: ignore[arg-type]
 
 
 def _check_allowed(url: str) -> None:

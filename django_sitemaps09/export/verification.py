@@ -137,34 +137,26 @@ def _verification(
     check: FilesCheck, result: CheckedFiles, report: Report | None, started: float
 ) -> Verification:
     """Return the result for a host. After a repair, all files are read again."""
-    files = result.files
+    host, files = check.host, result.files
     if report is not None:
         result = check.check()
         files = {**files, **{name: file for name, file in result.damaged.items() if name not in files}}
+    damaged = []
+    for file in files.values():
+        if problem := file.problem:
+            if file.section and file.section not in host.sections:
+                # A repair cannot render the page.
+                problem += f", and section {file.section!r} is no longer declared. To remove it, use "
+                problem += f"--remove {file.section}"
+            damaged.append(DamagedFile(file.name, file.section, problem, file.name not in result.damaged))
     return Verification(
-        target=check.host.store.label,
-        index_url=check.host.index_url,
+        host.store.label,
+        host.index_url,
         files=len(files),
         urls=sum(file.urls for file in files.values()),
         bytes=sum(file.bytes for file in files.values()),
-        damaged=[
-            DamagedFile(
-                file.name,
-                file.section,
-                _with_advice(file.problem, file.section, check.host),
-                file.name not in result.damaged,
-            )
-            for file in files.values()
-            if file.problem is not None
-        ],
+        damaged=damaged,
         is_unfinished=result.journal is not None,
         seconds=time.perf_counter() - started,
         repair=report,
     )
-
-
-def _with_advice(problem: str, section: str, host: Host) -> str:
-    """Return the problem of a file, and what to do if a repair cannot render it."""
-    if not section or section in host.sections:
-        return problem
-    return f"{problem}, and section {section!r} is no longer declared. To remove it, use --remove {section}"

@@ -131,7 +131,8 @@ def record_exported(state: Store, sections: Iterable[str], started: float) -> No
 def record_run(state: Store, run: RecordedRun) -> None:
     """Add a run to the history, and forget the oldest runs. Write nothing if the run has nothing new."""
     runs = read_history(state)
-    notable_sections = tuple(section for section in run.sections if _is_notable(section, runs))
+    changes = [_change(*section) for section in run.sections]
+    notable_sections = tuple(change for change in changes if _is_notable(change, runs))
     failures = tuple(excerpt(failure) for failure in run.failures[:MAX_ERRORS])
     if not notable_sections and failures == (runs[0].failures if runs else ()):
         return

@@ -16,7 +16,10 @@ MILLION = 1_000_000
 #: This runs in a separate process, because the peak memory of a process never decreases.
 CODE = """
 import subprocess, sys
-from django_sitemaps09.export.report import peaks
+from django_sitemaps09.export.report import Report, with_peaks
+def peaks():
+    report = with_peaks(Report((), None, "", ""))
+    return report.memory, report.workers_memory
 def grow(size):
     return b"x" * size
 first = peaks()
@@ -46,4 +49,5 @@ def test_the_peaks_are_the_largest_numbers_of_bytes_ever_in_use() -> None:
 
 def test_what_a_system_does_not_report_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "resource", None)
-    assert report.peaks() == (None, None)
+    measured = report.with_peaks(report.Report((), None, "", ""))
+    assert (measured.memory, measured.workers_memory) == (None, None)
