@@ -125,10 +125,7 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
 
 
 def _publish(
-    run: Run,
-    outcomes: Mapping[str, SectionOutcome],
-    spool: Spool | None,
-    recovered: Sequence[str] | None,
+    run: Run, outcomes: Mapping[str, SectionOutcome], spool: Spool | None, recovered: Sequence[str] | None
 ) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
     host, options, old_manifest = run.host, run.options, run.previous.manifest

@@ -94,7 +94,7 @@ class ExportOptions(TargetOptions):
     on_published: Annotated[
         Callable[[Published], object] | None, "called after publishing; an exception becomes a warning"
     ] = None
-    progress: Annotated[Callable[[SectionReport], object], "called after each section"] = lambda section: (
+    progress: Annotated[Callable[[SectionReport], object], "called after each section"] = lambda report: (
         None
     )
     on_page: Annotated[
@@ -178,8 +178,8 @@ class Host:
     `sections` are all declared sections, `chosen` those to export or to verify. `url` is the location of
     the files, with a slash at the end. `folder` is the host's folder below the target; it is empty unless
     there may be several hosts. `submit` says whether the changes are submitted to search engines.
-    `moved_from` is the base URL from which the site has moved, if any.
-    `damaged` has the names of damaged files, and is `None` unless the run is to repair them.
+    `moved_from` is the base URL from which the site has moved, if any. `damaged` has the names of damaged
+    files, and is `None` unless the run is to repair them.
     """
 
     base: Base
