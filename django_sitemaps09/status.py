@@ -19,7 +19,7 @@ from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.export.options import export_base
+from django_sitemaps09.hosts import export_base
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section

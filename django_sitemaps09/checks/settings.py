@@ -19,6 +19,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.subjects import error_text, message
 from django_sitemaps09.conf import KEYS, conf
+from django_sitemaps09.hosts import EXAMPLE_SITE, export_base, is_example_site
 from django_sitemaps09.views import caching
 
 
@@ -161,9 +162,6 @@ def check_site(
         return []
     if router.db_for_read(apps.get_model("sites", "Site")) not in databases:
         return []
-    # Imported only here, because a site without exports does not need these modules.
-    from django_sitemaps09.export.options import EXAMPLE_SITE, export_base, is_example_site
-
     # There may be no site, or no table yet, or no database.
     with suppress(ImproperlyConfigured, DatabaseError, InterfaceError):
         if is_example_site(None, export_base(None)):

@@ -10,11 +10,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin, get_type_hints
 
-from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
 
-from django_sitemaps09 import protocol, sections, stores
+from django_sitemaps09 import hosts, sections, stores
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.exceptions import ExportError
@@ -251,7 +249,7 @@ class Host:
         )
         if submit:
             check_configured()
-        base, several = export_base(base_url), isinstance(options, SeveralHosts)
+        base, several = hosts.export_base(base_url), isinstance(options, SeveralHosts)
         folder = host_folder(base)
         output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
         robots = conf.robots_txt if robots is None else robots
@@ -279,8 +277,8 @@ class Host:
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
-            moved_from=None if moved_from is None else str(_parse_base(moved_from, "--moved-from")),
-            warnings=(" ".join(EXAMPLE_SITE),) if is_example_site(base_url, base) else (),
+            moved_from=None if moved_from is None else str(hosts.parse_base(moved_from, "--moved-from")),
+            warnings=(" ".join(hosts.EXAMPLE_SITE),) if hosts.is_example_site(base_url, base) else (),
         )
 
     @classmethod
@@ -290,72 +288,14 @@ class Host:
         if not urls:
             raise ExportError("base_urls must be a list of at least one base URL.")
         label = "The site of the export"
-        hosts = retry(lambda: [cls.resolve(options, url) for url in urls], label, lost_only=True)
-        if len({host.folder for host in hosts}) < len(hosts):
+        resolved = retry(lambda: [cls.resolve(options, url) for url in urls], label, lost_only=True)
+        if len({host.folder for host in resolved}) < len(resolved):
             names = ", ".join(map(str, urls))
             raise ExportError(f"Two of the hosts {names} would share a folder. Export each host once.")
-        return hosts
+        return resolved
 
 
-def export_base(base_url: str | None) -> Base:
-    """Return the base URL of locations: `base_url`, else the setting, else https and the current `Site`."""
-    if base_url is not None:
-        return _parse_base(base_url, "--base-url")
-    if conf.base_url is not None:
-        return conf.base_url
-    if apps.is_installed("django.contrib.sites"):
-        site = apps.get_model("sites", "Site")
-        try:
-            # In a worker, the cached site can be older than a change of its domain in another process.
-            current = site.objects.get(pk=site.objects.get_current().pk)
-            return protocol.parse_base(f"https://{current.domain}")
-        except (site.DoesNotExist, ImproperlyConfigured, ValueError) as error:
-            raise ImproperlyConfigured(f"{_NO_BASE} The sites framework reports: {error}") from error
-    raise ImproperlyConfigured(_NO_BASE)
-
-
-def _parse_base(url: str, name: str) -> Base:
-    try:
-        return protocol.parse_base(url)
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: {error}.") from error
-
-
-def site_urls() -> list[str]:
-    """Return the base URL of each site of `django.contrib.sites`, by https, in the order of the IDs."""
-    if not apps.is_installed("django.contrib.sites"):
-        raise ImproperlyConfigured(
-            "--all-sites needs 'django.contrib.sites' in INSTALLED_APPS. Without it, pass --base-url for "
-            "each host."
-        )
-    sites = apps.get_model("sites", "Site").objects.order_by("pk").values_list("domain", flat=True)
-    was_open = connections[sites.db].connection is not None
-    urls = [f"https://{domain}" for domain in retry(lambda: list(sites), "The sites", lost_only=True)]
-    if not was_open:
-        # The choice of an engine depends on the open connections.
-        connections[sites.db].close()
-    for url in urls:
-        _parse_base(url, "The domain of a Site is invalid")
-    if not urls:
-        raise ImproperlyConfigured("There is no Site. Add one in the admin, or pass --base-url.")
-    return urls
-
-
-def is_example_site(base_url: str | None, base: Base) -> bool:
-    """Return whether `export_base(base_url)` is from a `Site` that still has Django's initial domain."""
-    return base_url is None and conf.base_url is None and base.domain == "example.com"
-
-
-#: What is wrong with an example site, and what to do.
-EXAMPLE_SITE = (
-    "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
-    "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
-)
 _NO_SECTION = (
     f"There is no section to export. {sections.HOW_TO_DECLARE} An export does not see a dict that is only "
     "passed to views in a URLconf."
-)
-_NO_BASE = (
-    "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
-    "'https://www.example.com', pass --base-url, or use the sites framework."
 )

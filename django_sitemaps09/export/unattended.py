@@ -18,8 +18,8 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError, Sitema
 from django_sitemaps09.export.api import export, export_hosts
 from django_sitemaps09.export.engines.queues import in_worker
 from django_sitemaps09.export.interrupts import time_limited
-from django_sitemaps09.export.options import export_base
 from django_sitemaps09.export.report import Report, exit_status
+from django_sitemaps09.hosts import export_base
 from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)

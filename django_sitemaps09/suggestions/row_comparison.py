@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt
-from django_sitemaps09.export.options import export_base
+from django_sitemaps09.hosts import export_base
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 

@@ -14,8 +14,8 @@ from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.export.hints import opaque_reason
-from django_sitemaps09.export.options import export_base
 from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.hosts import export_base
 from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
