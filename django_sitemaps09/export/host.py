@@ -18,16 +18,10 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.changes import Spool, notify
-from django_sitemaps09.export.publishing.promotion import clean, recover
-from django_sitemaps09.export.publishing.publication import Publication
+from django_sitemaps09.export.publishing.changes import Spool, find_changes, notify
+from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.submissions import (
-    SubmissionQueue,
-    activate_prepared,
-    with_unqueued,
-)
+from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
 from django_sitemaps09.export.rendering.page import Engine, Renderer, nothing
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.records import SectionOutcome
@@ -151,19 +145,18 @@ def _publish(
 ) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
     host, options, old_manifest = run.host, run.options, run.previous.manifest
-    queue = SubmissionQueue(run, spool) if host.submit else None
+    queue = SubmissionQueue(run, spool)
     remove = [name for name in options.remove if run.previous.section(name).pages]
-    publication = Publication.build(run, outcomes, remove)
+    publication = Publication.build(run, outcomes)
     reports = tuple(outcome.report for outcome in outcomes.values())
     failures = _failures(reports, strict=options.strict)
     # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
     # A section that fails while the site moves has no published files that could stay in the index.
     is_strict = options.strict or run.previous.has_moved
     can_publish = bool(publication.documents) and not (is_strict and failures)
-    index_names = indexes.to_announce(publication.documents or [INDEX])
-    robots = Robots.for_host(host, index_names, old_manifest.indexes)
+    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
     files_written = publication.files_to_write() if can_publish else []
-    is_compared = can_publish and _compare(run, outcomes, spool, queue, remove)
+    is_compared = can_publish and _compare(publication, queue)
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
     is_published = can_publish and run.stage is not None
@@ -187,11 +180,11 @@ def _publish(
         index_url=host.index_url,
         published=is_published,
         robots=robots.state,
-        robots_path=robots.path,
+        robots_path=host.robots,
         warnings=[*_warnings(run, reports, queue, is_empty=is_empty), *robots.warnings],
         failures=[f"{host.prefix}{failure}" for failure in failures],
         seconds=0.0,
-        indexes=tuple(index_names),
+        indexes=tuple(robots.names),
         written=tuple(files_written),
         deleted=publication.files_to_delete if is_published else (),
         recovered=recovered is not None,
@@ -211,17 +204,16 @@ def _replace_files(
     robots: Robots,
     reports: Sequence[SectionReport],
     files_written: Sequence[str],
-    queue: SubmissionQueue | None,
+    queue: SubmissionQueue,
     *,
     is_compared: bool,
 ) -> None:
-    run, manifest, old_manifest = publication.run, publication.manifest, publication.run.previous.manifest
+    run, old_manifest = publication.run, publication.run.previous.manifest
     has_changed = files_written or publication.removed_files or old_manifest.unqueued
     urls = robots.urls if has_changed else ()
     try:
-        with queue.publishing(manifest.run, urls) if queue else nullcontext() as queued:
-            manifest = with_unqueued(manifest, run, queue, queued if is_compared else None)
-            replace(publication, manifest=manifest).publish(robots.publish)
+        with queue.publishing(publication.manifest, urls, is_compared=is_compared) as manifest:
+            replace(publication, manifest=manifest).publish(robots)
     except (ExportError, OSError) as error:
         # If nothing was ever published, the target may be unusable.
         if old_manifest.sections:
@@ -234,22 +226,18 @@ def _replace_files(
         raise
 
 
-def _compare(
-    run: Run,
-    outcomes: Mapping[str, SectionOutcome],
-    spool: Spool | None,
-    queue: SubmissionQueue | None,
-    remove: Collection[str],
-) -> bool:
+def _compare(publication: Publication, queue: SubmissionQueue) -> bool:
     """Find the changed URLs, and return whether all were found.
 
     A failure ends the export only if the caller requested them.
     """
-    if spool is None:
+    if queue.spool is None:
         return True
+    run = publication.run
     consequence = "not all changed URLs were found, so not all were queued for submission"
-    with queue.lenient(consequence) if queue and not run.options.changes else nullcontext():
-        spool.fill(run.host.store, run.previous.manifest.sections, outcomes, remove)
+    with nullcontext() if run.options.changes else queue.lenient(consequence):
+        old, new = run.previous.manifest, publication.manifest
+        queue.spool.fill(find_changes(run.host.store, old, new, publication.staged))
         return True
     return False
 
@@ -275,7 +263,7 @@ def _undeclared(run: Run) -> list[str]:
 
 def _unannounced(documents: Collection[str], robots: Robots) -> list[str]:
     """Return a list with a failure if neither robots.txt nor an index lists the several indexes."""
-    if len(documents) < 2 or robots.path is not None or conf.cascade:
+    if len(documents) < 2 or robots.host.robots is not None or conf.cascade:
         return []
     return [
         f"There are {len(documents)} index files, but no robots.txt lists them. Set "
@@ -284,7 +272,7 @@ def _unannounced(documents: Collection[str], robots: Robots) -> list[str]:
 
 
 def _warnings(
-    run: Run, reports: Sequence[SectionReport], queue: SubmissionQueue | None, *, is_empty: bool
+    run: Run, reports: Sequence[SectionReport], queue: SubmissionQueue, *, is_empty: bool
 ) -> Iterator[str]:
     """Yield all warnings but those about robots.txt."""
     yield from run.host.warnings
@@ -292,7 +280,7 @@ def _warnings(
         yield f"Nothing was moved: the target has no export of {run.host.moved_from}."
     if is_empty:
         yield "No section has any URLs, so nothing was written."
-    yield from queue.warnings if queue else ()
+    yield from queue.warnings
     yield from getattr(run.engine, "warnings", ())
     for report in reports:
         if report.ignored_keys:
