@@ -127,14 +127,14 @@ def _split(pages: Pages, ends: Collection[Key | None]) -> Iterator[Pages]:
             start = stop
 
 
-def _difference(old_lines: Iterable[bytes], new_lines: Iterable[bytes]) -> Iterator[tuple[ChangeKind, str]]:
+def _difference(old: Iterable[bytes], new: Iterable[bytes]) -> Iterator[tuple[ChangeKind, str]]:
     """Yield the differences between two urlsets, using a table on disk since they can be large."""
     with closing(sqlite3.connect("")) as table:
         table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
-        table.executemany("INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", _digests(old_lines))
+        table.executemany("INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", _digests(old))
         table.executemany(
             "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
-            _digests(new_lines),
+            _digests(new),
         )
         yield from table.execute(
             "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "

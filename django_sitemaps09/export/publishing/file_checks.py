@@ -8,7 +8,6 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
@@ -67,45 +66,28 @@ class CheckedFiles(NamedTuple):
         return {name: file for name, file in self.files.items() if file.problem is not None}
 
 
-class PublishedState(NamedTuple):
-    """Manifest of the published files, and the journal of a run that is replacing them."""
+def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
+    """Yield the indexes, the stylesheet and the pages of a manifest.
 
-    manifest: Manifest
-    journal: Journal | None
-
-    def files(self) -> Iterator[ExpectedFile]:
-        """Yield the indexes, the stylesheet and the pages."""
-        # While a run replaces files, each file can be from that run or from the previous one.
-        new_digests: dict[str, set[str]] = defaultdict(set)
-        for step in self.journal.steps if self.journal is not None else ():
-            new_digests[step.name].add(step.digest)
-        documents = {
-            name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
-            for name, entries in published_entries(self.manifest).items()
-        }
-        documents |= {name: [writer.stylesheet()] for name in self.manifest.stylesheets}
-        for name, contents in documents.items():
-            digests = frozenset(sha256(content).hexdigest() for content in contents)
-            yield ExpectedFile(name, digests | new_digests[name])
-        for section, record in self.manifest.sections.items():
-            for page in record.pages:
-                # A page that was adopted from a published index has no digest.
-                digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
-                urls = None if new_digests[page.name] else page.urls
-                yield ExpectedFile(page.name, digests, section, urls, page.bytes)
-
-
-def _read_manifest(state: Store) -> Manifest | None:
-    # Two exports may end after the root is read, and remove the section files that it lists. So try twice.
-    with suppress(UnreadableError):
-        return manifests.read(state)
-    try:
-        return manifests.read(state)
-    except UnreadableError as error:
-        raise UnreadableError(
-            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
-            "which rebuilds all pages."
-        ) from error
+    While a run replaces files, each file can be from that run or from the previous one.
+    """
+    new_digests: dict[str, set[str]] = defaultdict(set)
+    for step in journal.steps if journal is not None else ():
+        new_digests[step.name].add(step.digest)
+    documents = {
+        name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
+        for name, entries in published_entries(manifest).items()
+    }
+    documents |= {name: [writer.stylesheet()] for name in manifest.stylesheets}
+    for name, contents in documents.items():
+        digests = frozenset(sha256(content).hexdigest() for content in contents)
+        yield ExpectedFile(name, digests | new_digests[name])
+    for section, record in manifest.sections.items():
+        for page in record.pages:
+            # A page that was adopted from a published index has no digest.
+            digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
+            urls = None if new_digests[page.name] else page.urls
+            yield ExpectedFile(page.name, digests, section, urls, page.bytes)
 
 
 @dataclass(frozen=True)
@@ -124,33 +106,50 @@ class FilesCheck:
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.
         """
-        published = self._read_state()
-        checked = CheckedFiles(self._check(published, None), published.journal)
+        state = self._read_state()
+        checked = self._check(*state)
         for _ in range(_ATTEMPTS):
-            damaged = checked.damaged.keys()
-            if not damaged or (current := self._read_state()) == published:
+            damaged = checked.damaged
+            if not damaged or (current := self._read_state()) == state:
                 break
-            published = current
+            state = current
             intact = {name: file for name, file in checked.files.items() if name not in damaged}
-            checked = CheckedFiles(intact | self._check(published, damaged), published.journal)
+            checked = self._check(*state, damaged)
+            checked = checked._replace(files={**intact, **checked.files})
         return checked
 
-    def _read_state(self) -> PublishedState:
-        """Read the manifest and the journal. Raise `ExportError` if no manifest can be used."""
-        check_owner(self.host.store, self.host.state)
+    def _read_state(self) -> tuple[Manifest, Journal | None]:
+        """Return the manifest, and the journal of a run that is replacing files.
+
+        Raise `ExportError` if no manifest can be used.
+        """
+        store, state = self.host.store, self.host.state
+        check_owner(store, state)
         # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
-        journal = read_journal(self.host.state)
-        manifest = _read_manifest(self.host.state)
+        journal = read_journal(state)
+        for is_last in (False, True):
+            try:
+                manifest = manifests.read(state)
+                break
+            except UnreadableError as error:
+                # Two exports may end after the root is read, and remove the files that it lists. Try twice.
+                if is_last:
+                    raise UnreadableError(
+                        f"{error}. Without it, the published files cannot be verified. Run an export "
+                        "without --verify, which rebuilds all pages."
+                    ) from error
         if manifest is None:
             raise ExportError(
-                f"{self.host.store.label} has no manifest of an export, so its files cannot be verified. "
+                f"{store.label} has no manifest of an export, so its files cannot be verified. "
                 "Export first."
             )
-        check_site(self.host.store, self.host.state, manifest, self.host.site)
-        return PublishedState(manifest, journal)
+        check_site(store, state, manifest, self.host.site)
+        return manifest, journal
 
-    def _check(self, published: PublishedState, names: Collection[str] | None) -> dict[str, CheckedFile]:
-        """Return the files as they are now, compared with what they should be in this state."""
+    def _check(
+        self, manifest: Manifest, journal: Journal | None, names: Collection[str] | None = None
+    ) -> CheckedFiles:
+        """Compare the files, or those with these names, with what they should be in this state."""
         host, existing_names = self.host, self.host.store.names()
         local = threading.local()
 
@@ -177,20 +176,18 @@ class FilesCheck:
                 return CheckedFile(file.name, file.section, problem=problem)
 
         with ThreadPoolExecutor(self.workers, "sitemap-verify", begin) as pool:
-            checked = {file.name: file for file in pool.map(check, filter(is_chosen, published.files()))}
-        # While a run replaces files, robots.txt may list the indexes of either state.
-        indexes = () if published.journal is not None else published.manifest.indexes
-        if host.robots is not None and indexes and (names is None or str(host.robots) in names):
-            checked[str(host.robots)] = _check_robots(Robots(host, indexes), str(host.robots))
-        return checked
-
-
-def _check_robots(robots: Robots, name: str) -> CheckedFile:
-    robots.update(write=False)
-    if robots.state == "unchanged":
-        return CheckedFile(name)
-    problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
-    return CheckedFile(name, problem=problem)
+            expected = filter(is_chosen, _expected_files(manifest, journal))
+            files = {file.name: file for file in pool.map(check, expected)}
+        path = None if host.robots is None else str(host.robots)
+        # While a run replaces files, it may also be updating robots.txt.
+        if path and manifest.indexes and journal is None and (names is None or path in names):
+            robots = Robots(host, manifest.indexes)
+            robots.update(write=False)
+            problem = None
+            if robots.state != "unchanged":
+                problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+            files[path] = CheckedFile(path, problem=problem)
+        return CheckedFiles(files, journal)
 
 
 def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import glob
 import os
-import re
 import stat
 from collections.abc import Collection, Sequence
 from contextlib import suppress
@@ -87,7 +87,10 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
                 f"the folder {path.parent} does not exist. Create it, or name another path with --robots "
                 "or SITEMAPS09['ROBOTS_TXT']."
             )
-        _remove_leftovers(path)
+        # Exports that were killed left files. The folder may be writable but not readable.
+        with suppress(OSError):
+            for leftover in path.parent.glob(f".{glob.escape(path.name)}.sitemaps09-{'[0-9a-f]' * 16}.tmp"):
+                leftover.unlink(missing_ok=True)
     for _ in range(_ATTEMPTS):
         old_content = read_plain(path, _MOST)
         new_content = robots.update(old_content, urls)
@@ -144,12 +147,3 @@ def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
                 with suppress(OSError):
                     value = os.getxattr(path, name, follow_symlinks=False)
                     os.setxattr(copy, name, value, follow_symlinks=False)
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of exports that were killed."""
-    leftover = re.compile(rf"\.{re.escape(path.name)}\.sitemaps09-[0-9a-f]{{16}}\.tmp")
-    # The folder may be missing, or may be writable but not readable.
-    with suppress(OSError), os.scandir(path.parent) as entries:
-        for name in [entry.name for entry in entries if leftover.fullmatch(entry.name)]:
-            path.with_name(name).unlink(missing_ok=True)

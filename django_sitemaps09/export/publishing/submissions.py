@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -20,7 +20,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.report import Report
+from django_sitemaps09.export.report import Report, UrlChange
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.engines import key_for
 from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
@@ -45,10 +45,6 @@ class SubmissionQueue:
     spool: Spool | None
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def exceeds_limit(self) -> bool:
-        return self.spool is not None and self.spool.exceeds_limit
-
     @contextmanager
     def publishing(
         self, manifest: Manifest, index_urls: Sequence[str], *, is_compared: bool
@@ -59,34 +55,28 @@ class SubmissionQueue:
         all changed URLs are known. The changes that earlier runs could not queue are stored, too. Yield the
         manifest with the files whose changes are still not queued.
         """
+        next_manifest = self._with_unqueued(manifest, None)
         if not self.run.host.submit:
-            yield self._with_unqueued(manifest, None)
+            yield next_manifest
             return
         ledger, previous = Ledger(self.run.host.state), self.run.previous.manifest
-        pages = {name: page for name, page in previous.pages().items() if name in previous.unqueued}
+        pages = [page for name, page in previous.pages().items() if name in previous.unqueued]
         queued: set[str] = set()
-        without_key: Counter[str] = Counter()
         pings = ping_messages(index_urls if conf.ping_urls else ())
-        is_stored = False
         with self.lenient("not all changes were queued for submission"):
-            changes = self._changes(self._missed_urls(pages, queued), without_key)
-            ledger.prepare(manifest.run, chain(changes, pings))
-            is_stored = True
-        self.warnings.extend(
-            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
-            f"{count:,}."
-            for host, count in without_key.items()
-        )
-        if previous.unqueued and is_stored:
-            since = datetime.fromtimestamp(min(previous.unqueued.values()), timezone.utc)
-            result = "All URLs of their pages are queued now; removed URLs are unknown."
-            if left := len(pages) - len(queued):
-                result = f"The URLs of some of their pages are still not queued: {left:,}."
-            self.warnings.append(
-                f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued for "
-                f"submission. {result}"
-            )
-        yield self._with_unqueued(manifest, queued if is_stored and is_compared else None)
+            ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
+            if is_compared:
+                next_manifest = self._with_unqueued(manifest, queued)
+            if previous.unqueued:
+                since = datetime.fromtimestamp(min(previous.unqueued.values()), timezone.utc)
+                result = "All URLs of their pages are queued now; removed URLs are unknown."
+                if left := len(pages) - len(queued):
+                    result = f"The URLs of some of their pages are still not queued: {left:,}."
+                self.warnings.append(
+                    f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued "
+                    f"for submission. {result}"
+                )
+        yield next_manifest
         with self.lenient("the changes are queued for submission only by the next run"):
             ledger.activate(manifest.run)
 
@@ -99,31 +89,43 @@ class SubmissionQueue:
             logger.error("Changes could not be queued for submission: %s", reason_of(error))
             self.warnings.append(f"{reason_of(error)}; {consequence}.")
 
-    def _changes(self, missed_urls: Iterable[str], without_key: Counter[str]) -> Iterator[Message]:
-        if conf.indexnow_key is None:
-            return
+    @property
+    def _exclusion(self) -> str:
+        """Why the changed URLs of this run are not queued, or an empty string."""
         if self.run.previous.is_first:
-            self.warnings.append(
+            return (
                 "This is the first export to this target, so no URLs were queued for IndexNow, which is "
                 "for changes. The next export that changes URLs queues them."
             )
-            return
-        urls: Iterable[str] = ()
-        if self.exceeds_limit:
-            self.warnings.append(
-                f"This run changed more URLs than INDEXNOW_MAX_URLS ({conf.indexnow_max_urls:,}), so none "
-                "were queued for IndexNow. Crawlers find the changes in the sitemap."
+        if self.spool is not None and self.spool.exceeds_limit:
+            return (
+                f"This run changed more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so none were "
+                "queued for IndexNow. Crawlers find the changes in the sitemap."
             )
+        return ""
+
+    def _changes(self, pages: Iterable[PageFile], queued: set[str]) -> Iterator[Message]:
+        """Yield the changes of this run, and the URLs of `pages`, whose changes no run has queued."""
+        if conf.indexnow_key is None:
+            return
+        changes: Iterable[UrlChange] = ()
+        if exclusion := self._exclusion:
+            self.warnings.append(exclusion)
         elif self.spool is not None:
-            urls = (change.url for change in self.spool.changes())
+            changes = self.spool.changes()
+        without_key: Counter[str] = Counter()
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
-        yield from change_messages(
-            chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
+        urls = chain(self._missed_urls(pages, queued), (change.url for change in changes))
+        yield from change_messages(urls, lambda host: key_for(host) is not None, without_key)
+        self.warnings.extend(
+            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
+            f"{count:,}."
+            for host, count in without_key.items()
         )
 
-    def _missed_urls(self, pages: Mapping[str, PageFile], queued: set[str]) -> Iterator[str]:
+    def _missed_urls(self, pages: Iterable[PageFile], queued: set[str]) -> Iterator[str]:
         """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
-        for name, page in pages.items():
+        for page in pages:
             try:
                 urls = published_urls(self.run.host.store, page)
             except (ExportError, OSError) as error:
@@ -135,18 +137,18 @@ class SubmissionQueue:
             yield from urls
             # Without a key for any of its URLs, none are queued.
             if not urls or any(key_for(host_of(url) or "") for url in urls):
-                queued.add(name)
+                queued.add(page.name)
 
     def _with_unqueued(self, manifest: Manifest, queued: Collection[str] | None) -> Manifest:
         """Return the manifest with the files whose changes are not queued for submission.
 
         `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
         """
-        host, previous, unqueued = self.run.host, self.run.previous, self.run.previous.manifest.unqueued
+        host, previous = self.run.host, self.run.previous.manifest
         old_digests, digests = (
-            {name: page.digest for name, page in each.pages().items()}
-            for each in (previous.manifest, manifest)
+            {name: page.digest for name, page in each.pages().items()} for each in (previous, manifest)
         )
+        unqueued = previous.unqueued
         left = (unqueued.keys() & old_digests.keys()).difference(queued or ())
         if (queued is not None and not left) or not (
             host.submit or unqueued or (host.is_repair and conf.indexnow_key is not None)
@@ -158,8 +160,7 @@ class SubmissionQueue:
             changed = set()
         elif changed or old_digests.keys() - digests.keys():
             # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
-            is_keyless = conf.indexnow_key is None and not left
-            if host.submit and (previous.is_first or is_keyless or self.exceeds_limit):
+            if host.submit and (self._exclusion or (conf.indexnow_key is None and not left)):
                 changed = set()
             changed.add(INDEX)
         names = {INDEX, *digests}.difference(queued or ())
