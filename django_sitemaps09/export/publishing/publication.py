@@ -85,9 +85,11 @@ class Publication:
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
         names = {*documents, *(file for record in sections.values() for file in record.file_names)}
         names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
-        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old_pages} - names))
-        removed = {name: since for name, since in old.removed.items() if name not in names}
-        due_before = started - conf.keep_removed
+        old_names = {*old.indexes, *old.stylesheets, *old_pages}
+        removed_files = tuple(sorted(old_names - names))
+        due_before, listed = started - conf.keep_removed, names | old_names
+        # A killed run may have listed a file again that was removed long ago.
+        removed = {name: since for name, since in old.removed.items() if name not in listed}
         due = tuple(name for name, since in removed.items() if since <= due_before)
         removed = {name: since for name, since in removed.items() if since > due_before}
         removed |= dict.fromkeys(removed_files, started)

@@ -51,9 +51,9 @@ class Robots:
 
     def update_for_transition(self) -> None:
         """List both previous and new indexes, unless they are the same."""
-        documents = {*self.previous_documents, *self.documents}
-        if self.previous_documents and not conf.cascade and documents != {*self.documents}:
-            replace(self, documents=documents).update()
+        previous, documents = {*self.previous_documents}, {*self.documents}
+        if previous and not conf.cascade and previous != documents:
+            replace(self, documents=previous | documents).update()
 
     def update(self, *, write: bool = True) -> None:
         """Update the file, unless that failed before. Without `write`, only check whether it must change.
