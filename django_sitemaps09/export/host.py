@@ -156,12 +156,13 @@ def _publish(
     can_publish = bool(publication.documents) and not (is_strict and failures)
     robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
     files_written = publication.files_to_write() if can_publish else []
-    is_compared = can_publish and _compare(publication, queue)
+    if can_publish:
+        _compare(publication, queue)
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
     is_published = can_publish and run.stage is not None
     if is_published:
-        _replace_files(publication, robots, reports, files_written, queue, is_compared=is_compared)
+        _replace_files(publication, robots, reports, files_written, queue)
     if run.stage is not None:
         recorded = RecordedRun(run.started.timestamp(), is_published, failures=tuple(failures))
         record_reports(
@@ -205,14 +206,12 @@ def _replace_files(
     reports: Sequence[SectionReport],
     files_written: Sequence[str],
     queue: SubmissionQueue,
-    *,
-    is_compared: bool,
 ) -> None:
     run, old_manifest = publication.run, publication.run.previous.manifest
     has_changed = files_written or publication.removed_files or old_manifest.unqueued
     urls = robots.urls if has_changed else ()
     try:
-        with queue.publishing(publication.manifest, urls, is_compared=is_compared) as manifest:
+        with queue.publishing(publication.manifest, urls) as manifest:
             replace(publication, manifest=manifest).publish(robots)
     except (ExportError, OSError) as error:
         # If nothing was ever published, the target may be unusable.
@@ -226,20 +225,14 @@ def _replace_files(
         raise
 
 
-def _compare(publication: Publication, queue: SubmissionQueue) -> bool:
-    """Find the changed URLs, and return whether all were found.
-
-    A failure ends the export only if the caller requested them.
-    """
-    if queue.spool is None:
-        return True
-    run = publication.run
-    consequence = "not all changed URLs were found, so not all were queued for submission"
-    with nullcontext() if run.options.changes else queue.lenient(consequence):
-        old, new = run.previous.manifest, publication.manifest
-        queue.spool.fill(find_changes(run.host.store, old, new, publication.staged))
-        return True
-    return False
+def _compare(publication: Publication, queue: SubmissionQueue) -> None:
+    """Find the changed URLs. A failure ends the export only if the caller requested them."""
+    if queue.spool is not None:
+        run = publication.run
+        consequence = "not all changed URLs were found, so not all were queued for submission"
+        with nullcontext() if run.options.changes else queue.lenient(consequence):
+            old, new = run.previous.manifest, publication.manifest
+            queue.spool.fill(find_changes(run.host.store, old, new, publication.staged))
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:

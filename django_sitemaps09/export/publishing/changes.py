@@ -31,12 +31,13 @@ class Spool:
     """Changed URLs, counted and kept on disk until the report is built.
 
     Unless `is_complete`, comparing ends as soon as there are more changes than `limit`, so the counts are
-    incomplete then.
+    incomplete then. `is_filled` is false if it failed.
     """
 
     def __init__(self, limit: int, *, is_complete: bool) -> None:
         self.limit = limit
         self.is_complete = is_complete
+        self.is_filled = False
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
         self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
@@ -53,6 +54,7 @@ class Spool:
             # Above the limit, do not compare the next pages: this takes time even if they have not changed.
             if self.exceeds_limit and not self.is_complete:
                 break
+        self.is_filled = True
 
     @property
     def exceeds_limit(self) -> bool:
@@ -107,10 +109,7 @@ def notify(event: Published, callback: Callable[[Published], object] | None) -> 
     ]
 
 
-Pages = Sequence[PageFile]
-
-
-def _parts(old: SectionRecord, new: SectionRecord) -> Iterator[tuple[Pages, Pages]]:
+def _parts(old: SectionRecord, new: SectionRecord) -> Iterator[tuple[Sequence[PageFile], ...]]:
     """Yield old and new pages that cover the same range; each common bound ends a range."""
     ends = {page.until for page in old.pages} & {page.until for page in new.pages}
     if old.has_key_ranges and old.key_identity == new.key_identity and None in ends:
@@ -119,7 +118,7 @@ def _parts(old: SectionRecord, new: SectionRecord) -> Iterator[tuple[Pages, Page
         yield old.pages, new.pages
 
 
-def _split(pages: Pages, ends: Collection[Key | None]) -> Iterator[Pages]:
+def _split(pages: Sequence[PageFile], ends: Collection[Key | None]) -> Iterator[Sequence[PageFile]]:
     start = 0
     for stop, page in enumerate(pages, 1):
         if page.until in ends:

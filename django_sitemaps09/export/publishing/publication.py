@@ -199,10 +199,7 @@ def _stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) ->
 def _take(
     host: Host, check: Callable[[], None], journal: Journal, robots: Robots, steps_taken: int = 0
 ) -> None:
-    """Take all steps except the first `steps_taken`, which a killed run has already taken.
-
-    `check` raises an exception if the lock is lost.
-    """
+    """Take all steps but the first `steps_taken`. `check` raises an exception if the lock is lost."""
     store, state = host.store, host.state
     for number, step in enumerate(journal.steps):
         previous_step = journal.steps[number - 1] if number else None

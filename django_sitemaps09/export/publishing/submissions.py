@@ -46,14 +46,11 @@ class SubmissionQueue:
     warnings: list[str] = field(default_factory=list)
 
     @contextmanager
-    def publishing(
-        self, manifest: Manifest, index_urls: Sequence[str], *, is_compared: bool
-    ) -> Iterator[Manifest]:
+    def publishing(self, manifest: Manifest, index_urls: Sequence[str]) -> Iterator[Manifest]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        `index_urls` are the URLs of the indexes for which services are pinged. `is_compared` says whether
-        all changed URLs are known. The changes that earlier runs could not queue are stored, too. Yield the
-        manifest with the files whose changes are still not queued.
+        Services are pinged for the indexes at `index_urls`. The changes that earlier runs could not queue
+        are stored, too. Yield the manifest with the files whose changes are still not queued.
         """
         next_manifest = self._with_unqueued(manifest, None)
         if not self.run.host.submit:
@@ -65,7 +62,7 @@ class SubmissionQueue:
         pings = ping_messages(index_urls if conf.ping_urls else ())
         with self.lenient("not all changes were queued for submission"):
             ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
-            if is_compared:
+            if self.spool is None or self.spool.is_filled:
                 next_manifest = self._with_unqueued(manifest, queued)
             if previous.unqueued:
                 since = datetime.fromtimestamp(min(previous.unqueued.values()), timezone.utc)
@@ -172,8 +169,7 @@ class SubmissionQueue:
 def activate_prepared(state: Store, previous: PreviousState) -> None:
     """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
-    If it is unknown what was published, activate all of them: too many submissions are better than too few.
-    A failure loses none. The next run repeats this.
+    If it is unknown what was published, activate all. A failure loses none. The next run repeats this.
     """
     ledger, run = Ledger(state), previous.manifest.run
     try:
