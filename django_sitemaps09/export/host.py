@@ -18,16 +18,10 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.changes import Spool, notify
-from django_sitemaps09.export.publishing.promotion import clean, recover
-from django_sitemaps09.export.publishing.publication import Publication
+from django_sitemaps09.export.publishing.changes import Spool, find_changes, notify
+from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
-from django_sitemaps09.export.publishing.submissions import (
-    SubmissionQueue,
-    activate_prepared,
-    with_unqueued,
-)
+from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
 from django_sitemaps09.export.rendering.page import Engine, Renderer, nothing
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.records import SectionOutcome
@@ -129,32 +123,25 @@ def _publish(
 ) -> Published:
     """Publish the outcomes; a dry run only reports them. Return what was published, and the report."""
     host, options, old_manifest = run.host, run.options, run.previous.manifest
-    queue = SubmissionQueue(run, spool) if host.submit else None
+    queue = SubmissionQueue(run, spool)
     remove = [name for name in options.remove if run.previous.section(name).pages]
-    publication = Publication.build(run, outcomes, remove)
+    publication = Publication.build(run, outcomes)
     reports = tuple(outcome.report for outcome in outcomes.values())
     failures = _failures(reports, strict=options.strict)
     # The XSD requires at least one file in an index, and robots.txt must not list a missing index.
     # A section that fails while the site moves has no published files that could stay in the index.
     is_strict = options.strict or run.previous.has_moved
     can_publish = bool(publication.documents) and not (is_strict and failures)
-    index_names = indexes.to_announce(publication.documents or [INDEX])
-    robots = Robots.for_host(host, index_names, old_manifest.indexes)
+    robots = Robots(host, [*publication.documents] or [INDEX], old_manifest.indexes)
     files_written = publication.files_to_write() if can_publish else []
-    is_compared = spool is None
-    if spool is not None and can_publish:
-        consequence = "not all changed URLs were found, so not all were queued for submission"
-        # A failure ends the export only if the caller requested the changed URLs.
-        with queue.lenient(consequence) if queue and not options.changes else nullcontext():
-            spool.fill(host.store, old_manifest.sections, outcomes, remove)
-            is_compared = True
+    if can_publish:
+        _compare(publication, queue)
     # The export is published even if robots.txt cannot be updated.
     robots.update(write=False)
     is_published = can_publish and not options.dry_run
     if is_published:
         has_changed = files_written or publication.removed_files or old_manifest.unqueued
-        index_urls = robots.urls if has_changed else ()
-        _replace_files(publication, robots, queue, index_urls, is_compared=is_compared)
+        _replace_files(publication, reports, robots, queue, robots.urls if has_changed else ())
     if not options.dry_run:
         _record(run, reports, failures, remove, is_published=is_published)
     failures += _lesser_failures(run, publication.documents, robots)
@@ -166,10 +153,10 @@ def _publish(
         index_url=host.index_url,
         published=is_published,
         robots=robots.state,
-        robots_path=robots.path,
+        robots_path=host.robots,
         warnings=[*_warnings(publication, reports, queue), *robots.warnings],
         failures=[f"{host.prefix}{failure}" for failure in failures],
-        indexes=tuple(index_names),
+        indexes=tuple(robots.names),
         written=tuple(files_written),
         deleted=publication.files_to_delete if is_published else (),
         recovered=recovered is not None,
@@ -186,24 +173,21 @@ def _publish(
 
 def _replace_files(
     publication: Publication,
+    reports: Sequence[SectionReport],
     robots: Robots,
-    queue: SubmissionQueue | None,
+    queue: SubmissionQueue,
     index_urls: Sequence[str],
-    *,
-    is_compared: bool,
 ) -> None:
-    run, manifest = publication.run, publication.manifest
+    run = publication.run
     try:
-        with queue.publishing(manifest.run, index_urls) if queue else nullcontext() as queued:
-            manifest = with_unqueued(manifest, run, queue, queued if is_compared else None)
-            replace(publication, manifest=manifest).publish(robots.publish)
+        with queue.publishing(publication.manifest, index_urls) as manifest:
+            replace(publication, manifest=manifest).publish(robots)
     except (ExportError, OSError) as error:
         # If nothing was ever published, the target may be unusable.
         if run.previous.manifest.sections:
             with suppress(ExportError, OSError):
                 # After the lock is lost, another run may write the history.
                 run.check()
-                reports = [outcome.report for outcome in publication.outcomes.values()]
                 _record(run, reports, [reason_of(error)], (), is_published=False)
         raise
 
@@ -243,6 +227,16 @@ def _record(
         logger.error("%s: the run cannot be added to the history: %s", state.label, reason_of(error))
 
 
+def _compare(publication: Publication, queue: SubmissionQueue) -> None:
+    """Find the changed URLs. A failure ends the export only if the caller requested them."""
+    if queue.spool is not None:
+        run = publication.run
+        consequence = "not all changed URLs were found, so not all were queued for submission"
+        with nullcontext() if run.options.changes else queue.lenient(consequence):
+            old, new = run.previous.manifest, publication.manifest
+            queue.spool.fill(find_changes(run.host.store, old, new, publication.staged))
+
+
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:
     failures = [
         f"Section {report.section!r}: {report.failure.rstrip('.')}." for report in reports if report.failure
@@ -262,7 +256,7 @@ def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> It
                 f"from the index, use --remove {name}"
             )
     yield from robots.failures
-    if len(documents) > 1 and robots.path is None and not conf.cascade:
+    if len(documents) > 1 and run.host.robots is None and not conf.cascade:
         yield (
             f"There are {len(documents)} index files, but no robots.txt lists them. Set "
             "SITEMAPS09['ROBOTS_TXT'], pass --robots, or set SITEMAPS09['CASCADE']."
@@ -271,7 +265,7 @@ def _lesser_failures(run: Run, documents: Collection[str], robots: Robots) -> It
 
 
 def _warnings(
-    publication: Publication, reports: Sequence[SectionReport], queue: SubmissionQueue | None
+    publication: Publication, reports: Sequence[SectionReport], queue: SubmissionQueue
 ) -> Iterator[str]:
     """Yield all warnings but those about robots.txt."""
     run = publication.run
@@ -280,7 +274,7 @@ def _warnings(
         yield f"Nothing was moved: the target has no export of {run.host.moved_from}."
     if not publication.documents and not _failures(reports, strict=run.options.strict):
         yield "No section has any URLs, so nothing was written."
-    yield from queue.warnings if queue else ()
+    yield from queue.warnings
     yield from getattr(run.engine, "warnings", ())
     for report in reports:
         if report.ignored_keys:

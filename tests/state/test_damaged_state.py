@@ -14,7 +14,7 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing import promotion
+from django_sitemaps09.export.publishing import publication
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import BACKUP, ROOT
@@ -197,7 +197,7 @@ class TestStateThatIsDamaged:
         sitemaps = before()
         Article.objects.filter(pk=7).update(slug="changed-again")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(promotion, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(publication, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 export(output=folder, sitemaps=sitemaps)
         Article.objects.filter(pk=7).update(slug="changed")

@@ -8,7 +8,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
@@ -17,7 +17,7 @@ from django_sitemaps09.compression import GZIP_MAGIC, decompress
 from django_sitemaps09.entries import excerpt, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError, UnreadableError
 from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.publishing import indexes
+from django_sitemaps09.export.publishing.indexes import published_entries
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state import manifest as manifests
@@ -25,6 +25,7 @@ from django_sitemaps09.state.journal import Journal, check_owner, read_journal
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.state.previous import check_site, is_our_stylesheet
 from django_sitemaps09.stores import LocalStore, Store
+from django_sitemaps09.stores.plain import name_errors
 
 # Maximum number of attempts to read files that exports replace meanwhile.
 _ATTEMPTS = 10
@@ -45,17 +46,13 @@ class ExpectedFile(NamedTuple):
 
 
 class CheckedFile(NamedTuple):
-    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size.
-
-    If the file could not be read, it may be intact. Then `error` is the error of the operating system.
-    """
+    """File that was read back. `problem` says what is wrong with it. `bytes` is the uncompressed size."""
 
     name: str
     section: str = ""
     urls: int = 0
     bytes: int = 0
     problem: str | None = None
-    error: OSError | None = None
 
 
 class CheckedFiles(NamedTuple):
@@ -69,61 +66,39 @@ class CheckedFiles(NamedTuple):
         return {name: file for name, file in self.files.items() if file.problem is not None}
 
 
-class PublishedState(NamedTuple):
-    """Manifest of the published files, and the journal of a run that is replacing them."""
+def _expected_files(manifest: Manifest, journal: Journal | None) -> Iterator[ExpectedFile]:
+    """Yield the indexes, the stylesheet and the pages of a manifest.
 
-    manifest: Manifest
-    journal: Journal | None
-
-    @property
-    def runs(self) -> tuple[str, str | None]:
-        """The names of the published run, and of the run that is replacing its files."""
-        return self.manifest.run, self.journal and self.journal.run
-
-    def files(self, sections: Collection[str] | None) -> Iterator[ExpectedFile]:
-        """Yield the indexes, the stylesheet, and the pages of these sections, or of all sections."""
-        # While a run replaces files, each file can be from that run or from the previous one.
-        new_digests: dict[str, set[str]] = defaultdict(set)
-        for step in self.journal.steps if self.journal is not None else ():
-            new_digests[step.name].add(step.digest)
-        documents = {
-            name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
-            for name, entries in indexes.published_entries(self.manifest).items()
-        }
-        documents |= {name: [writer.stylesheet()] for name in self.manifest.stylesheets}
-        for name, contents in documents.items():
-            digests = frozenset(sha256(content).hexdigest() for content in contents)
-            yield ExpectedFile(name, digests | new_digests[name])
-        for section, record in self.manifest.sections.items():
-            for page in record.pages if sections is None or section in sections else ():
-                # A page that was adopted from a published index has no digest.
-                digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
-                urls = None if new_digests[page.name] else page.urls
-                yield ExpectedFile(page.name, digests, section, urls, page.bytes)
+    While a run replaces files, each file can be from that run or from the previous one.
+    """
+    new_digests: dict[str, set[str]] = defaultdict(set)
+    for step in journal.steps if journal is not None else ():
+        new_digests[step.name].add(step.digest)
+    documents = {
+        name: [writer.index_document(entries, styled=styled) for styled in (False, True)]
+        for name, entries in published_entries(manifest).items()
+    }
+    documents |= {name: [writer.stylesheet()] for name in manifest.stylesheets}
+    for name, contents in documents.items():
+        digests = frozenset(sha256(content).hexdigest() for content in contents)
+        yield ExpectedFile(name, digests | new_digests[name])
+    for section, record in manifest.sections.items():
+        for page in record.pages:
+            # A page that was adopted from a published index has no digest.
+            digests = frozenset(filter(None, {page.digest, *new_digests[page.name]}))
+            urls = None if new_digests[page.name] else page.urls
+            yield ExpectedFile(page.name, digests, section, urls, page.bytes)
 
 
-def _read_manifest(state: Store) -> Manifest | None:
-    # Two exports may end after the root is read, and remove the section files that it lists. So try twice.
-    with suppress(UnreadableError):
-        return manifests.read(state)
-    try:
-        return manifests.read(state)
-    except UnreadableError as error:
-        raise UnreadableError(
-            f"{error}. Without it, the published files cannot be verified. Run an export without --verify, "
-            "which rebuilds all pages."
-        ) from error
-
-
+@dataclass(frozen=True)
 class FilesCheck:
-    """Check of the published files of one host, in several threads.
+    """Check of the published files of one host, in several threads (`workers`).
 
     Decompressing and hashing release the GIL, and so does waiting for a storage.
     """
 
-    def __init__(self, host: Host, workers: int) -> None:
-        self.host = host
-        self._workers = workers
+    host: Host
+    workers: int
 
     def check(self) -> CheckedFiles:
         """Check the pages of the chosen sections, the indexes, the stylesheet and robots.txt.
@@ -131,40 +106,60 @@ class FilesCheck:
         A file that seems to be damaged may have been replaced while it was read. So it is read again if a
         run has published files meanwhile.
         """
-        published = self._read_state()
-        checked = CheckedFiles(self._check(published, None), published.journal)
+        state = self._read_state()
+        checked = self._check(*state)
         for _ in range(_ATTEMPTS):
-            damaged = checked.damaged.keys()
-            if not damaged or (current := self._read_state()).runs == published.runs:
+            damaged = checked.damaged
+            if not damaged or (current := self._read_state()) == state:
                 break
-            published = current
+            state = current
             intact = {name: file for name, file in checked.files.items() if name not in damaged}
-            checked = CheckedFiles(intact | self._check(published, damaged), published.journal)
+            checked = self._check(*state, damaged)
+            checked = checked._replace(files={**intact, **checked.files})
         return checked
 
-    def _read_state(self) -> PublishedState:
-        """Read the manifest and the journal. Raise `ExportError` if no manifest can be used."""
-        check_owner(self.host.store, self.host.state)
+    def _read_state(self) -> tuple[Manifest, Journal | None]:
+        """Return the manifest, and the journal of a run that is replacing files.
+
+        Raise `ExportError` if no manifest can be used.
+        """
+        store, state = self.host.store, self.host.state
+        check_owner(store, state)
         # Read the journal first. If a run ends between the two reads, the manifest already lists its files.
-        journal = read_journal(self.host.state)
-        manifest = _read_manifest(self.host.state)
+        journal = read_journal(state)
+        for is_last in (False, True):
+            try:
+                manifest = manifests.read(state)
+                break
+            except UnreadableError as error:
+                # Two exports may end after the root is read, and remove the files that it lists. Try twice.
+                if is_last:
+                    raise UnreadableError(
+                        f"{error}. Without it, the published files cannot be verified. Run an export "
+                        "without --verify, which rebuilds all pages."
+                    ) from error
         if manifest is None:
             raise ExportError(
-                f"{self.host.store.label} has no manifest of an export, so its files cannot be verified. "
+                f"{store.label} has no manifest of an export, so its files cannot be verified. "
                 "Export first."
             )
-        check_site(self.host.store, self.host.state, manifest, self.host.site)
-        return PublishedState(manifest, journal)
+        check_site(store, state, manifest, self.host.site)
+        return manifest, journal
 
-    def _check(self, published: PublishedState, names: Collection[str] | None) -> dict[str, CheckedFile]:
-        """Return the files as they are now, compared with what they should be in this state."""
-        sections = None if self.host.is_whole else self.host.chosen
-        existing_names = self.host.store.names()
+    def _check(
+        self, manifest: Manifest, journal: Journal | None, names: Collection[str] | None = None
+    ) -> CheckedFiles:
+        """Compare the files, or those with these names, with what they should be in this state."""
+        host, existing_names = self.host, self.host.store.names()
         local = threading.local()
 
         def begin() -> None:
             # Each thread has a store with connections of its own.
-            local.store = copy.copy(self.host.store)
+            local.store = copy.copy(host.store)
+
+        def is_chosen(file: ExpectedFile) -> bool:
+            is_in_scope = host.is_whole or not file.section or file.section in host.chosen
+            return is_in_scope and (names is None or file.name in names)
 
         def check(file: ExpectedFile) -> CheckedFile:
             if file.name not in existing_names:
@@ -172,68 +167,60 @@ class FilesCheck:
             if file.name == STYLESHEET and not is_our_stylesheet(local.store):
                 # The project has replaced it with its own stylesheet.
                 return CheckedFile(file.name)
-            return check_file(local.store, file)
+            try:
+                return check_file(local.store, file)
+            except OSError as error:
+                if not isinstance(host.store, LocalStore):
+                    raise
+                problem = f"it cannot be read ({reason_of(error)})"
+                return CheckedFile(file.name, file.section, problem=problem)
 
-        files = (file for file in published.files(sections) if names is None or file.name in names)
-        with ThreadPoolExecutor(self._workers, "sitemap-verify", begin) as pool:
-            checked = {file.name: file for file in pool.map(check, files)}
-        robots = self._robots(published)
-        if robots is not None and (names is None or robots.name in names):
-            checked[robots.name] = robots
-        return checked
-
-    def _robots(self, published: PublishedState) -> CheckedFile | None:
-        """Check robots.txt, unless a run is updating it."""
-        path, manifest = self.host.robots, published.manifest
-        if path is None or not manifest.indexes or published.journal is not None:
-            return None
-        names = indexes.to_announce(manifest.indexes)
-        robots = Robots.for_host(self.host, names, manifest.indexes)
-        robots.update(write=False)
-        problem = None
-        if robots.state != "unchanged":
-            problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
-        return CheckedFile(str(path), problem=problem)
+        with ThreadPoolExecutor(self.workers, "sitemap-verify", begin) as pool:
+            expected = filter(is_chosen, _expected_files(manifest, journal))
+            files = {file.name: file for file in pool.map(check, expected)}
+        path = None if host.robots is None else str(host.robots)
+        # While a run replaces files, it may also be updating robots.txt.
+        if path and manifest.indexes and journal is None and (names is None or path in names):
+            robots = Robots(host, manifest.indexes)
+            robots.update(write=False)
+            problem = None
+            if robots.state != "unchanged":
+                problem = "; ".join(robots.failures) or f"it does not list {', '.join(robots.urls)}"
+            files[path] = CheckedFile(path, problem=problem)
+        return CheckedFiles(files, journal)
 
 
 def check_file(store: Store, expected: ExpectedFile) -> CheckedFile:
-    name = expected.name
-    checked = CheckedFile(name, expected.section)
+    """Compare a file with what it should be. Raise `OSError` if it cannot be read, so may be intact."""
+    name, section, urls, size, problem = expected.name, expected.section, 0, 0, None
     try:
-        file = store.open(name)
-        if file is None:
-            return checked._replace(problem=_MISSING)
-        with file:
-            digest, urls, size = read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
+        with name_errors(f"{store.label}/{name}"):
+            file = store.open(name)
+            if file is None:
+                return CheckedFile(name, section, problem=_MISSING)
+            with file:
+                digest, urls, size = _read_content(file, name, max(expected.bytes or 0, protocol.MAX_BYTES))
     except (zlib.error, EOFError) as error:
         reason = excerpt(error) or "it is truncated"
-        return checked._replace(problem=f"it cannot be decompressed ({reason})")
-    except OSError as error:
-        if not isinstance(store, LocalStore):
-            raise
-        return checked._replace(problem=f"it cannot be read ({reason_of(error)})", error=error)
-    except ExportError:
+        return CheckedFile(name, section, problem=f"it cannot be decompressed ({reason})")
+    except (ExportError, OSError):
         raise
     except Exception as error:
         raise ExportError(f"Access to {name!r} in {store.label} failed: {reason_of(error)}") from error
-    checked = checked._replace(urls=urls, bytes=size)
     if not expected.digests:
-        return checked._replace(problem="the manifest has no digest of it")
-    if digest not in expected.digests:
-        sizes = f": {size:,} bytes instead of {expected.bytes:,}" if expected.section else ""
-        return checked._replace(problem=f"its content is not what was published{sizes}")
-    if expected.urls not in (None, urls):
-        return checked._replace(
-            problem=f"it has {pluralize(urls, 'URL')}, but the manifest has {expected.urls:,}"
-        )
-    return checked
+        problem = "the manifest has no digest of it"
+    elif digest not in expected.digests:
+        sizes = f": {size:,} bytes instead of {expected.bytes:,}" if section else ""
+        problem = f"its content is not what was published{sizes}"
+    elif expected.urls not in (None, urls):
+        problem = f"it has {pluralize(urls, 'URL')}, but the manifest has {expected.urls:,}"
+    return CheckedFile(name, section, urls, size, problem)
 
 
-def read_content(file: BinaryIO, name: str, max_bytes: int) -> tuple[str, int, int]:
+def _read_content(file: BinaryIO, name: str, max_bytes: int) -> tuple[str, int, int]:
     """Return the SHA-256 of a file's uncompressed content, its number of URLs, and its size.
 
-    Read the file in chunks, up to one byte more than `max_bytes`. Raise `zlib.error` or `EOFError` if it is
-    damaged.
+    Read no more than one byte above `max_bytes`. Raise `zlib.error` or `EOFError` if it is damaged.
     """
     is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
     if is_gzip != name.endswith(".gz"):

@@ -1,35 +1,52 @@
-"""Build the manifest that a run publishes, and the steps that publish it."""
+"""Publish what a run has staged, by steps that the next run finishes if the run is killed.
+
+All steps are first written to a write-ahead journal. Steps add before they remove, so that a crawler never
+misses a file. After the last step, the manifest is replaced.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
-from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.exceptions import ExportError, ManifestError
+from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing import indexes
-from django_sitemaps09.export.publishing.promotion import TRANSITION, publish, stage, write_sections
+from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
+from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.rendering.plan import Run
 from django_sitemaps09.export.rendering.records import SectionOutcome
-from django_sitemaps09.filenames import STYLESHEET
-from django_sitemaps09.state.journal import Journal, Step
-from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused
+from django_sitemaps09.filenames import INDEX, STYLESHEET, index_number
+from django_sitemaps09.state import journal as journals, manifest as manifests
+from django_sitemaps09.state.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner
+from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import STATE, Store
+
+logger = logging.getLogger(__name__)
+
+# Prefix of the staged name of a transition index, with both old and new pages.
+_TRANSITION = "between-"
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
     """Publication of a run: the next manifest, its indexes and their stylesheet, if any.
 
-    `transition` has the indexes that list both old and new pages, `documents` the final indexes.
-    `removed_files` are the files that no index lists from now on. `files_to_delete` are files that were
-    removed long enough ago.
+    `staged` maps new and changed pages to their staged paths. `shrinks` lists the published pages that lose
+    rows to others. `transition` has the indexes that list both old and new pages, `documents` the final
+    indexes. `removed_files` are the files that no index lists from now on. `files_to_delete` are files that
+    were removed long enough ago.
     """
 
     run: Run
     manifest: Manifest
-    outcomes: Mapping[str, SectionOutcome]
+    staged: Mapping[str, str]
+    shrinks: frozenset[str]
     transition: Mapping[str, bytes]
     documents: Mapping[str, bytes]
     stylesheets: Mapping[str, bytes]
@@ -37,141 +54,239 @@ class Publication:
     removed_files: tuple[str, ...]
 
     @classmethod
-    def build(
-        cls, run: Run, outcomes: Mapping[str, SectionOutcome], remove: Collection[str]
-    ) -> Publication:
-        """Build the publication from the sections' outcomes; sections to `remove` lose all their pages."""
+    def build(cls, run: Run, outcomes: Mapping[str, SectionOutcome]) -> Publication:
+        """Build the publication from the outcomes of sections. Sections to remove lose all their pages."""
         previous, old, started = run.previous, run.previous.manifest, run.started.timestamp()
         records = {**old.sections, **{name: outcome.record for name, outcome in outcomes.items()}}
-        records |= {name: replace(records[name], pages=()) for name in remove if name in records}
-        ordered = {
-            name: records[name] for name in dict.fromkeys((*run.host.sections, *records)) if name in records
+        records |= {
+            name: replace(records[name], pages=()) for name in run.options.remove if name in records
         }
+        ordered = {name: records[name] for name in (*run.host.sections, *records) if name in records}
         # With several indexes, a URL can also move between indexes that are replaced at different times.
         several = sum(len(record.pages) for record in ordered.values()) > protocol.INDEX_LIMITS.urls
         several = several or len(old.indexes) > 1
-        shrinking = [
-            name
+        shrinking = {
+            name: previous.section(name)
             for name, outcome in outcomes.items()
             if outcome.shrinks or (several and outcome.report.removed)
-        ]
-        sections = indexes.assign(ordered, old.sections, shrinking, old.url)
+        }
+        sections = indexes.assign(ordered, shrinking, old.url)
+        old_pages = old.pages()
         # If a page moves to another index, both indexes list it during the transition.
-        shrinking += [name for name in sections if _has_moved(old, name, sections[name])]
-        transition, documents = indexes.documents(sections, old.sections, shrinking, old.url)
-        has_stylesheet = conf.stylesheet and documents and not previous.has_foreign_stylesheet
+        shrinking |= {
+            name: previous.section(name)
+            for name, record in sections.items()
+            for page in record.pages
+            if page.index_number != old_pages.get(page.name, page).index_number
+        }
+        transition, documents = indexes.documents(sections, shrinking, old.url)
+        is_foreign = previous.has_foreign_stylesheet
+        has_stylesheet = conf.stylesheet and documents and not is_foreign
         stylesheets = {STYLESHEET: writer.stylesheet()} if has_stylesheet else {}
-        foreign_names = {STYLESHEET} if previous.has_foreign_stylesheet else set()
-        manifest = Manifest(
-            run=(run.stage or "").rpartition("/")[2],
-            url=old.url,
-            base=old.base,
-            sections=sections,
-            indexes=tuple(documents),
-            stylesheets=tuple(stylesheets),
-            target=old.target,
-        )
-        names = {*documents, *stylesheets, *manifest.pages(), *foreign_names}
-        removed_files = tuple(sorted({*old.indexes, *old.stylesheets, *old.pages()} - names))
-        earlier = {name: since for name, since in old.removed.items() if name not in names}
-        due_before = started - conf.keep_removed
-        due = tuple(name for name, since in earlier.items() if since <= due_before)
-        removed = {name: since for name, since in earlier.items() if since > due_before}
+        names = {*documents, *(file for record in sections.values() for file in record.file_names)}
+        names.update([STYLESHEET] if has_stylesheet or is_foreign else ())
+        old_names = {*old.indexes, *old.stylesheets, *old_pages}
+        removed_files = tuple(sorted(old_names - names))
+        due_before, listed = started - conf.keep_removed, names | old_names
+        # A killed run may have listed a file again that was removed long ago.
+        removed = {name: since for name, since in old.removed.items() if name not in listed}
+        due = tuple(name for name, since in removed.items() if since <= due_before)
+        removed = {name: since for name, since in removed.items() if since > due_before}
         removed |= dict.fromkeys(removed_files, started)
         ranges = {**old.removed_ranges, **old.ranges()}
         manifest = replace(
-            manifest,
+            old,
+            run=(run.stage or "").rpartition("/")[2],
+            sections=sections,
             removed=removed,
             removed_ranges={name: bounds for name, bounds in ranges.items() if name in removed},
+            files={},
+            indexes=tuple(documents),
+            stylesheets=tuple(stylesheets),
+            unqueued={},
             moved=tuple(name for name in old.moved if name in removed),
         )
-        return cls(run, manifest, outcomes, transition, documents, stylesheets, due, removed_files)
+        staged = {name: path for outcome in outcomes.values() for name, path in outcome.staged.items()}
+        shrinks = frozenset(name for outcome in outcomes.values() for name in outcome.shrinks)
+        return cls(run, manifest, staged, shrinks, transition, documents, stylesheets, due, removed_files)
 
     def files_to_write(self) -> list[str]:
         """Return the names of the files that differ from what is published."""
-        pages = [name for outcome in self.outcomes.values() for name in outcome.staged]
         documents = {**self.stylesheets, **self.documents}
-        return [*pages, *dict(_changed_documents(self.run.host.store, documents))]
+        return [*self.staged, *dict(_changed_documents(self.run.host.store, documents))]
 
-    def publish(self, robots: Callable[[bool], None]) -> None:
+    def publish(self, robots: Robots) -> None:
         """Publish the staged files; if nothing has changed, only update robots.txt."""
-        host, old_manifest, new_manifest = self.run.host, self.run.previous.manifest, self.manifest
-        steps = self._steps(host.store)
-        is_same = old_manifest == replace(new_manifest, run=old_manifest.run, files=old_manifest.files)
-        if not steps and is_same and old_manifest.run and not self.run.previous.is_unverified:
-            robots(False)
+        run, new, old = self.run, self.manifest, self.run.previous.manifest
+        store, state = run.host.store, run.host.state
+        steps = self._steps(store)
+        is_same = old == replace(new, run=old.run, files=old.files)
+        if not steps and is_same and old.run and not run.previous.is_unverified:
+            robots.update()
             return
         for step in steps:
-            if host.store.is_blocked(step.name):
+            if store.is_blocked(step.name):
                 raise ExportError(
-                    f"{host.store.label}: {step.name} is a folder, so nothing was published. Remove it."
+                    f"{store.label}: {step.name} is a folder, so nothing was published. Remove it."
                 )
-        host.store.check()
-        stored_manifest = write_sections(host.state, old_manifest, new_manifest)
-        changed_sections = tuple(
+        store.check()
+        changed = tuple(
             name
-            for name in new_manifest.sections
-            if old_manifest.files.get(name) != stored_manifest.files[name]
+            for name, record in new.sections.items()
+            if name not in old.files or old.sections.get(name) != record
         )
-        names = {
-            file
-            for name in changed_sections
-            for record in (self.run.previous.section(name), new_manifest.sections[name])
-            for file in record.file_names
-        }
-        journal = Journal(
-            run=new_manifest.run,
-            steps=tuple(steps),
-            root=stored_manifest.root().decode(),
-            sections=changed_sections,
-            files=tuple(sorted(names)),
-            delete=self.files_to_delete,
-        )
-        publish(host, self.run.check, journal, robots)
-        remove_unused(host.state, stored_manifest)
+        files, names = dict(old.files), set[str]()
+        for name in changed:
+            names.update((*run.previous.section(name).file_names, *new.sections[name].file_names))
+            document = manifests.section_document(new.sections[name])
+            files[name] = manifests.section_file(name, document)
+            state.write(files[name], document)
+        stored = replace(new, files={name: files[name] for name in new.sections})
+        root = stored.root().decode()
+        journal = Journal(new.run, steps, root, changed, tuple(sorted(names)), self.files_to_delete)
+        run.check()
+        # Another target that shares the state may have been exported since this run started.
+        check_owner(store, state)
+        # Staged files and their names must be on disk before the journal lists them.
+        store.sync()
+        journals.write_journal(state, journal)
+        _take(run.host, run.check, journal, robots)
+        manifests.remove_unused(state, stored)
 
-    def _steps(self, store: Store) -> list[Step]:
-        """Return the steps in order, adding before removing, so that a crawler never misses a file.
+    def _steps(self, store: Store) -> tuple[Step, ...]:
+        """Stage the indexes and the stylesheet. Return the steps in order, adding before removing.
 
-        The stylesheet and pages that are new or only gain rows come first. If any page loses rows to
-        another one, transition indexes with both old and new pages follow. Then come the pages that lose
-        rows, and the final indexes.
+        Pages that are new or only gain rows come before the transition indexes, and pages that lose rows to
+        others after them.
         """
-        staged = [
-            Step(outcome.staged[file.name], file.name, file.digest)
-            for outcome in self.outcomes.values()
-            for file in outcome.report.files
-            if file.name in outcome.staged
+        pages = [
+            Step(self.staged[name], name, page.digest)
+            for name, page in self.manifest.pages().items()
+            if name in self.staged
         ]
-        shrinks = {name for outcome in self.outcomes.values() for name in outcome.shrinks}
         folder = f"{STATE}/{self.manifest.run}"
-        stylesheets = _changed_documents(store, self.stylesheets)
-        steps = stage(store, f"{folder}/", stylesheets)
-        steps += [step for step in staged if step.name not in shrinks]
         transition = dict(_changed_documents(store, self.transition))
-        steps += stage(store, f"{folder}/{TRANSITION}", transition.items())
-        steps += [step for step in staged if step.name in shrinks]
-        documents = _changed_documents(store, self.documents, transition)
-        return steps + stage(store, f"{folder}/index-", documents)
+        return (
+            *_stage(store, f"{folder}/", _changed_documents(store, self.stylesheets)),
+            *(step for step in pages if step.name not in self.shrinks),
+            *_stage(store, f"{folder}/{_TRANSITION}", transition.items()),
+            *(step for step in pages if step.name in self.shrinks),
+            *_stage(store, f"{folder}/index-", _changed_documents(store, self.documents, transition)),
+        )
 
 
 def _changed_documents(
-    store: Store, documents: Mapping[str, bytes], transition: Mapping[str, bytes] | None = None
+    store: Store, documents: Mapping[str, bytes], transition: Mapping[str, bytes] = {}
 ) -> Iterator[tuple[str, bytes]]:
     """Yield documents that differ from their `transition` or, without one, from the published file."""
     for name, content in documents.items():
-        try:
-            previous_content = (transition or {}).get(name) or store.read(name, len(content))
-        except ExportError:
-            # The published file is not a regular file, or is longer.
-            previous_content = None
+        previous_content = transition.get(name)
+        # The published file may not be a regular file, or may be longer.
+        with suppress(ExportError):
+            previous_content = previous_content or store.read(name, len(content))
         if previous_content != content:
             yield name, content
 
 
-def _has_moved(old_manifest: Manifest, name: str, record: SectionRecord) -> bool:
-    old_pages = old_manifest.sections[name].pages if name in old_manifest.sections else ()
-    old_indexes = {page.number: page.index_number for page in old_pages}
-    return any(
-        old_indexes.get(page.number, page.index_number) != page.index_number for page in record.pages
-    )
+def _stage(store: Store, prefix: str, documents: Iterable[tuple[str, bytes]]) -> Iterator[Step]:
+    """Stage documents under their names with a prefix, and yield the steps that publish them."""
+    for name, content in documents:
+        with store.staged(f"{prefix}{name}") as file:
+            file.write(content)
+        yield Step(f"{prefix}{name}", name, sha256(content).hexdigest())
+
+
+def _take(
+    host: Host, check: Callable[[], None], journal: Journal, robots: Robots, steps_taken: int = 0
+) -> None:
+    """Take all steps but the first `steps_taken`. `check` raises an exception if the lock is lost."""
+    store, state = host.store, host.state
+    for number, step in enumerate(journal.steps):
+        previous_step = journal.steps[number - 1] if number else None
+        if previous_step and bool(index_number(previous_step.name)) != bool(index_number(step.name)):
+            # Pages must be on disk before an index that lists them, even if the machine crashes.
+            store.sync()
+        if step.name == INDEX or (
+            previous_step and _is_transition(previous_step) and not _is_transition(step)
+        ):
+            # All other indexes are published. robots.txt must list them before the first index changes,
+            # since pages of the first index may have moved to them.
+            store.sync()
+            robots.update_for_transition()
+        if number >= steps_taken:
+            check()
+            store.promote(step.staged, step.name)
+    store.sync()
+    robots.update()
+    check()
+    replace_manifest(state, journal.root.encode())
+    for name in journal.delete:
+        check()
+        store.delete(name)
+    store.sync()
+    check()
+    state.delete(JOURNAL)
+    state.sync()
+
+
+def _is_transition(step: Step) -> bool:
+    return step.staged.rpartition("/")[2].startswith(_TRANSITION)
+
+
+def replace_manifest(state: Store, root: bytes) -> None:
+    """Replace the root of the manifest, and keep the previous one as a backup if it can be used."""
+    old_root = state.read(manifests.ROOT, manifests.MAX_FILE_BYTES)
+    if old_root == root:
+        return
+    with suppress(ManifestError):
+        if old_root is not None:
+            manifests.parse_root(old_root, manifests.ROOT)
+            state.write(manifests.BACKUP, old_root)
+    state.write(manifests.ROOT, root)
+
+
+def recover(
+    host: Host, check: Callable[[], None], *, dry_run: bool
+) -> tuple[Journal | None, tuple[str, ...] | None]:
+    """Finish a run that was killed while publishing; a dry run does not.
+
+    Return the journal if its steps were not taken, and the names of the files if the run was finished.
+    """
+    store, state = host.store, host.state
+    check_owner(store, state)
+    journal = journals.read_journal(state)
+    if journal is None or dry_run:
+        return journal, None
+    # A step was taken if its staged file is gone. Steps are taken in order. If a staged file is gone but an
+    # earlier one remains, someone removed it.
+    folder = f"{STATE}/{journal.run}"
+    staged_names = store.names(folder)
+    left = [step.staged.removeprefix(f"{folder}/") in staged_names for step in journal.steps]
+    digests = {
+        step.staged if is_left else step.name: step.digest
+        for step, is_left in zip(journal.steps, left, strict=True)
+    }
+    # If a file cannot be read, it may be intact. The error keeps the journal for a run that can read it.
+    expected = [ExpectedFile(name, frozenset({digest})) for name, digest in digests.items()]
+    if left != sorted(left) or any(check_file(store, file).problem for file in expected):
+        logger.warning(
+            "%s: an export was killed while it was publishing, and its staged files are gone. These "
+            "sections are rebuilt: %s",
+            store.label,
+            ", ".join(journal.sections),
+        )
+        return journal, None
+    logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
+    old_root = manifests.read_usable_root(state)
+    new_indexes = manifests.parse_root(journal.root, JOURNAL).indexes
+    robots = Robots(host, new_indexes, old_root.indexes if old_root else ())
+    _take(host, check, journal, robots, left.count(False))
+    return None, tuple(step.name for step in journal.steps)
+
+
+def clean(store: Store) -> None:
+    """Remove the staging folders and temporary files of killed runs."""
+    for folder in store.folders(STATE):
+        if RUN_NAME.fullmatch(folder):
+            store.delete_folder(f"{STATE}/{folder}")
+    store.clean()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import glob
 import os
-import re
 import stat
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
 from django_sitemaps09 import robots
+from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.options import Host
-from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.report import RobotsState
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.stores.plain import create_whole, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
@@ -28,57 +28,50 @@ _LINKS = 40
 
 @dataclass(slots=True)
 class Robots:
-    """A robots.txt file that must list the indexes at `urls`, with the state and messages of its update.
+    """The robots.txt of a host, if any, with the state and messages of its update.
 
-    `previous_urls` are the indexes that earlier runs announced.
+    It must list the indexes among `documents`. `previous_documents` are the indexes of the previous run.
     """
 
-    path: Path | None
-    base: Base
-    urls: Sequence[str]
-    previous_urls: Sequence[str] = ()
+    host: Host
+    documents: Collection[str]
+    previous_documents: Collection[str] = ()
     state: RobotsState = "none"
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
 
-    @classmethod
-    def for_host(cls, host: Host, names: Sequence[str], previous_documents: Collection[str]) -> Robots:
-        """Return the robots.txt of a host. It must list the indexes with these names."""
-        previous_names = indexes.to_announce(previous_documents) if previous_documents else ()
-        urls, previous_urls = (
-            [f"{host.url}{name}" for name in index_names] for index_names in (names, previous_names)
-        )
-        return cls(host.robots, host.base, urls, previous_urls)
+    @property
+    def names(self) -> list[str]:
+        """The indexes that robots.txt lists: the root of a cascade, otherwise all of them."""
+        return [INDEX] if conf.cascade else sorted(self.documents, key=lambda name: (len(name), name))
 
-    def publish(self, is_transition: bool) -> None:
-        """Update the file; if `is_transition`, list both previous and new indexes.
+    @property
+    def urls(self) -> list[str]:
+        return [f"{self.host.url}{name}" for name in self.names]
 
-        Do nothing if an earlier check or update of the file failed.
-        """
-        if self.state == "failed":
-            return
-        if not is_transition:
-            self.update()
-        elif self.previous_urls and {*self.previous_urls} != {*self.urls}:
-            Robots(self.path, self.base, [*dict.fromkeys((*self.previous_urls, *self.urls))]).update()
+    def update_for_transition(self) -> None:
+        """List both previous and new indexes, unless they are the same."""
+        previous, documents = {*self.previous_documents}, {*self.documents}
+        if previous and not conf.cascade and previous != documents:
+            replace(self, documents=previous | documents).update()
 
     def update(self, *, write: bool = True) -> None:
-        """Update the file. Without `write`, only check whether it must change.
+        """Update the file, unless that failed before. Without `write`, only check whether it must change.
 
         Failures are recorded and not raised, since the sitemap is published in any case.
         """
-        if self.path is None:
+        path = self.host.robots
+        if path is None or self.state == "failed":
             return
         try:
-            old_content, new_content = _update(self.path, self.urls, write=write)
+            old_content, new_content = _update(path, self.urls, write=write)
         except (SitemapError, OSError) as error:
             self.state = "failed"
-            self.failures = [f"{self.path} was not changed: {error}"]
+            self.failures = [f"{path} was not changed: {error}"]
             return
         # The rules of a robots.txt do not apply to other hosts.
-        own_urls = [url for url in self.urls if url.startswith(f"{self.base}/")]
-        warnings = robots.warnings(new_content, own_urls)
-        self.warnings = [f"{self.path}: {warning}" for warning in warnings]
+        own_urls = [url for url in self.urls if url.startswith(f"{self.host.base}/")]
+        self.warnings = [f"{path}: {warning}" for warning in robots.warnings(new_content, own_urls)]
         self.state = "unchanged" if new_content == old_content else "written" if write else "stale"
 
 
@@ -94,7 +87,10 @@ def _update(path: Path, urls: Sequence[str], *, write: bool) -> tuple[bytes | No
                 f"the folder {path.parent} does not exist. Create it, or name another path with --robots "
                 "or SITEMAPS09['ROBOTS_TXT']."
             )
-        _remove_leftovers(path)
+        # Exports that were killed left files. The folder may be writable but not readable.
+        with suppress(OSError):
+            for leftover in path.parent.glob(f".{glob.escape(path.name)}.sitemaps09-{'[0-9a-f]' * 16}.tmp"):
+                leftover.unlink(missing_ok=True)
     for _ in range(_ATTEMPTS):
         old_content = read_plain(path, _MOST)
         new_content = robots.update(old_content, urls)
@@ -123,20 +119,16 @@ def _replace(path: Path, old_content: bytes | None, new_content: bytes) -> bool:
     temporary = path.with_name(f".{path.name}.sitemaps09-{token_hex(8)}.tmp")
     try:
         status = None if old_content is None else path.lstat()
-    except FileNotFoundError:
-        return False
-    try:
         with name_errors(path):
             create_whole(temporary, new_content, None if status is None else stat.S_IMODE(status.st_mode))
-        try:
-            if status is not None:
-                _keep_attributes(path, status, temporary)
-            if read_plain(path, _MOST) != old_content:
-                return False
-            temporary.replace(path)
-        except FileNotFoundError:
-            # Someone removed the file, or another export removed the temporary file.
+        if status is not None:
+            _keep_attributes(path, status, temporary)
+        if read_plain(path, _MOST) != old_content:
             return False
+        temporary.replace(path)
+    except FileNotFoundError:
+        # Someone removed the file, or another export removed the temporary file.
+        return False
     finally:
         temporary.unlink(missing_ok=True)
     sync(path.parent)
@@ -155,12 +147,3 @@ def _keep_attributes(path: Path, status: os.stat_result, copy: Path) -> None:
                 with suppress(OSError):
                     value = os.getxattr(path, name, follow_symlinks=False)
                     os.setxattr(copy, name, value, follow_symlinks=False)
-
-
-def _remove_leftovers(path: Path) -> None:
-    """Remove the temporary files of exports that were killed."""
-    leftover = re.compile(rf"\.{re.escape(path.name)}\.sitemaps09-[0-9a-f]{{16}}\.tmp")
-    # The folder may be missing, or may be writable but not readable.
-    with suppress(OSError), os.scandir(path.parent) as entries:
-        for name in [entry.name for entry in entries if leftover.fullmatch(entry.name)]:
-            path.with_name(name).unlink(missing_ok=True)

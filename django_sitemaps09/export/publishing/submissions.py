@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -20,7 +20,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.publishing.changes import Spool, published_urls
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.report import Report
+from django_sitemaps09.export.report import Report, UrlChange
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.engines import key_for
 from django_sitemaps09.notify.ledger import Ledger, Message, change_messages, host_of, ping_messages
@@ -36,7 +36,7 @@ _FAILURES = (ExportError, OSError, sqlite3.Error)
 
 @dataclass(frozen=True, slots=True)
 class SubmissionQueue:
-    """The changes of one export to one target, on their way to the ledger.
+    """The changes of one export to one target, on their way to the ledger if they are to be submitted.
 
     `spool` has the changed URLs, and is `None` if no URLs can be queued.
     """
@@ -46,43 +46,36 @@ class SubmissionQueue:
     warnings: list[str] = field(default_factory=list)
 
     @contextmanager
-    def publishing(self, run: str, index_urls: Sequence[str]) -> Iterator[Collection[str] | None]:
+    def publishing(self, manifest: Manifest, index_urls: Sequence[str]) -> Iterator[Manifest]:
         """Store the changes of a run durably, and make them pending when the block has published it.
 
-        `index_urls` are the URLs of the indexes for which services are pinged. The changes that earlier
-        runs could not queue are stored, too. Yield the recorded pages with such changes whose URLs are
-        queued, or `None` if not everything was stored.
+        Services are pinged for the indexes at `index_urls`. The changes that earlier runs could not queue
+        are stored, too. Yield the manifest with the files whose changes are still not queued.
         """
-        ledger = Ledger(self.run.host.state)
-        unqueued = self.run.previous.manifest.unqueued
-        pages = {
-            name: page for name, page in self.run.previous.manifest.pages().items() if name in unqueued
-        }
+        next_manifest = self._with_unqueued(manifest, None)
+        if not self.run.host.submit:
+            yield next_manifest
+            return
+        ledger, previous = Ledger(self.run.host.state), self.run.previous.manifest
+        pages = [page for name, page in previous.pages().items() if name in previous.unqueued]
         queued: set[str] = set()
-        without_key: Counter[str] = Counter()
         pings = ping_messages(index_urls if conf.ping_urls else ())
-        is_stored = False
         with self.lenient("not all changes were queued for submission"):
-            changes = self._changes(self._missed_urls(pages, queued), without_key)
-            ledger.prepare(run, chain(changes, pings))
-            is_stored = True
-        self.warnings.extend(
-            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
-            f"{count:,}."
-            for host, count in without_key.items()
-        )
-        if unqueued and is_stored:
-            since = datetime.fromtimestamp(min(unqueued.values()), timezone.utc)
-            result = "All URLs of their pages are queued now; removed URLs are unknown."
-            if left := len(pages) - len(queued):
-                result = f"The URLs of some of their pages are still not queued: {left:,}."
-            self.warnings.append(
-                f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued for "
-                f"submission. {result}"
-            )
-        yield queued if is_stored else None
+            ledger.prepare(manifest.run, chain(self._changes(pages, queued), pings))
+            if self.spool is None or self.spool.is_filled:
+                next_manifest = self._with_unqueued(manifest, queued)
+            if previous.unqueued:
+                since = datetime.fromtimestamp(min(previous.unqueued.values()), timezone.utc)
+                result = "All URLs of their pages are queued now; removed URLs are unknown."
+                if left := len(pages) - len(queued):
+                    result = f"The URLs of some of their pages are still not queued: {left:,}."
+                self.warnings.append(
+                    f"Changes were published since {since:%Y-%m-%d %H:%M:%S} UTC that could not be queued "
+                    f"for submission. {result}"
+                )
+        yield next_manifest
         with self.lenient("the changes are queued for submission only by the next run"):
-            ledger.activate(run)
+            ledger.activate(manifest.run)
 
     @contextmanager
     def lenient(self, consequence: str) -> Iterator[None]:
@@ -93,31 +86,43 @@ class SubmissionQueue:
             logger.error("Changes could not be queued for submission: %s", reason_of(error))
             self.warnings.append(f"{reason_of(error)}; {consequence}.")
 
-    def _changes(self, missed_urls: Iterable[str], without_key: Counter[str]) -> Iterator[Message]:
-        if conf.indexnow_key is None:
-            return
+    @property
+    def _exclusion(self) -> str:
+        """Why the changed URLs of this run are not queued, or an empty string."""
         if self.run.previous.is_first:
-            self.warnings.append(
+            return (
                 "This is the first export to this target, so no URLs were queued for IndexNow, which is "
                 "for changes. The next export that changes URLs queues them."
             )
-            return
-        urls: Iterable[str] = ()
         if self.spool is not None and self.spool.exceeds_limit:
-            self.warnings.append(
+            return (
                 f"This run changed more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so none were "
                 "queued for IndexNow. Crawlers find the changes in the sitemap."
             )
+        return ""
+
+    def _changes(self, pages: Iterable[PageFile], queued: set[str]) -> Iterator[Message]:
+        """Yield the changes of this run, and the URLs of `pages`, whose changes no run has queued."""
+        if conf.indexnow_key is None:
+            return
+        changes: Iterable[UrlChange] = ()
+        if exclusion := self._exclusion:
+            self.warnings.append(exclusion)
         elif self.spool is not None:
-            urls = (change.url for change in self.spool.changes())
+            changes = self.spool.changes()
+        without_key: Counter[str] = Counter()
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.
-        yield from change_messages(
-            chain(missed_urls, urls), lambda host: key_for(host) is not None, without_key
+        urls = chain(self._missed_urls(pages, queued), (change.url for change in changes))
+        yield from change_messages(urls, lambda host: key_for(host) is not None, without_key)
+        self.warnings.extend(
+            f"URLs on {host} not queued for IndexNow, because INDEXNOW_KEY has no key for this host: "
+            f"{count:,}."
+            for host, count in without_key.items()
         )
 
-    def _missed_urls(self, pages: Mapping[str, PageFile], queued: set[str]) -> Iterator[str]:
+    def _missed_urls(self, pages: Iterable[PageFile], queued: set[str]) -> Iterator[str]:
         """Yield the URLs of these pages. Add the pages to `queued` that can be read and submitted."""
-        for name, page in pages.items():
+        for page in pages:
             try:
                 urls = published_urls(self.run.host.store, page)
             except (ExportError, OSError) as error:
@@ -129,48 +134,42 @@ class SubmissionQueue:
             yield from urls
             # Without a key for any of its URLs, none are queued.
             if not urls or any(key_for(host_of(url) or "") for url in urls):
-                queued.add(name)
+                queued.add(page.name)
 
+    def _with_unqueued(self, manifest: Manifest, queued: Collection[str] | None) -> Manifest:
+        """Return the manifest with the files whose changes are not queued for submission.
 
-def with_unqueued(
-    manifest: Manifest, run: Run, queue: SubmissionQueue | None, queued: Collection[str] | None
-) -> Manifest:
-    """Return the manifest with the files whose changes are not queued for submission.
-
-    `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
-    """
-    previous = run.previous
-    unqueued = previous.manifest.unqueued
-    pages, old_pages = manifest.pages(), previous.manifest.pages()
-    left = {name for name in unqueued if name in old_pages}.difference(queued or ())
-    if (queued is not None and not left) or not (
-        queue or unqueued or (run.host.is_repair and conf.indexnow_key is not None)
-    ):
-        return manifest
-    changed = {
-        name
-        for name, page in pages.items()
-        if name not in old_pages or old_pages[name].digest != page.digest
-    }
-    if queued is not None and left <= pages.keys() - changed:
-        # No row of the pages that are left has moved to another page.
-        changed = set()
-    elif changed or old_pages.keys() - pages.keys():
-        # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
-        is_keyless = conf.indexnow_key is None and not left
-        exceeds_limit = queue and queue.spool is not None and queue.spool.exceeds_limit
-        is_excluded = queue and (previous.is_first or is_keyless or exceeds_limit)
-        changed = {INDEX} if is_excluded else {INDEX, *changed}
-    names = {INDEX, *pages}.difference(queued or ())
-    kept = {name: since for name, since in unqueued.items() if name in names}
-    return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), run.started.timestamp()), **kept})
+        `queued` has the recorded pages that are queued now. It is `None` if this run's changes are not.
+        """
+        host, previous = self.run.host, self.run.previous.manifest
+        old_digests, digests = (
+            {name: page.digest for name, page in each.pages().items()} for each in (previous, manifest)
+        )
+        unqueued = previous.unqueued
+        left = (unqueued.keys() & old_digests.keys()).difference(queued or ())
+        if (queued is not None and not left) or not (
+            host.submit or unqueued or (host.is_repair and conf.indexnow_key is not None)
+        ):
+            return manifest
+        changed = {name for name, _ in digests.items() - old_digests.items()}
+        if queued is not None and left <= digests.keys() - changed:
+            # No row of the pages that are left has moved to another page.
+            changed = set()
+        elif changed or old_digests.keys() - digests.keys():
+            # The URLs of a first export, of one that changes too many, or without a key, are not submitted.
+            if host.submit and (self._exclusion or (conf.indexnow_key is None and not left)):
+                changed = set()
+            changed.add(INDEX)
+        names = {INDEX, *digests}.difference(queued or ())
+        kept = {name: since for name, since in unqueued.items() if name in names}
+        since = self.run.started.timestamp()
+        return replace(manifest, unqueued={**dict.fromkeys(sorted(changed), since), **kept})
 
 
 def activate_prepared(state: Store, previous: PreviousState) -> None:
     """Activate the changes that killed runs prepared; discard those of a run that was not published.
 
-    If it is unknown what was published, activate all of them: too many submissions are better than too few.
-    A failure loses none. The next run repeats this.
+    If it is unknown what was published, activate all. A failure loses none. The next run repeats this.
     """
     ledger, run = Ledger(state), previous.manifest.run
     try:
@@ -187,11 +186,11 @@ def submit_all(hosts: Sequence[Host], reports: Sequence[Report]) -> list[Report]
         for host, report in zip(hosts, reports, strict=True):
             try:
                 submission = send(host.store, host.state, client, blocked)
+                warnings = submission.failures
             except Exception as error:
                 logger.exception("Changes could not be submitted")
                 text = f"The changes are not submitted before the next run: {excerpt(error, MAX_MESSAGE)}"
-                submitted.append(replace(report, warnings=[*report.warnings, text]))
-            else:
-                warnings = [*report.warnings, *submission.failures]
-                submitted.append(replace(report, submission=submission, warnings=warnings))
+                submission, warnings = None, [text]
+            report = replace(report, submission=submission, warnings=[*report.warnings, *warnings])
+            submitted.append(report)
     return submitted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -16,11 +17,12 @@ from django_sitemaps09.export import Report, export
 from django_sitemaps09.filenames import index_name, index_number
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.state.manifest import ROOT
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.exports import locations
+from tests.support.killing import Killed
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
@@ -246,6 +248,35 @@ class TestSeveralIndexes:
             site(sitemaps={"a": Numbers(9)})
         assert site.announced == sorted(site.indexed, key=len) == ["sitemap.xml", "sitemap-2.xml"]
         assert len(site.published()) == 9
+
+    def test_that_a_killed_export_had_published_again_are_kept_like_others_that_become_empty(
+        self, site: Site, clock: Clock
+    ) -> None:
+        site(sitemaps={"a": Numbers(9)})
+        site(sitemaps={"a": Numbers(5)})
+        clock.time += timedelta(hours=23)
+        promote = LocalStore.promote
+
+        def killed(store: LocalStore, staged: str, name: str) -> None:
+            if name == "sitemap.xml":
+                raise Killed
+            promote(store, staged, name)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalStore, "promote", killed)
+            with pytest.raises(Killed):
+                site(sitemaps={"a": Numbers(9)})
+        assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
+        for run in (site.folder / STATE).glob("run-*"):
+            shutil.rmtree(run)
+        # It was removed more than a day ago, but announced two hours ago.
+        clock.time += timedelta(hours=2)
+        report = site(sitemaps={"a": Numbers(5)})
+        assert site.announced == ["sitemap.xml"]
+        assert report.deleted == ("sitemap-a-4.xml.gz", "sitemap-a-5.xml.gz")
+        assert site.indexed["sitemap-2.xml"] == ["a6", "a7"]
+        clock.time += timedelta(days=1)
+        assert "sitemap-2.xml" in site(sitemaps={"a": Numbers(5)}).deleted
 
     @pytest.mark.parametrize("cascade", [False, True])
     def test_are_never_without_the_first_one(self, site: Site, clock: Clock, cascade: bool) -> None:

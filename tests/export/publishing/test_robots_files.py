@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 
 from django_sitemaps09.export import Report, export
-from django_sitemaps09.export.publishing import promotion, robots_files
+from django_sitemaps09.export.publishing import publication, robots_files
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.robots import BEGIN, END
 from django_sitemaps09.state.journal import JOURNAL
@@ -197,7 +197,7 @@ class TestRobotsTxt:
         # The same holds for a run that is killed before its end, and that the next run finishes.
         path.unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(promotion, "replace_manifest", Mock(side_effect=OSError("killed")))
+            patch.setattr(publication, "replace_manifest", Mock(side_effect=OSError("killed")))
             with pytest.raises(OSError, match="killed"):
                 run(folder, path, 3)
         path.unlink()
@@ -257,7 +257,8 @@ class TestRobotsTxt:
         number = os.fork()
         if not number:
             os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-            robots_files.Robots(path, Base("https", "www.example.com"), [f"{BASE}/sitemap.xml"]).update()
+            host = Mock(robots=path, base=Base("https", "www.example.com"), url=f"{BASE}/")
+            robots_files.Robots(host, ["sitemap.xml"]).update()
             os._exit(1)
         assert os.waitpid(number, 0)[1] == signal.SIGKILL
         assert len([entry for entry in path.parent.iterdir() if entry.is_file()]) == 3
