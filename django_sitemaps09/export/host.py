@@ -28,10 +28,9 @@ from django_sitemaps09.export.publishing.submissions import (
     activate_prepared,
     with_unqueued,
 )
-from django_sitemaps09.export.rendering.page import Engine, Renderer, nothing
+from django_sitemaps09.export.rendering.page import Engine, Renderer
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.rendering.records import SectionOutcome
-from django_sitemaps09.export.rendering.section import export_section
+from django_sitemaps09.export.rendering.section import SectionOutcome, export_section
 from django_sitemaps09.export.report import Published, Report, SectionReport, peaks, record_reports
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.state.history import RecordedRun
@@ -139,7 +138,7 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     for name, section in sections.items():
         outcomes[name] = export_section(run, name, section)
         options.progress(outcomes[name].report)
-    getattr(run.engine, "end_run", nothing)()
+    getattr(run.engine, "end_run", lambda: None)()
     return outcomes
 
 

@@ -16,7 +16,7 @@ from typing import IO
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
-from django_sitemaps09.export.rendering.records import SectionOutcome
+from django_sitemaps09.export.rendering.section import SectionOutcome
 from django_sitemaps09.export.report import ChangeKind, Published, UrlChange
 from django_sitemaps09.signals import published
 from django_sitemaps09.state.manifest import PageFile, SectionRecord

@@ -11,7 +11,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.promotion import TRANSITION, publish, stage, write_sections
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.rendering.records import SectionOutcome
+from django_sitemaps09.export.rendering.section import SectionOutcome
 from django_sitemaps09.filenames import STYLESHEET
 from django_sitemaps09.state.journal import Journal, Step
 from django_sitemaps09.state.manifest import Manifest, SectionRecord, remove_unused

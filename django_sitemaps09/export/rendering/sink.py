@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from hashlib import sha256
@@ -24,10 +24,6 @@ _READ = 1_000_000
 
 #: Opens a new file. The file is complete and on disk when the context ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
-
-
-class DiscardFile(Exception):
-    """Exception that makes the context manager of a staged file discard the file."""
 
 
 class Sink:
@@ -74,13 +70,10 @@ class Sink:
             self._futures.popleft().result()
 
     def _compress(self, data: bytes) -> None:
-        self._out(data if self._stream is None else self._stream.compress(data))
-
-    def _out(self, data: bytes) -> None:
-        self.size += len(data)
-        self._save(data)
+        self._save(data if self._stream is None else self._stream.compress(data))
 
     def _save(self, data: bytes) -> None:
+        self.size += len(data)
         # A temporary file has no name, so errors name its folder.
         name = getattr(self._file, "name", None)
         with name_errors(name if isinstance(name, (str, Path)) else gettempdir()):
@@ -110,6 +103,7 @@ class Sink:
             if self._known_digest is not None:
                 # All chunks were submitted for hashing before this task.
                 self._hashing.shutdown()
+                self.size = 0
                 self.unchanged = self._digest.hexdigest() == self._known_digest
                 if self.unchanged:
                     return
@@ -119,7 +113,7 @@ class Sink:
                 for data in iter(partial(temporary_file.read, _READ), b""):
                     self._compress(data)
             if self._stream is not None:
-                self._out(self._stream.flush())
+                self._save(self._stream.flush())
 
     def __enter__(self) -> Sink:
         return self
@@ -129,5 +123,6 @@ class Sink:
         if kind is not None:
             self._thread.shutdown(cancel_futures=True)
             self._hashing.shutdown(cancel_futures=True)
-            with suppress(DiscardFile), self._stack:
-                raise DiscardFile
+            # The error of the block is not one of the file, which would be named after it.
+            with suppress(CancelledError), self._stack:
+                raise CancelledError
