@@ -88,12 +88,8 @@ class Processes:
             # Processes that share a connection would receive each other's results.
             connections.close_all()
             caches.close_all()
-        pool = ProcessPoolExecutor(
-            self.workers,
-            mp_context=context,
-            initializer=_start,
-            initargs=(database_addresses(), self._end_receiver),
-        )
+        arguments = database_addresses(), self._end_receiver
+        pool = ProcessPoolExecutor(self.workers, context, _start, arguments)
         # Fork all workers now, while no connection is open.
         pool.submit(os.getpid)
         return pool

@@ -158,11 +158,7 @@ class _Results:
             file.name
             for file in self.pages
             if file.number in plan.split_numbers
-            or (
-                previous.has_key_ranges
-                and file.until is not None
-                and file.number not in plan.closed_numbers
-            )
+            or (previous.has_key_ranges and file.until and file.number not in plan.closed_numbers)
         }
         return SectionOutcome(report, record, self.staged, frozenset(shrinks & previous_names))
 
@@ -232,8 +228,7 @@ def _render(plan: Plan, results: _Results) -> None:
 
     def submit(page: Page) -> Callable[[], RenderedPage]:
         if page in plan.kept_pages:
-            kept = RenderedPage(replace(plan.previous_pages[page.number], unchanged=True))
-            return lambda: kept
+            return partial(RenderedPage, replace(plan.previous_pages[page.number], unchanged=True))
         task = Task(
             plan.name,
             page,
@@ -267,10 +262,7 @@ def _render(plan: Plan, results: _Results) -> None:
 
 
 def _check_names(plan: Plan, page: Page, rendered: RenderedPage) -> None:
-    """Raise `ExportError` unless a worker's result has the requested file name.
-
-    The result determines what is published, and under which name.
-    """
+    """Raise `ExportError` if a worker's result would publish another file, or under another name."""
     name = page_name(plan.name, page.number, plan.suffix)
     staged = rf"{re.escape(f'{plan.run.stage}/')}([0-9a-f]{{8}}-)?{re.escape(name)}"
     is_known = (rendered.file.name, rendered.file.number) == (name, page.number)

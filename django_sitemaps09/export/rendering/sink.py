@@ -19,8 +19,6 @@ from django_sitemaps09.stores.plain import name_errors
 # Bytes in a chunk for a file's threads, and the maximum number of chunks that wait for them.
 _CHUNK = 1_000_000
 _WAITING = 2
-# Bytes that are compressed at once from a temporary file.
-_READ = 1_000_000
 
 #: Opens a new file. The file is complete and on disk when the context ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
@@ -110,7 +108,7 @@ class Sink:
                 temporary_file = self._file
                 temporary_file.seek(0)
                 self._file = self._stack.enter_context(self._opener())
-                for data in iter(partial(temporary_file.read, _READ), b""):
+                for data in iter(partial(temporary_file.read, _CHUNK), b""):
                     self._compress(data)
             if self._stream is not None:
                 self._save(self._stream.flush())
