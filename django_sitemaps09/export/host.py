@@ -22,10 +22,9 @@ from django_sitemaps09.export.publishing.changes import Spool, find_changes, not
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
-from django_sitemaps09.export.rendering.page import Engine, Renderer, nothing
+from django_sitemaps09.export.rendering.page import Engine, Renderer
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.rendering.records import SectionOutcome
-from django_sitemaps09.export.rendering.section import export_section
+from django_sitemaps09.export.rendering.section import SectionOutcome, export_section
 from django_sitemaps09.export.report import Published, Report, SectionReport, with_peaks
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.state.history import RecordedRun, SectionChange, record_exported, record_run
@@ -78,7 +77,8 @@ def _opened(
     """
     started = datetime.now(timezone.utc)
     with ExitStack() as stack:
-        check = nothing if options.dry_run else stack.enter_context(stores.exclusive_lock(host.store))
+        lock = nullcontext(lambda: None) if options.dry_run else stores.exclusive_lock(host.store)
+        check = stack.enter_context(lock)
         journal, recovered = recover(host, check, dry_run=options.dry_run)
         previous = host.previous(journal, started.timestamp())
         if host.damaged is not None:
@@ -114,7 +114,7 @@ def _render(run: Run) -> dict[str, SectionOutcome]:
     for name, section in sections.items():
         outcomes[name] = export_section(run, name, section)
         options.progress(outcomes[name].report)
-    getattr(run.engine, "end_run", nothing)()
+    getattr(run.engine, "end_run", lambda: None)()
     return outcomes
 
 

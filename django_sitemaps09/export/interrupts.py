@@ -8,16 +8,14 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from math import inf
 from types import FrameType
 from typing import Any
 
 # Signals that end a command, each with its default handler.
-_DEFAULTS: dict[signal.Signals, Any] = {
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-}
+_DEFAULTS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 # Signals for time limits: the soft limit of Celery, and the limit of RQ.
 _LIMITS = [getattr(signal, name) for name in ("SIGUSR1", "SIGALRM") if hasattr(signal, name)]
 # Seconds for which a second signal is ignored, since a terminal and a launcher may both send one.
@@ -39,43 +37,41 @@ class _Handler:
 
     is_publishing = False
     pending: int | None = None
-    _last: float | None = None
+    _last = -inf
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now, last = time.monotonic(), self._last
-        if last is not None and now - last < _REPEATED:
+        if now - last < _REPEATED:
             return
         self._last = now
         if not self.is_publishing:
             raise Interrupted(number, "nothing further was published")
-        if last is not None:
+        if last > -inf:
             raise Interrupted(number, "publishing is incomplete, and the next export will finish it")
         self.pending = number
 
 
-_handler: _Handler | None = None
-
-
 @contextmanager
-def interruptible() -> Iterator[None]:
+def _handling(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    """Handle signals inside the block. Outside of the main thread, do nothing."""
+    is_main = threading.current_thread() is threading.main_thread()
+    previous = {number: signal.getsignal(number) for number in handlers if is_main}
+    try:
+        for number in previous:
+            signal.signal(number, handlers[number])
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def interruptible() -> AbstractContextManager[None]:
     """Raise `Interrupted` for signals inside the block.
 
     Signals that other code handles or ignores are not changed. Outside of the main thread, do nothing.
     """
-    global _handler
-    if threading.current_thread() is not threading.main_thread() or _handler is not None:
-        yield
-        return
-    _handler = _Handler()
-    numbers = [number for number, default in _DEFAULTS.items() if signal.getsignal(number) is default]
-    try:
-        for number in numbers:
-            signal.signal(number, _handler)
-        yield
-    finally:
-        _handler = None
-        for number in numbers:
-            signal.signal(number, _DEFAULTS[number])
+    handler = _Handler()
+    return _handling({each: handler for each in _DEFAULTS if signal.getsignal(each) is _DEFAULTS[each]})
 
 
 @contextmanager
@@ -84,10 +80,8 @@ def uninterrupted() -> Iterator[None]:
 
     The next run finishes interrupted publishing. Outside of `interruptible()`, do nothing.
     """
-    handler = _handler
-    if handler is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    handlers = map(signal.getsignal, _DEFAULTS)
+    handler = next((each for each in handlers if isinstance(each, _Handler)), _Handler())
     handler.is_publishing = True
     try:
         yield
@@ -98,10 +92,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 class Carrier(KeyboardInterrupt):
-    """Exception that carries its cause past handlers that would only skip an item or a section.
-
-    Its base class makes database drivers cancel queries.
-    """
+    """Exception that carries its cause past handlers that would only skip an item or a section."""
 
 
 def carrying(function: Callable[..., object]) -> Callable[..., None]:
@@ -127,18 +118,8 @@ def raising_carried() -> Iterator[None]:
 
 @contextmanager
 def time_limited() -> Iterator[None]:
-    """End the block with the exception that the handler of a time limit raises.
-
-    Outside of the main thread, do nothing.
-    """
-    is_main = threading.current_thread() is threading.main_thread()
-    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in _LIMITS if is_main}
-    replaced = [number for number, handler in handlers.items() if callable(handler)]
-    try:
-        for number in replaced:
-            signal.signal(number, carrying(handlers[number]))
-        with raising_carried():
-            yield
-    finally:
-        for number in replaced:
-            signal.signal(number, handlers[number])
+    """End the block with the exception that the handler of a time limit raises."""
+    handlers = {number: signal.getsignal(number) for number in _LIMITS}
+    carriers = {each: carrying(handler) for each, handler in handlers.items() if callable(handler)}
+    with raising_carried(), _handling(carriers):
+        yield

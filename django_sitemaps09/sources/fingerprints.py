@@ -97,7 +97,7 @@ class HashedColumns(NamedTuple):
     @classmethod
     def of(cls, rows: QuerySet[Any], names: Sequence[str], *, text: str | None) -> HashedColumns:
         """Return what a query must select besides these names. It selects the column `text` as text."""
-        if connections[rows.db].vendor != "sqlite":
+        if not hashes_rows_here(rows.db):
             return cls([RowHash(*map(F, names))], lambda records: [record[-1] for record in records])
         converted = [name for name in names if name != text and _is_converted(rows, name)]
         if not converted:
@@ -114,7 +114,7 @@ class RunningFingerprint:
     """Fingerprint of rows that are added in the order of their keys, as `fingerprint()` reads it."""
 
     def __init__(self, using: str) -> None:
-        self._digest = sha256() if connections[using].vendor == "sqlite" else None
+        self._digest = sha256() if hashes_rows_here(using) else None
         self._rows = self._sum = 0
         self._newest: str | None = None
         self.is_known = True
@@ -145,9 +145,14 @@ class RunningFingerprint:
         return Fingerprint(self._rows, self._newest, hash)
 
 
+def hashes_rows_here(using: str) -> bool:
+    """Return whether rows are read to be hashed in this process: SQLite has no hash function."""
+    return connections[using].vendor == "sqlite"
+
+
 def can_hash(rows: QuerySet[Any]) -> bool:
-    """Return whether the database can hash rows."""
-    return connections[rows.db].vendor in ("postgresql", "mysql", "sqlite")
+    """Return whether rows can be hashed, in the database or here."""
+    return hashes_rows_here(rows.db) or connections[rows.db].vendor in ("postgresql", "mysql")
 
 
 def is_dated(rows: QuerySet[Any], lastmod: str) -> bool:
@@ -168,7 +173,7 @@ def fingerprint(
     if most is not None:
         rows = rows.order_by(*keys)[: most + 1]
     names = *keys, *columns
-    if connections[rows.db].vendor == "sqlite":
+    if hashes_rows_here(rows.db):
         return _read(rows if most is not None else rows.order_by(*keys), names)
     totals = rows.aggregate(rows=Count("*"), hash=Sum(RowHash(*map(F, names))))
     return Fingerprint(totals["rows"] or 0, None, int(totals["hash"] or 0) % HASHES)
@@ -215,7 +220,7 @@ def _place(
 def _read(rows: QuerySet[Any], names: Sequence[str]) -> Fingerprint:
     """Return the fingerprint by reading all rows. This takes three times as long as counting them.
 
-    SQLite has no hash function. A Python function that SQLite calls for each row is three times slower.
+    A Python function that SQLite calls for each row is three times slower.
     """
     running = RunningFingerprint(rows.db)
     with suppress(EmptyResultSet), connections[rows.db].cursor() as cursor:

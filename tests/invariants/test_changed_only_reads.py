@@ -22,7 +22,6 @@ from django_sitemaps09.export.rendering.page import (
     RenderedPage,
     Renderer,
     Task,
-    check_declaration,
     render_page,
 )
 from django_sitemaps09.pages import HASHES
@@ -189,7 +188,7 @@ class InThisProcess:
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         self.tasks.append(task)
         with queries_of_articles() as asked:
-            rendered = render_page(renderer, task, check=check_declaration)
+            rendered = render_page(renderer, task)
         self.asked.update(asked)
         return lambda: rendered
 

@@ -38,20 +38,20 @@ def engine(
     engine_name = name or conf.engine
     if workers is not None and workers < 1:
         raise ImproperlyConfigured(f"An export needs at least one worker, not {workers}.")
-    if engine_name == "serial" or (workers == 1 and engine_name == "processes"):
+    has_processes = engine_name == "processes"
+    if engine_name == "serial" or (has_processes and workers == 1):
         return nullcontext()
     problem = _unseen_rows() if elsewhere else _PASSED
-    if engine_name == "processes" and multiprocessing.current_process().daemon:
+    if has_processes and multiprocessing.current_process().daemon:
         problem = _DAEMON
-    is_requested = workers is not None or name is not None
-    if problem is not None and is_requested:
-        raise ImproperlyConfigured(problem)
     # A fork would have to close the caller's connections. If any are open, start processes only on request.
-    if problem is not None or (engine_name == "processes" and not is_requested and is_connected()):
+    if workers is None and name is None and (problem or (has_processes and is_connected())):
         return nullcontext()
+    if problem is not None:
+        raise ImproperlyConfigured(problem)
     engine_type = engine_class(engine_name)
     count = getattr(engine_type, "default_workers", available_cores()) if workers is None else workers
-    return nullcontext() if count == 1 and engine_name == "processes" else engine_type(count)
+    return nullcontext() if has_processes and count == 1 else engine_type(count)
 
 
 def engine_class(name: str) -> Callable[[int], AbstractContextManager[Engine]]:
@@ -82,10 +82,7 @@ def is_connected() -> bool:
 
 def database_addresses() -> dict[str, dict[str, Any]]:
     """Return where the databases are, by alias. During tests, this differs from the settings."""
-    return {
-        alias: {key: value for key, value in connections[alias].settings_dict.items() if key in _ADDRESS}
-        for alias in connections
-    }
+    return {each: {key: connections[each].settings_dict[key] for key in _ADDRESS} for each in connections}
 
 
 def use_addresses(addresses: Mapping[str, Mapping[str, Any]]) -> None:
@@ -98,8 +95,7 @@ def use_addresses(addresses: Mapping[str, Mapping[str, Any]]) -> None:
 def _unseen_rows() -> str | None:
     """Return why other processes cannot see the rows that this process sees, or `None`."""
     for connection in connections.all(initialized_only=True):
-        in_memory = getattr(connection, "is_in_memory_db", None)
-        if in_memory is not None and in_memory():
+        if getattr(connection, "is_in_memory_db", bool)():
             return (
                 "An export with several workers cannot use an in-memory database, because the workers "
                 "cannot see it. Use the engine 'serial'."

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,7 @@ from django.db import connections
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import database_addresses, is_connected, use_addresses
-from django_sitemaps09.export.rendering.page import (
-    RenderedPage,
-    Renderer,
-    Task,
-    check_declaration,
-    render_page,
-)
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 
 logger = logging.getLogger(__name__)
 
@@ -67,26 +60,23 @@ class Processes:
             try:
                 return future.result()
             except BrokenProcessPool:
-                logger.warning("%s: %s; retrying", task.label, _DIED)
+                logger.warning("%s: a worker process %s; retrying", task.label, _DIED.format("it"))
             try:
                 return self._submit(renderer, task).result()
             except BrokenProcessPool as error:
-                raise ExportError(_DIED_TWICE) from error
+                raise ExportError(f"two worker processes in a row {_DIED.format('them')}") from error
 
         return result
 
     def _submit(self, renderer: Renderer, task: Task) -> Future[RenderedPage]:
-        # Compare declarations: a spawned worker does not have settings that its parent has overridden.
-        render = partial(render_page, renderer, task, check=check_declaration)
         with _signals_blocked():
-            if self._pool is None:
-                self._pool = self._create_pool()
-            try:
-                return self._pool.submit(render)
-            except BrokenProcessPool:
-                self._pool.shutdown()
-                self._pool = self._create_pool()
-                return self._pool.submit(render)
+            if self._pool is not None:
+                try:
+                    return self._pool.submit(render_page, renderer, task)
+                except BrokenProcessPool:
+                    self._pool.shutdown()
+            self._pool = self._create_pool()
+            return self._pool.submit(render_page, renderer, task)
 
     def _create_pool(self) -> ProcessPoolExecutor:
         # A process with threads cannot be forked: locks held by other threads would never be released.
@@ -98,12 +88,8 @@ class Processes:
             # Processes that share a connection would receive each other's results.
             connections.close_all()
             caches.close_all()
-        pool = ProcessPoolExecutor(
-            self.workers,
-            mp_context=context,
-            initializer=_start,
-            initargs=(database_addresses(), self._end_receiver),
-        )
+        arguments = database_addresses(), self._end_receiver
+        pool = ProcessPoolExecutor(self.workers, context, _start, arguments)
         # Fork all workers now, while no connection is open.
         pool.submit(os.getpid)
         return pool
@@ -123,26 +109,19 @@ def _signals_blocked() -> Iterator[None]:
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_DIED = "a worker process died unexpectedly; the system may have killed it for lack of memory"
-_DIED_TWICE = (
-    "two worker processes in a row died unexpectedly; the system may have killed them for lack of memory"
-)
+_DIED = "died unexpectedly; the system may have killed {} for lack of memory"
 
 
 def _start(databases: Mapping[str, Mapping[str, Any]], end_receiver: Connection) -> None:
-    """Prepare a worker process.
-
-    `databases` has the parent's database addresses. A message in `end_receiver` ends the process.
-    """
+    """Prepare a worker process to use the parent's `databases`."""
     # Only the parent handles an interrupt from a terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A project's handler that only records the signal would keep this process running.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=[parent.sentinel, end_receiver], daemon=True).start()
+    parent_sentinel = multiprocessing.parent_process().sentinel  # type: ignore[union-attr]
+    threading.Thread(target=_end_with, args=[parent_sentinel, end_receiver], daemon=True).start()
     if not apps.ready:
         django.setup(set_prefix=False)
     use_addresses(databases)

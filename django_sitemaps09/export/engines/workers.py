@@ -24,7 +24,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import database_addresses, messages, use_addresses
 from django_sitemaps09.export.engines.messages import Folder
 from django_sitemaps09.export.interrupts import time_limited
-from django_sitemaps09.export.rendering.page import EXPECTED, check_declaration, render_page
+from django_sitemaps09.export.rendering.page import EXPECTED, render_page
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         folder.claim()
         own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
         with time_limited():
-            rendered = render_page(renderer, own_task, check=check_declaration, before_staging=folder.check)
+            rendered = render_page(renderer, own_task, before_staging=folder.check)
         folder.reply(messages.build_reply(rendered))
     except Exception as error:
         reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)

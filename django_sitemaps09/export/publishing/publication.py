@@ -20,7 +20,7 @@ from django_sitemaps09.export.publishing import indexes
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.rendering.plan import Run
-from django_sitemaps09.export.rendering.records import SectionOutcome
+from django_sitemaps09.export.rendering.section import SectionOutcome
 from django_sitemaps09.filenames import INDEX, STYLESHEET, index_number
 from django_sitemaps09.state import journal as journals, manifest as manifests
 from django_sitemaps09.state.journal import JOURNAL, RUN_NAME, Journal, Step, check_owner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError
 from django_sitemaps09 import sections, sources, stores, writer
 from django_sitemaps09.compression import compressor
 from django_sitemaps09.conf import conf, surroundings
-from django_sitemaps09.entries import Batch, ItemError, reason_of
+from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.filenames import Suffix, page_name
@@ -31,10 +31,6 @@ logger = logging.getLogger(__name__)
 
 #: Exceptions that are logged without a traceback. Other exceptions can be mistakes in a project.
 EXPECTED = (SitemapError, ImproperlyConfigured, OperationalError, InterfaceError, OSError)
-
-
-def nothing() -> None:
-    """Do nothing: the default of callbacks."""
 
 
 class Task(NamedTuple):
@@ -107,20 +103,19 @@ class Renderer:
         task: Task,
         store: Store,
         *,
-        before_staging: Callable[[], None] = nothing,
-        between: Callable[[], None] = nothing,
+        before_staging: Callable[[], None] = lambda: None,
+        between: Callable[[], None] = lambda: None,
     ) -> Callable[[], RenderedPage]:
         """Render one page to its staged file, and return a function that waits until it is on disk.
 
         `before_staging` is called before the staged file is created, and before it is complete, because
-        only then is it uploaded to a storage. `between` is called before each batch of rows.
+        only then is it uploaded to a storage. `between` is called before each batch of rows is written.
         """
         page, suffix = task.page, self.suffix(source)
         name = page_name(task.section, page.number, suffix)
         staged = f"{self.stage}/{task.prefix}{name}"
-        stream = (
-            compressor(conf.gzip_level, linked="xhtml" in source.namespaces) if suffix == "xml.gz" else None
-        )
+        is_linked = "xhtml" in source.namespaces
+        stream = compressor(conf.gzip_level, linked=is_linked) if suffix == "xml.gz" else None
 
         @contextmanager
         def opener() -> Generator[BinaryIO]:
@@ -129,6 +124,10 @@ class Renderer:
                 yield file
                 before_staging()
 
+        def write(data: bytes) -> None:
+            between()
+            sink.write(data)
+
         with (
             record_costs() as costs,
             sources.read_page(source, page, needs_fingerprint=task.fingerprint) as rows,
@@ -136,8 +135,8 @@ class Renderer:
         ):
             written = writer.write_document(
                 writer.page_format(source.format, styled=conf.stylesheet),
-                _calling(between, rows.batches),
-                sink.write,
+                rows.batches,
+                write,
                 str(source.base),
                 sources.page_limits(source, conf.limits),
                 source.namespaces,
@@ -165,23 +164,12 @@ class Renderer:
         return wait
 
 
-def _calling(function: Callable[[], None], batches: Iterable[Batch]) -> Generator[Batch]:
-    for batch in batches:
-        function()
-        yield batch
-
-
 class Engine(Protocol):
     """Engine that renders pages outside of this process, created with the number of workers.
 
-    It is entered as a context manager before the first page of all hosts. All other members are optional.
-    `default_workers` is the default number of workers, and `ahead` the number of pages that are submitted
-    before the first result is awaited, by default two for each worker. `check` is a static method that
-    system checks call. It returns a warning or `None`, and raises `ImproperlyConfigured` if the engine
-    cannot be used. `begin_section` is called before the first page of a section, with a function that
-    renders a task in this process: it takes a function to call before each batch of rows, too, and returns
-    one that waits for the result. `end_run` is called after the last page of each host. The lists
-    `failures` and `warnings` have messages, which are then added to the host's report.
+    It is entered as a context manager before the first page of all hosts. The reference
+    describes its optional members: `default_workers`, `ahead`, `check`, `begin_section`, `end_run`,
+    `failures` and `warnings`.
     """
 
     workers: int
@@ -194,19 +182,8 @@ class Engine(Protocol):
         """Submit a page, and return a function that waits for the result and raises errors.
 
         If the function has an attribute `abandon`, it is called instead if the result is not needed any
-        more. It ends when this process no longer renders the page.
-
-        Workers call `render_page(renderer, task, check=check_declaration)`. This call finds the section by
-        name, and raises `ExportError` if the worker's declaration differs.
+        more. It ends when this process no longer renders the page. Workers call `render_page()`.
         """
-
-
-def check_declaration(source: Source, task: Task) -> None:
-    """Raise `ExportError` if the declaration in this process differs from the command's."""
-    if source.declaration_digest != task.declaration_digest:
-        raise ExportError(
-            incompatibility(f"section {task.section!r}", " in its query, settings, code or URLs")
-        )
 
 
 def incompatibility(what: str, where: str = "") -> str:
@@ -218,23 +195,23 @@ def incompatibility(what: str, where: str = "") -> str:
 
 
 def render_page(
-    renderer: Renderer,
-    task: Task,
-    *,
-    check: Callable[[Source, Task], None] = lambda source, task: None,
-    before_staging: Callable[[], None] = nothing,
+    renderer: Renderer, task: Task, *, before_staging: Callable[[], None] = lambda: None
 ) -> RenderedPage:
     """Render one page of a section that is found by its name in the setting or the registry.
 
-    `check` is called first, and raises an exception if this process must not render the page.
+    Raise `ExportError` if its declaration in this process differs from the command's: a spawned process,
+    for example, does not have settings that its parent has overridden.
     """
 
     def render() -> RenderedPage:
         all_sections = sections.native_mapping()
         sections.check_known([task.section], all_sections)
-        section = all_sections[task.section]
-        source = sources.source(task.section, section, renderer.base, conf.limits, task.using)
-        check(source, task)
+        source = sources.source(
+            task.section, all_sections[task.section], renderer.base, conf.limits, task.using
+        )
+        if source.declaration_digest != task.declaration_digest:
+            where = " in its query, settings, code or URLs"
+            raise ExportError(incompatibility(f"section {task.section!r}", where))
         store = stores.target_store(renderer.output, renderer.folder)
         return renderer.render(source, task, store, before_staging=before_staging)()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count
 
@@ -11,14 +11,16 @@ from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export.options import ExportOptions, Host
 from django_sitemaps09.export.rendering.page import Engine, RenderedPage, Renderer
-from django_sitemaps09.filenames import Suffix, page_name
+from django_sitemaps09.filenames import page_name
 from django_sitemaps09.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.sources.retry import RetriedSource
-from django_sitemaps09.state.manifest import PageFile, SectionRecord
+from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.state.previous import PreviousState
 
+# Seconds for which URL counts are kept. A section shrinks if it has fewer URLs than the largest count.
+_BASELINE = 7 * 24 * 3600
 # Pages with newer rows are always rendered, because an open transaction may still add older rows to them.
 _HOT = timedelta(minutes=10)
 
@@ -45,99 +47,65 @@ class Run:
         return self.renderer.stage
 
 
-@dataclass(slots=True)
 class Plan:
-    """The pages of one section in a run.
+    """The pages of one section in a run: the published pages and new pages after them, or all rebuilt.
 
-    `declaration_digest` is that of the source, which compiles the section's query for it. `previous` is the
-    published record, `previous_pages` has its pages by number. `pages` yields the pages to render, in
-    order. `closed_numbers` lists published pages with an upper bound. `kept_pages` lists pages that are not
-    rendered. `rows_on_page` is the number of rows on a new page after the published ones, 0 if there are
-    none. `split_numbers` and `merged_numbers` are filled while pages are rendered.
+    `previous` is the published record, `previous_pages` has its pages by number. `pages` yields the pages
+    in order, `kept_pages` has those that are not rendered, and `closed_numbers` the published ones with an
+    upper bound. `split_numbers` and `merged_numbers` are filled while pages are rendered.
     """
 
-    run: Run
-    name: str
-    source: Source
-    declaration_digest: str
-    previous: SectionRecord
-    previous_pages: Mapping[int, PageFile] = field(init=False)
-    pages: Iterator[Page] = field(init=False)
-    closed_numbers: frozenset[int] = frozenset()
-    kept_pages: frozenset[Page] = frozenset()
-    rows_on_page: int = 0
-    split_numbers: set[int] = field(default_factory=set)
-    merged_numbers: set[int] = field(default_factory=set)
+    def __init__(self, run: Run, name: str, source: Source, rows_on_page: int) -> None:
+        self.run, self.name, self.source = run, name, source
+        self.rows = RetriedSource(source, f"Section {name!r}")
+        self.suffix = run.renderer.suffix(source)
+        self.previous = run.previous.section(name)
+        self.previous_pages = {page.number: page for page in self.previous.pages}
+        # The source compiles the section's query for it.
+        self.declaration_digest = self.rows.declaration_digest
+        self.is_same_declaration = self.previous.declaration_digest == self.declaration_digest
+        self.is_forced = name in run.options.force
+        counted_since = run.started.timestamp() - _BASELINE
+        self.recent_counts = [each for each in self.previous.counts if each[0] >= counted_since]
+        self.kept_pages: frozenset[Page] = frozenset()
+        self.closed_numbers: frozenset[int] = frozenset()
+        self.split_numbers: set[int] = set()
+        self.merged_numbers: set[int] = set()
+        # The number of rows on a new page after the published ones, 0 if there are none.
+        self._rows_on_new_page = 0
+        self.pages = self._divide_rows(rows_on_page)
 
-    @classmethod
-    def of_section(cls, run: Run, name: str, source: Source, rows_on_page: int) -> Plan:
-        """Return the plan of a section: the published pages and new pages after them, or all rebuilt."""
-        digest = RetriedSource(source, f"Section {name!r}").declaration_digest
-        plan = cls(run, name, source, digest, run.previous.section(name))
-        plan.previous_pages = {page.number: page for page in plan.previous.pages}
-        plan._divide_rows(rows_on_page)
-        return plan
-
-    @property
-    def is_same_declaration(self) -> bool:
-        """Whether the published pages were rendered from the same declaration."""
-        return self.previous.declaration_digest == self.declaration_digest
-
-    @property
-    def rows(self) -> RetriedSource:
-        return RetriedSource(self.source, f"Section {self.name!r}")
-
-    @property
-    def suffix(self) -> Suffix:
-        return self.run.renderer.suffix(self.source)
-
-    @property
-    def is_forced(self) -> bool:
-        """Whether the section is published even if it shrinks too much."""
-        return self.name in frozenset(self.run.options.force)
-
-    def _divide_rows(self, rows_on_page: int) -> None:
+    def _divide_rows(self, rows_on_page: int) -> Iterator[Page]:
         rows, previous = self.rows, self.previous
-        new_numbers = count(previous.highest + 1)
-        numbers = [page.number for page in previous.pages]
+        published = [page.number for page in previous.pages]
+        bounds = [page.until for page in previous.pages if page.until is not None]
+        numbers: Iterator[int] = count(previous.highest + 1)
         if self.source.is_transient:
             # Reuse file names: the entries of a transient section expire soon in any case.
-            free_numbers = (number for number in count(1) if not self._is_taken(number))
-            self.pages = pages.each_page(rows, rows_on_page, free_numbers)
-            return
-        bounds = [page.until for page in previous.pages if page.until is not None]
-        if not has_key_ranges(self.source) and (
-            not rows.in_order(bounds)
-            or self.run.options.rebalance
-            or previous.has_key_ranges
-            or len(bounds) + 1 < len(previous.pages)
-        ):
-            # Without key ranges, rows move between pages anyway. New page numbers would gain nothing, so
-            # the published numbers are reused.
-            self.pages = pages.each_page(rows, rows_on_page, chain(numbers, new_numbers))
-        elif (
+            numbers = (number for number in count(1) if not self._is_taken(number))
+            return pages.each_page(rows, rows_on_page, numbers)
+        is_rebuilt = (
             self.run.options.rebalance
-            or not previous.pages
-            or any(map(self._is_taken, numbers))
             or previous.key_identity != rows.key_identity
             or not rows.in_order(bounds)
-        ):
-            self.pages = pages.each_page(rows, rows_on_page, new_numbers)
-        else:
-            ranges = [page.page for page in previous.pages]
-            self.pages, self.rows_on_page = iter(ranges), rows_on_page
-            self.closed_numbers = frozenset(page.number for page in ranges if page.until is not None)
-            self.kept_pages = self._kept_pages(ranges)
-
-    def kept(self, page: Page) -> RenderedPage:
-        """Return the published file of a page that is not rendered."""
-        return RenderedPage(replace(self.previous_pages[page.number], until=page.until, unchanged=True))
+        )
+        if not has_key_ranges(self.source) and (is_rebuilt or len(bounds) + 1 < len(published)):
+            # Without key ranges, rows move between pages anyway. New page numbers would gain nothing, so
+            # the published numbers are reused.
+            return pages.each_page(rows, rows_on_page, chain(published, numbers))
+        if is_rebuilt or not published or any(map(self._is_taken, published)):
+            return pages.each_page(rows, rows_on_page, numbers)
+        ranges = [page.page for page in previous.pages]
+        self._rows_on_new_page = rows_on_page
+        self.closed_numbers = frozenset(page.number for page in ranges if page.until is not None)
+        self.kept_pages = self._unchanged_pages(ranges)
+        return iter(ranges)
 
     def divide(self, page: Page, rendered: RenderedPage) -> Sequence[Key]:
         """Return the keys at which a page is split, and record it, unless rows were only appended."""
         # Rows that were appended to the last page are divided as in a first export.
-        if page.until is None and self.rows_on_page:
-            parts = pages.each_page(self.rows, self.rows_on_page, after=page.after)
+        if page.until is None and self._rows_on_new_page:
+            parts = pages.each_page(self.rows, self._rows_on_new_page, after=page.after)
             if bounds := [part.until for part in parts if part.until is not None]:
                 return bounds
         self.split_numbers.add(page.number)
@@ -164,20 +132,14 @@ class Plan:
         self.merged_numbers.add(page.number)
         return size
 
-    def fingerprint(self, page: Page, rendered: RenderedPage) -> Fingerprint | None:
-        """Return the fingerprint of a rendered page's rows, if the next run can rely on it."""
-        if rendered.errors:
-            return None
-        published, fingerprint = self.previous_pages.get(page.number), rendered.file.fingerprint
-        if (
-            published is not None
-            and published.digest == rendered.file.digest
-            and self.is_same_declaration
-            and (fingerprint is None or not self.run.options.changed_only)
-        ):
-            # The rows of both have the same text, and a full run that changes nothing writes nothing.
-            return published.fingerprint
-        return fingerprint
+    def counts(self, urls: int) -> tuple[tuple[float, int], ...]:
+        """Return the earlier URL counts of a section that has `urls` now, for the next run."""
+        if self.is_forced:
+            # A forced result is the new baseline.
+            return ()
+        if not self.previous.pages or urls == self.previous.urls:
+            return self.previous.counts
+        return (*self.recent_counts, (self.run.started.timestamp(), self.previous.urls))
 
     def digest(self, number: int) -> str | None:
         """Return the digest of a published page's file, without reading the file.
@@ -193,35 +155,30 @@ class Plan:
         """Return whether a file that the manifest does not list has the name of this page."""
         return page_name(self.name, number, self.suffix) in self.run.previous.foreign_names
 
-    def _kept_pages(self, ranges: Sequence[Page]) -> frozenset[Page]:
+    def _unchanged_pages(self, ranges: Sequence[Page]) -> frozenset[Page]:
         """Return the pages that are not rendered: undamaged pages in a repair, else unchanged pages."""
-        is_repair, source = self.run.host.is_repair, self.source
-        can_keep = (
-            has_key_ranges(source)
-            if is_repair
-            else self.run.options.changed_only and source.can_fingerprint
-        )
+        options, source, is_repair = self.run.options, self.source, self.run.host.is_repair
+        can_keep = has_key_ranges(source) if is_repair else options.changed_only and source.can_fingerprint
         if not can_keep or not self.is_same_declaration:
             return frozenset()
         if is_repair:
-            return frozenset(page for page in ranges if self.digest(page.number) is not None)
-        fingerprints = [(page.page, self._known_fingerprint(page)) for page in self.previous.pages]
-        changed_numbers = pages.find_changed(fingerprints, self.rows.fingerprints)
+            changed_numbers = {page.number for page in ranges if self.digest(page.number) is None}
+        else:
+            fingerprints = [(page.page, self._known_fingerprint(page)) for page in self.previous.pages]
+            changed_numbers = pages.find_changed(fingerprints, self.rows.fingerprints)
         return frozenset(page for page in ranges if page.number not in changed_numbers)
 
     def _known_fingerprint(self, page: PageFile) -> Fingerprint | None:
-        """Return the published fingerprint of a page, or `None` if the page must be rendered."""
-        fingerprint = page.fingerprint
-        if fingerprint is None or self._is_hot(fingerprint) or self.digest(page.number) is None:
-            return None
-        return fingerprint
+        """Return the published fingerprint of a page, or `None` if the page must be rendered.
 
-    def _is_hot(self, fingerprint: Fingerprint) -> bool:
-        """Return whether open transactions may still commit rows that are not newer than the newest row."""
-        if fingerprint.newest is None:
-            return True
+        It must if open transactions may still commit rows that are not newer than the newest row.
+        """
+        fingerprint = page.fingerprint
+        if fingerprint is None or fingerprint.newest is None or self.digest(page.number) is None:
+            return None
         hot_since = self.run.started - _HOT
         if "T" not in fingerprint.newest:
             # A date has no time zone, so use the date in the zone that is furthest behind UTC.
             hot_since -= timedelta(hours=12)
-        return fingerprint.newest >= w3c(hot_since, timezone.utc)[: len(fingerprint.newest)]
+        is_hot = fingerprint.newest >= w3c(hot_since, timezone.utc)[: len(fingerprint.newest)]
+        return None if is_hot else fingerprint

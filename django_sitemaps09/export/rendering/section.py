@@ -5,96 +5,202 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing, suppress
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import timezone
 from functools import partial
+from typing import NamedTuple
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.hints import hints
-from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task, nothing
+from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
-from django_sitemaps09.export.rendering.records import BASELINE, Records, SectionOutcome
+from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
 from django_sitemaps09.filenames import page_name
 from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
 from django_sitemaps09.pages import Page
+from django_sitemaps09.protocol import drop_future, w3c
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
 from django_sitemaps09.sources.retry import retry
-from django_sitemaps09.state.manifest import SectionRecord
+from django_sitemaps09.state.manifest import PageFile, SectionRecord
 
 logger = logging.getLogger(__name__)
 
 # Losing fewer URLs than this is always allowed.
 _SHRUNK = 100
-# Optional prefix before the name of a staged file.
-_PREFIX = re.compile(r"(?:[0-9a-f]{8}-)?")
 # All errors are counted, but a section in which every item fails must not fill the report.
 _NAMED_ERRORS = 1_000
+_UNPUBLISHED = PageFile("", 0, None, None)
+
+
+class SectionOutcome(NamedTuple):
+    """Outcome of a section after its pages are staged.
+
+    `record` is the record to publish, or the previous record if the section failed. `staged` maps new and
+    changed files to their staged paths. `shrinks` lists published files that lost rows to other files.
+    """
+
+    report: SectionReport
+    record: SectionRecord
+    staged: Mapping[str, str] = {}
+    shrinks: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class SkippedItems:
-    """Skipped items and elements of a section, each counted once even if its row is read twice."""
+class _Results:
+    """The pages of a section in their order, as they are rendered or kept, and what was skipped.
+
+    Each skipped item or element is counted once, even if its row is read twice.
+    """
 
     section: str
-    count: int = 0
-    item_count: int = 0
-    listed_errors: list[ItemError] = field(default_factory=list)
+    costs: Costs = field(default_factory=Costs)
+    pages: list[PageFile] = field(default_factory=list)
+    staged: dict[str, str] = field(default_factory=dict)
+    rendered_by: Counter[str] = field(default_factory=Counter)
+    kept: int = 0
+    skipped: int = 0
+    skipped_items: int = 0
+    errors: list[ItemError] = field(default_factory=list)
     previous_errors: frozenset[ItemError] = frozenset()
 
-    def add(self, errors: tuple[ItemError, ...], rows: int = 1) -> None:
+    def skip(self, errors: tuple[ItemError, ...], rows: int = 1) -> None:
         """Add errors, each of which is about a number of `rows`."""
         # Splitting a page reads rows twice, for two consecutive pages.
         repeated_errors, self.previous_errors = self.previous_errors, frozenset(errors)
         for error in dict.fromkeys(errors):
             if error in repeated_errors:
                 continue
-            self.count += rows
-            self.item_count += rows * error.skips_item
-            if len(self.listed_errors) < _NAMED_ERRORS:
-                self.listed_errors.append(error)
+            self.skipped += rows
+            self.skipped_items += rows * error.skips_item
+            if len(self.errors) < _NAMED_ERRORS:
+                self.errors.append(error)
             # A mistake in a hook can fail for every item.
-            level = logging.WARNING if self.count <= MAX_LOGGED else logging.DEBUG
+            level = logging.WARNING if self.skipped <= MAX_LOGGED else logging.DEBUG
             logger.log(level, "Section %r: skipped %s", self.section, error)
+
+    def add(self, plan: Plan, page: Page, rendered: RenderedPage) -> None:
+        """Add a page. A page without URLs is omitted, and the next page takes over its range."""
+        file = rendered.file
+        if rendered.staged:
+            _check_names(plan, page, rendered)
+            self.skip(rendered.errors)
+            self.costs.add(rendered.costs)
+            self.rendered_by[rendered.worker or THIS_PROCESS] += 1
+            plan.run.options.on_page(plan.name, file)
+        else:
+            self.kept += 1
+        if rendered.is_empty:
+            return
+        published = plan.previous_pages.get(page.number, _UNPUBLISHED)
+        is_same = published.digest == file.digest
+        changed: str | None = w3c(plan.run.started, timezone.utc)
+        if is_same:
+            changed = published.changed
+        elif not any(previous.digest for previous in plan.previous.pages):
+            # Without a previous digest, the last change is unknown, so the newest lastmod is used.
+            changed = drop_future(file.lastmod)
+        fingerprint = None if rendered.errors else file.fingerprint
+        is_known = rendered.errors or (fingerprint is not None and plan.run.options.changed_only)
+        if is_same and plan.is_same_declaration and not is_known:
+            # The rows of both have the same text, and a full run that changes nothing writes nothing.
+            fingerprint = published.fingerprint
+        file = replace(
+            file,
+            after=self.pages[-1].until if self.pages else None,
+            until=page.until,
+            size=published.size if file.unchanged else file.size,
+            changed=changed,
+            fingerprint=fingerprint,
+            index_number=published.index_number,
+        )
+        self.pages.append(file)
+        if not file.unchanged:
+            self.staged[file.name] = rendered.staged
+
+    def outcome(self, plan: Plan) -> SectionOutcome:
+        """Return the outcome of the section, after all its pages were added."""
+        previous = plan.previous
+        if self.pages:
+            self.pages[-1] = replace(self.pages[-1], until=None)
+        record = SectionRecord(
+            suffix=plan.suffix,
+            key_identity=plan.rows.key_identity,
+            declaration_digest=plan.declaration_digest,
+            highest=max([previous.highest, *(file.number for file in self.pages)]),
+            counts=plan.counts(sum(file.urls for file in self.pages)),
+            pages=tuple(self.pages),
+        )
+        previous_names = set(previous.file_names)
+        report = SectionReport(
+            self.section,
+            record.pages,
+            0.0,
+            written=len(self.staged),
+            unchanged=len(self.pages) - len(self.staged),
+            skipped=self.kept,
+            removed=len(previous_names.difference(record.file_names)),
+            split=len(plan.split_numbers),
+            merged=len(plan.merged_numbers),
+            rendered_by=dict(self.rendered_by),
+        )
+        # The last page, which had no upper bound, may have been merged with another page and then cut. So
+        # if it has a bound now, it may lose rows.
+        shrinks = {
+            file.name
+            for file in self.pages
+            if file.number in plan.split_numbers
+            or (previous.has_key_ranges and file.until and file.number not in plan.closed_numbers)
+        }
+        return SectionOutcome(report, record, self.staged, frozenset(shrinks & previous_names))
 
 
 def export_section(run: Run, name: str, section: Section) -> SectionOutcome:
     """Export all pages of a section, and return the outcome, even if the section failed."""
     started = time.perf_counter()
-    errors, costs = SkippedItems(name), Costs()
+    results = _Results(name)
     advice: Sequence[str] = ()
     try:
         # Ignore the caller's locale, for example the language of a request in the admin.
         with site_locale():
-            source, rows, initial = retry(lambda: _open(run, name, section), f"Section {name!r}")
-            costs.add(initial)
-            plan = Plan.of_section(run, name, source, rows)
-            outcome = _outcome(plan, rows, errors, costs)
-        log_skipped(logger, (), errors.count, f"Section {name!r}: skipped")
-        advice = hints(source, costs, outcome.report.urls) if outcome.report.files else ()
-        reason = _failure(plan, outcome.record, errors)
+            source, rows, results.costs = retry(lambda: _open(run, name, section), f"Section {name!r}")
+            plan = Plan(run, name, source, rows)
+            if not run.host.is_repair:
+                for count, error in plan.rows.unreadable_keys():
+                    results.skip((error,), count)
+            if isinstance(source, PositionSource):
+                run.options.on_plan({name: -(-source.count // rows)})
+            _render(plan, results)
+            outcome = results.outcome(plan)
+        log_skipped(logger, (), results.skipped, f"Section {name!r}: skipped")
+        advice = hints(source, results.costs, outcome.record.urls) if outcome.record.pages else ()
+        reason = _failure(plan, outcome.record, results)
     except Exception as error:
         unexpected = not isinstance(error, EXPECTED)
         reason = reason_of(error, MAX_SHOWN if unexpected else MAX_MESSAGE)
         logger.error("Section %r could not be rendered: %s", name, reason, exc_info=unexpected)
     if reason is not None:
-        outcome = SectionOutcome.unpublished(name, run.previous.section(name))
+        # The published files are kept.
+        record = run.previous.section(name)
+        files = [replace(page, unchanged=True) for page in record.pages]
+        outcome = SectionOutcome(SectionReport(name, files, 0.0, unchanged=len(files)), record)
     report = replace(
         outcome.report,
         seconds=time.perf_counter() - started,
-        skipped_items=errors.item_count,
-        skipped_elements=errors.count - errors.item_count,
-        errors=tuple(errors.listed_errors),
+        skipped_items=results.skipped_items,
+        skipped_elements=results.skipped - results.skipped_items,
+        errors=tuple(results.errors),
         failure=reason,
         hints=advice if reason is None else (),
-        ignored_keys=costs.ignored_keys,
+        ignored_keys=results.costs.ignored_keys,
     )
     return outcome._replace(report=report)
 
@@ -109,39 +215,20 @@ def _open(run: Run, name: str, section: Section) -> tuple[Source, int, Costs]:
     return source, sources.rows_on_page(source, conf.limits), costs
 
 
-def _outcome(plan: Plan, rows_on_page: int, errors: SkippedItems, costs: Costs) -> SectionOutcome:
-    options, source = plan.run.options, plan.source
-    if not plan.run.host.is_repair:
-        for count, error in plan.rows.unreadable_keys():
-            errors.add((error,), count)
-    if isinstance(source, PositionSource):
-        options.on_plan({plan.name: -(-source.count // rows_on_page)})
-    records = Records(plan)
-    with closing(_render(plan)) as results:
-        for page, rendered in results:
-            if rendered.staged:
-                _check_names(plan, page, rendered)
-                errors.add(rendered.errors)
-                costs.add(rendered.costs)
-                options.on_page(plan.name, rendered.file)
-            records.add(page, rendered)
-    return records.outcome()
-
-
-def _render(plan: Plan) -> Generator[tuple[Page, RenderedPage]]:
+def _render(plan: Plan, results: _Results) -> None:
     run, source = plan.run, plan.source
     engine = run.engine if has_key_ranges(source) else None
     # If pages are rendered in this process, a thread finishes one page while the next one is read.
     local_results: deque[Callable[[], RenderedPage]] = deque(maxlen=2)
 
-    def render(task: Task, between: Callable[[], None] = nothing) -> Callable[[], RenderedPage]:
+    def render(task: Task, between: Callable[[], None] = lambda: None) -> Callable[[], RenderedPage]:
         begin = partial(run.renderer.render, source, task, run.host.store, between=between)
         local_results.append(retry(begin, task.label))
         return local_results[-1]
 
     def submit(page: Page) -> Callable[[], RenderedPage]:
         if page in plan.kept_pages:
-            return partial(plan.kept, page)
+            return partial(RenderedPage, replace(plan.previous_pages[page.number], unchanged=True))
         task = Task(
             plan.name,
             page,
@@ -157,14 +244,15 @@ def _render(plan: Plan) -> Generator[tuple[Page, RenderedPage]]:
 
     getattr(engine, "begin_section", lambda render: None)(render)
     try:
-        yield from pages.render_all(
+        for page, rendered in pages.render_all(
             plan.pages,
             submit,
             2 if engine is None else getattr(engine, "ahead", 2 * engine.workers),
             divide=plan.divide,
             join=plan.join,
             highest=0 if source.is_transient else plan.previous.highest,
-        )
+        ):
+            results.add(plan, page, rendered)
     except BaseException:
         # Threads must not write to a folder that is removed, so wait for them.
         for wait in local_results:
@@ -174,31 +262,23 @@ def _render(plan: Plan) -> Generator[tuple[Page, RenderedPage]]:
 
 
 def _check_names(plan: Plan, page: Page, rendered: RenderedPage) -> None:
-    """Raise `ExportError` unless a worker's result has the requested file name.
-
-    The result determines what is published, and under which name.
-    """
+    """Raise `ExportError` if a worker's result would publish another file, or under another name."""
     name = page_name(plan.name, page.number, plan.suffix)
-    prefix, separator, rest = rendered.staged.removeprefix(f"{plan.run.stage}/").partition(name)
-    is_known = separator and not rest and _PREFIX.fullmatch(prefix) is not None
-    if (rendered.file.name, rendered.file.number) != (name, page.number) or not is_known:
+    staged = rf"{re.escape(f'{plan.run.stage}/')}([0-9a-f]{{8}}-)?{re.escape(name)}"
+    is_known = (rendered.file.name, rendered.file.number) == (name, page.number)
+    if not is_known or re.fullmatch(staged, rendered.staged) is None:
         raise ExportError(f"A worker returned an invalid file name for {name}: {rendered.staged!r}.")
 
 
-def _failure(plan: Plan, record: SectionRecord, errors: SkippedItems) -> str | None:
+def _failure(plan: Plan, record: SectionRecord, results: _Results) -> str | None:
     """Return why a rendered section must not be published, or `None`."""
-    if not record.pages and errors.count:
-        first = min(errors.listed_errors, key=lambda error: not error.skips_item)
+    if not record.pages and results.skipped:
+        first = min(results.errors, key=lambda error: not error.skips_item)
         return f"every item was skipped; first error: {first}"
-    previous, counted_since = plan.previous, plan.run.started.timestamp() - BASELINE
-    max_urls = max([previous.urls, *(urls for until, urls in previous.counts if until >= counted_since)])
+    max_urls = max([plan.previous.urls, *(urls for _, urls in plan.recent_counts)])
     lost_urls = max_urls - record.urls
-    if (
-        plan.source.is_transient
-        or lost_urls < _SHRUNK
-        or lost_urls <= conf.max_shrink * max_urls
-        or plan.is_forced
-    ):
+    is_allowed = plan.source.is_transient or plan.is_forced
+    if is_allowed or lost_urls < _SHRUNK or lost_urls <= conf.max_shrink * max_urls:
         return None
     return (
         f"it would shrink from {max_urls:,} to {pluralize(record.urls, 'URL')}, which is more than "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from hashlib import sha256
@@ -19,15 +19,9 @@ from django_sitemaps09.stores.plain import name_errors
 # Bytes in a chunk for a file's threads, and the maximum number of chunks that wait for them.
 _CHUNK = 1_000_000
 _WAITING = 2
-# Bytes that are compressed at once from a temporary file.
-_READ = 1_000_000
 
 #: Opens a new file. The file is complete and on disk when the context ends without an error.
 Open = Callable[[], AbstractContextManager[BinaryIO]]
-
-
-class DiscardFile(Exception):
-    """Exception that makes the context manager of a staged file discard the file."""
 
 
 class Sink:
@@ -74,13 +68,10 @@ class Sink:
             self._futures.popleft().result()
 
     def _compress(self, data: bytes) -> None:
-        self._out(data if self._stream is None else self._stream.compress(data))
-
-    def _out(self, data: bytes) -> None:
-        self.size += len(data)
-        self._save(data)
+        self._save(data if self._stream is None else self._stream.compress(data))
 
     def _save(self, data: bytes) -> None:
+        self.size += len(data)
         # A temporary file has no name, so errors name its folder.
         name = getattr(self._file, "name", None)
         with name_errors(name if isinstance(name, (str, Path)) else gettempdir()):
@@ -110,16 +101,17 @@ class Sink:
             if self._known_digest is not None:
                 # All chunks were submitted for hashing before this task.
                 self._hashing.shutdown()
+                self.size = 0
                 self.unchanged = self._digest.hexdigest() == self._known_digest
                 if self.unchanged:
                     return
                 temporary_file = self._file
                 temporary_file.seek(0)
                 self._file = self._stack.enter_context(self._opener())
-                for data in iter(partial(temporary_file.read, _READ), b""):
+                for data in iter(partial(temporary_file.read, _CHUNK), b""):
                     self._compress(data)
             if self._stream is not None:
-                self._out(self._stream.flush())
+                self._save(self._stream.flush())
 
     def __enter__(self) -> Sink:
         return self
@@ -129,5 +121,6 @@ class Sink:
         if kind is not None:
             self._thread.shutdown(cancel_futures=True)
             self._hashing.shutdown(cancel_futures=True)
-            with suppress(DiscardFile), self._stack:
-                raise DiscardFile
+            # The error of the block is not one of the file, which would be named after it.
+            with suppress(CancelledError), self._stack:
+                raise CancelledError

@@ -76,7 +76,6 @@ def place(tmp_path: Path) -> Place:
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sink, "_CHUNK", 100)
-    monkeypatch.setattr(sink, "_READ", 70)
 
 
 class TestAPageThatIsPublishedAlready:
