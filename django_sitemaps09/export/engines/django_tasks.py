@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.sources.retry import retry
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,10 @@ def route(*names: str) -> dict[str, str]:
             f"QUEUES, which are {', '.join(map(repr, sorted(queues)))}."
         )
     return {"backend": alias, "queue_name": queue}
+
+
+_page_route = partial(route, "sitemaps", "default")
+_HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."
 
 
 class DjangoTasks(QueueEngine):
@@ -70,22 +75,13 @@ class DjangoTasks(QueueEngine):
     def put(self, message: str) -> None:
         retry(lambda: render.using(**_page_route()).enqueue(message), "Sending a page")
 
-    def queue_label(self) -> str:
-        return "the queue {queue_name!r} of the backend {backend!r} of TASKS".format(**_page_route())
-
-    def worker_command(self) -> str:
-        options = "--backend {backend} --queue-name {queue_name}".format(**_page_route())
-        return f"with django-tasks-db: manage.py db_worker {options}"
-
-
-def _page_route() -> dict[str, str]:
-    return route("sitemaps", "default")
+    def describe(self) -> tuple[str, str]:
+        queue = "the queue {queue_name!r} of the backend {backend!r} of TASKS"
+        command = "with django-tasks-db: manage.py db_worker --backend {backend} --queue-name {queue_name}"
+        return queue.format(**_page_route()), command.format(**_page_route())
 
 
 @tasks.task(**_page_route())  # type: ignore[untyped-decorator]
 def render(message: str) -> None:
     """Render one page of an export in a worker."""
     handle_message(message)
-
-
-_HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."
