@@ -12,7 +12,7 @@ import pytest
 
 from django_sitemaps09.export import Report, engines, export
 from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, SURVIVED, Folder, handle_message
+from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.stores import STATE, Store, target_store
 from tests.models import Article
@@ -173,10 +173,9 @@ class FakeQueue(QueueEngine):
         return "the list", "pytest"
 
 
-def renders(message: str) -> int:
+def renders(message: str) -> None:
     """Play a child process of the export."""
     handle_message(message, is_awaited=True)
-    return SURVIVED
 
 
 def rendered(report: Report) -> tuple[int, int]:
@@ -221,11 +220,11 @@ def add_rows(keys: Sequence[int]) -> None:
 
 
 @pytest.fixture
-def children(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], int]], None]:
-    """Let the children of the export be played by a function, which returns the exit status."""
+def children(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Let the children of the export be played by a function, which can return a problem."""
 
-    def play(work: Callable[[str], int]) -> None:
-        def start(message: str) -> int:
+    def play(work: Callable[[str], str | None]) -> None:
+        def start(message: str) -> str | None:
             queue.children.append(message)
             return work(message)
 

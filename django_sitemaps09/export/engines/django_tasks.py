@@ -60,17 +60,13 @@ class DjangoTasks(QueueEngine):
     def check() -> str | None:
         """Return a warning about the backend; raise `ImproperlyConfigured` if it never runs a task."""
         alias = _page_route()["backend"]
-        backend = tasks.task_backends[alias]
+        backend, label = tasks.task_backends[alias], f"The backend {alias!r} of TASKS is"
         if isinstance(backend, _DUMMY):
-            raise ImproperlyConfigured(
-                f"The backend {alias!r} of TASKS is a DummyBackend, which never runs a task. {_HINT}"
-            )
-        if isinstance(backend, _IMMEDIATE):
-            return (
-                f"The backend {alias!r} of TASKS is an ImmediateBackend, so the export itself renders all "
-                f"pages, one after the other. {_HINT}"
-            )
-        return None
+            raise ImproperlyConfigured(f"{label} a DummyBackend, which never runs a task. {_HINT}")
+        if not isinstance(backend, _IMMEDIATE):
+            return None
+        effect = "the export itself renders all pages, one after the other"
+        return f"{label} an ImmediateBackend, so {effect}. {_HINT}"
 
     def put(self, message: str) -> None:
         retry(lambda: render.using(**_page_route()).enqueue(message), "Sending a page")

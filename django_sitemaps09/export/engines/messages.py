@@ -53,8 +53,8 @@ _PLACE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16
 _LIFETIME = 24 * 3600
 #: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
 PAUSE = 1.0
-#: Exit status of a process that has handled a message. Code of the project that ends it has another one.
-SURVIVED = 87
+# The variable with the message for a process of its own, and its exit status. Code that ends it has another.
+_VARIABLE, _HANDLED = "DJANGO_SITEMAPS09_MESSAGE", 87
 
 
 def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class Folder:
                 staged=f"{self.stage}/{staged}",
                 worker=excerpt(content["worker"]),
             )
-        except PARSE_ERRORS as error:
+        except (OSError, *PARSE_ERRORS) as error:
             raise ExportError(f"a reply is not in the format of this version ({error!r:.200})") from error
 
 
@@ -253,21 +253,24 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         time.sleep(PAUSE)
 
 
-def handle_alone(message: str) -> int:
-    """Handle a message in a process of its own, and return its exit status, or raise `OSError`.
+def handle_alone(message: str) -> str | None:
+    """Handle a message in a process of its own. Return the problem if it cannot be started, or died.
 
-    Do not use `multiprocessing`: a worker of Celery, which can run the export, must not start processes
-    with that.
+    It does not use `multiprocessing`, which must not start processes if a worker of Celery runs the export.
     """
     script = (
-        f"import django, sys; django.setup(set_prefix=False); from {__name__} import handle_message; "
-        f"handle_message(sys.stdin.read(), is_awaited=True); sys.exit({SURVIVED})"
+        f"import django, os, sys; django.setup(set_prefix=False); from {__name__} import handle_message; "
+        f"handle_message(os.environ['{_VARIABLE}'], is_awaited=True); sys.exit({_HANDLED})"
     )
-    return subprocess.run(  # noqa: S603 our own interpreter and script
-        [sys.executable, "-c", script],
-        input=message.encode(),
-        stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, sys.path)))},
-        start_new_session=True,
-        check=False,
-    ).returncode
+    path = os.pathsep.join(map(str, filter(None, sys.path)))
+    try:
+        status = subprocess.call(  # noqa: S603 our own interpreter and script
+            [sys.executable, "-c", script],
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path, _VARIABLE: message},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"no process can be started here to render it: {reason_of(error)}"
+    problem = f"the process that then rendered it here died (exit status {status}); the system may have"
+    return None if status == _HANDLED else f"{problem} killed it for lack of memory"

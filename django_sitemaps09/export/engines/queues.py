@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from django_sitemaps09.entries import pluralize, reason_of
+from django_sitemaps09.entries import pluralize
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, SURVIVED, Folder, handle_alone
+from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_alone
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, nothing
 
 logger = logging.getLogger(__name__)
@@ -35,8 +35,6 @@ _READY = 0.5
 # Seconds after which a claim is old: at least, and as long as no page of the section is rendered. If no
 # worker takes the first message for so long, that is a warning, and a failure.
 _OLD, _OLDEST = 5.0, 30.0
-# Maximum number of reasons for refusals in a report.
-_MOST_REASONS = 5
 
 
 @dataclass(slots=True, eq=False)
@@ -103,14 +101,12 @@ class QueueEngine:
         self._refusals: Counter[str] = Counter()
 
     def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None:
-        self._render, self._slowest = render, 0.0
-        self._forget_pages()
-
-    def _forget_pages(self) -> None:
+        # A section that failed leaves pages.
         self._pages.clear()
         self._unsent.clear()
-        # Completes the last page that was rendered here.
+        # The last page that was rendered here is completed by a thread.
         self._complete: Callable[[], None] = nothing
+        self._render, self._slowest = render, 0.0
 
     def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if renderer.stage is None:
@@ -125,7 +121,7 @@ class QueueEngine:
         self._unsent.append(page)
         self._send()
         result = partial(self._result, page)
-        result.abandon = self._forget_pages  # type: ignore[attr-defined]
+        result.abandon = nothing  # type: ignore[attr-defined]
         return result
 
     def _result(self, page: _Page) -> RenderedPage:
@@ -147,16 +143,16 @@ class QueueEngine:
 
     def end_run(self) -> None:
         """Set the messages for the report of the run."""
-        # A section that failed leaves pages, which must not be sent.
-        self._forget_pages()
-        self._next_look = 0.0
-        self._look()
         self.failures: list[str] = []
-        self.warnings: list[str] = []
+        self.warnings = [
+            f"{reason}. The export itself rendered {pluralize(pages, 'page')}."
+            for reason, pages in self._refusals.most_common(5)
+        ]
         if self._problem:
             self.warnings.append(f"{self._problem}. The export itself rendered the pages.")
-        for reason, pages in self._refusals.most_common(_MOST_REASONS):
-            self.warnings.append(f"{reason}. The export itself rendered {pluralize(pages, 'page')}.")
+        self._unsent.clear()
+        self._next_look = 0.0
+        self._look()
         waited = self.clock() - self._begun
         # A short run can be over before a worker asks the queue for the first time.
         if waited >= _OLD and not self._taken:
@@ -209,7 +205,7 @@ class QueueEngine:
         now = self.clock()
         self._next_look = now + max(_PAUSE, (now - begun) / _SHARE)
         for page in self._pages:
-            endings = (REPLY,) if page.claimed_at is not None else (REPLY, CLAIM)
+            endings = (REPLY,) if page.claimed_at else (REPLY, CLAIM)
             if page.is_sent and any(f"{page.folder.token}{ending}" in names for ending in endings):
                 self._notice(page)
         for number, token in enumerate(self._tokens[self._taken :], self._taken + 1):
@@ -222,9 +218,8 @@ class QueueEngine:
         """Notice the reply or the claim of a worker, even if a listing does not have it yet."""
         try:
             rendered = page.folder.read_reply(page.task)
-        except (ExportError, OSError) as error:
-            what = error if isinstance(error, ExportError) else reason_of(error)
-            reason = f"A {self.worker_name} refused a page: {what}".rstrip(".")
+        except ExportError as error:
+            reason = f"A {self.worker_name} refused a page: {error}".rstrip(".")
             if reason not in self._refusals:
                 logger.warning("%s", reason)
             self._refusals[reason] += 1
@@ -264,18 +259,10 @@ class QueueEngine:
         label = f"{page.task.label}: the worker that claimed it did not return it"
         logger.warning("%s within %.0f seconds, so it is rendered here.", label, age)
         self._lost += 1
-        try:
-            status = handle_alone(page.message)
-        except OSError as error:
-            raise ExportError(
-                f"{label}, and no process can be started here to render it: {reason_of(error)}"
-            ) from error
+        problem = handle_alone(page.message)
         self._notice(page)
+        if page.is_sent and problem:
+            raise ExportError(f"{label}, and {problem}")
         if page.is_sent:
-            if status != SURVIVED:
-                raise ExportError(
-                    f"{label}, and the process that then rendered it here died (exit status {status}); the "
-                    "system may have killed it for lack of memory"
-                )
-            # The page did not kill the process, but the reply could not be written.
+            # The reply could not be written.
             page.is_sent, page.claimed_at = False, None

@@ -5,6 +5,7 @@ of a run, with a fake queue.
 from __future__ import annotations
 
 import errno
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 from django.core import signing
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, SURVIVED, Folder, handle_message
+from django_sitemaps09.export.engines import messages, queues
+from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
 from tests.models import Article
 from tests.support.fake_queue import PAGE, PAGES, Queue, everywhere, rendered, renders
@@ -164,9 +165,10 @@ class TestAPageThatItsWorkerDoesNotReturn:
 
     @pytest.mark.parametrize("status", [-9, 0, 1])
     def test_fails_its_section_and_no_other_if_the_child_dies_too(
-        self, queue: Queue, children: Callable[..., None], status: int
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch, status: int
     ) -> None:
-        children(lambda message: status)
+        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
+        monkeypatch.setattr(subprocess, "call", lambda *command, **options: status)
         report = queue.export("hooked", "b")
         assert [section.failure for section in report.sections] == [
             DIED.replace("-9", str(status)),
@@ -176,14 +178,14 @@ class TestAPageThatItsWorkerDoesNotReturn:
         assert "sitemap-b-1.xml.gz" in queue.public()
 
     def test_fails_its_section_and_no_other_if_no_child_can_be_started(
-        self, queue: Queue, children: Callable[..., None]
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(message: str) -> int:
+        def fail(*command: object, **options: object) -> int:
             raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("django_sitemaps09.export.engines.queues.handle_alone", fail)
-            report = queue.export("hooked", "b")
+        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
+        monkeypatch.setattr(subprocess, "call", fail)
+        report = queue.export("hooked", "b")
         first, second = (section.failure for section in report.sections)
         assert first is not None
         assert "no process can be started here to render it: " in first
@@ -193,16 +195,16 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         serial = queue.serial("hooked")
-        children(lambda message: SURVIVED)
+        children(lambda message: None)
         assert rendered(queue.export("hooked")) == (PAGES, 0)
         assert queue.public() == serial
 
     def test_comes_from_the_worker_if_that_returns_it_before_the_child_dies(
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
-        def die(message: str) -> int:
+        def die(message: str) -> str:
             queue.work_claimed(2)
-            return -9
+            return "it died"
 
         children(die)
         assert rendered(queue.export("hooked")) == (PAGES - 1, 1)

@@ -177,7 +177,7 @@ class TestAPage:
         monkeypatch.setattr(LocalStore, "read", other_user)
         report = queue.export()
         assert report.exit_status == 0
-        assert "PermissionError: [Errno 13] Permission denied" in report.warnings[0]
+        assert "PermissionError(13, 'Permission denied')" in report.warnings[0]
 
 
 class TestAMessageOfARunThatHasEnded:
