@@ -53,7 +53,7 @@ _PLACE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16
 _LIFETIME = 24 * 3600
 #: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
 PAUSE = 1.0
-# The variable with the message for a process of its own, and its exit status. Code that ends it has another.
+# The variable with the message for a process of its own, and its exit status if no other code ends it.
 _VARIABLE, _HANDLED = "DJANGO_SITEMAPS09_MESSAGE", 87
 
 
@@ -244,8 +244,9 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         if isinstance(error, OSError) and error.strerror:
             # The command names each reason once, so without the name of the file.
             reason = f"{type(error).__name__}: {error.strerror}"
-        is_bug = not isinstance(error, rendering.EXPECTED)
-        logger.error("A message was refused: %s", reason, exc_info=is_bug)
+        logger.error(
+            "A message was refused: %s", reason, exc_info=not isinstance(error, rendering.EXPECTED)
+        )
         # Without a valid message, there is no folder that can be trusted. It may also be missing or full.
         if folder is not None and not folder.has(REPLY):
             with suppress(Exception):

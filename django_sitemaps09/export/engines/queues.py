@@ -53,10 +53,7 @@ class _Page:
 
 
 class QueueEngine:
-    """Base class of engines that send each page to a queue, once.
-
-    `ahead` is so large that workers have enough to do while the command renders a page, even if it is slow.
-    """
+    """Base class of engines that send each page to a queue, once."""
 
     default_workers = 8
     #: What log messages and errors call a worker.
@@ -68,6 +65,7 @@ class QueueEngine:
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 
     def __init__(self, workers: int) -> None:
+        # Workers need enough to do while the command renders a page, even if it is slower than they.
         self.workers, self.ahead = workers, 8 * workers
         # Pages that are not returned yet, and those of them that were not sent yet, in their order.
         self._pages: list[_Page] = []
@@ -93,12 +91,10 @@ class QueueEngine:
         # The tokens of all messages, when the first was sent, and how many have left the queue.
         self._tokens: list[str] = []
         self._begun, self._taken = inf, 0
-        # Since when a worker that has replied has claimed no page.
-        self._free_since = inf
-        self._next_look, self._lost = 0.0, 0
+        # Since when a worker that has replied has claimed no page, and how many claims were in vain.
+        self._next_look, self._free_since, self._lost = 0.0, inf, 0
         # Why nothing more is sent, and why workers refused pages, with the numbers of pages.
-        self._problem = ""
-        self._refusals: Counter[str] = Counter()
+        self._problem, self._refusals = "", Counter[str]()
 
     def begin_section(self, render: Callable[..., Callable[[], RenderedPage]]) -> None:
         # A section that failed leaves pages.
@@ -169,9 +165,7 @@ class QueueEngine:
         """Send pages in their order, while few messages are in the queue."""
         # If a worker is free but takes none, all may have vanished in others. One more shows if that is so.
         most = 2 * self.workers + (self.clock() - self._free_since > _READY)
-        # Workers that do not return what they claim, because pages kill them, get no more.
-        is_sending = not self._problem and self._lost <= self.workers
-        while is_sending and self._unsent and len(self._tokens) - self._taken < most:
+        while self._unsent and not self._problem and len(self._tokens) - self._taken < most:
             page = self._unsent.popleft()
             if page.claimed_at is not None:
                 continue
@@ -224,12 +218,12 @@ class QueueEngine:
                 logger.warning("%s", reason)
             self._refusals[reason] += 1
             page.is_sent, page.claimed_at, self._free_since = False, None, self.clock()
-        else:
-            if rendered is not None:
-                self._free_since = self.clock()
-                self._return(page, rendered)
-            elif page.claimed_at is None and page.folder.has(CLAIM):
-                page.claimed_at, self._free_since = self.clock(), inf
+            return
+        if rendered is not None:
+            self._free_since = self.clock()
+            self._return(page, rendered)
+        elif page.claimed_at is None and page.folder.has(CLAIM):
+            page.claimed_at, self._free_since = self.clock(), inf
 
     def _return(self, page: _Page, rendered: RenderedPage) -> None:
         page.is_sent, page.claimed_at, page.rendered = False, self.clock(), rendered
@@ -259,10 +253,14 @@ class QueueEngine:
         label = f"{page.task.label}: the worker that claimed it did not return it"
         logger.warning("%s within %.0f seconds, so it is rendered here.", label, age)
         self._lost += 1
+        if self._lost > self.workers and not self._problem:
+            self._problem = (
+                f"No more pages were sent, since workers did not return {self._lost} that they claimed"
+            )
         problem = handle_alone(page.message)
         self._notice(page)
         if page.is_sent and problem:
             raise ExportError(f"{label}, and {problem}")
-        if page.is_sent:
+        if page.rendered is None:
             # The reply could not be written.
             page.is_sent, page.claimed_at = False, None

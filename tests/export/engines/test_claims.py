@@ -149,6 +149,19 @@ class TestAPageThatItsWorkerDoesNotReturn:
         assert 30 <= queue.seconds <= 40
         assert (len(queue.children), rendered(report)) == (PAGES, (PAGES, 0))
 
+    def test_keeps_further_pages_from_workers_if_there_are_more_than_workers(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        queue.received = queue.claim
+        children(renders)
+        report = queue.export(workers=1)
+        assert (len(queue.sent), report.exit_status) == (len(queue.children), 0)
+        assert len(queue.sent) < PAGES
+        [warning] = report.warnings
+        assert warning.startswith(
+            "No more pages were sent, since workers did not return 2 that they claimed."
+        )
+
     def test_may_take_twice_as_long_as_the_slowest_page_of_its_section(
         self, queue: Queue, children: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
