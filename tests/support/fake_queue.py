@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,9 @@ from typing import Any
 import pytest
 
 from django_sitemaps09.export import Report, engines, export
-from django_sitemaps09.export.engines import messages, queues, workers
-from django_sitemaps09.export.engines.messages import Folder, this_worker
+from django_sitemaps09.export.engines import messages, queues
+from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.stores import STATE, Store, target_store
 from tests.models import Article
 from tests.support import articles, published
@@ -55,7 +56,7 @@ class Queue:
         self.sent: list[str] = []
         self.received: Callable[[int], object] = lambda number: None
         self.plans: list[tuple[float, Callable[[], object]]] = []
-        self.children: list[FakeChild] = []
+        self.children: list[str] = []
         self.errors: list[Exception] = []
         self.taken = 0
 
@@ -81,11 +82,13 @@ class Queue:
             handle_message(self.sent[number])
 
     def claim(self, number: int) -> None:
-        self.folder(number).claim()
+        self.folder(number).write(CLAIM)
 
     def work_claimed(self, page: int) -> None:
         """Render a page as the worker that has claimed it."""
-        handle_message(self.sent[self.by_page()[page]], is_awaited=True)
+        folder = self.folder(self.by_page()[page])
+        folder.store.delete(f"{folder.stage}/{folder.token}{CLAIM}")
+        handle_message(self.sent[self.by_page()[page]])
 
     def content(self, number: int) -> dict[str, Any]:
         return messages.unsign(self.sent[number])[0]
@@ -105,7 +108,7 @@ class Queue:
         """Take the next message whose page is free, claim it, and return its number."""
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
-            if not self.folder(number).is_taken():
+            if not any(self.folder(number).has(ending) for ending in (CLAIM, OWN, REPLY)):
                 self.claim(number)
                 return number
             self.work(number)
@@ -166,44 +169,20 @@ class FakeQueue(QueueEngine):
         self.queue.sent.append(message)
         self.queue.received(len(self.queue.sent) - 1)
 
-    def queue_label(self) -> str:
-        return "the list"
-
-    def worker_command(self) -> str:
-        return "pytest"
+    def describe(self) -> tuple[str, str]:
+        return "the list", "pytest"
 
 
-class FakeChild:
-    """A child process that a test plays. The first look at it calls `work`, which sets `returncode`."""
-
-    pid = 0
-
-    def __init__(self, message: str, work: Callable[[FakeChild], object]) -> None:
-        self.message, self.work = message, work
-        self.returncode: int | None = None
-        self.is_killed = False
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            self.work(self)
-        return self.returncode
-
-    def kill(self) -> None:
-        self.is_killed = True
-
-    def wait(self) -> int:
-        return -9
-
-    def renders(self) -> None:
-        handle_message(self.message, is_awaited=True)
-        self.returncode = workers.SURVIVED
+def renders(message: str) -> None:
+    """Play a child process of the export."""
+    handle_message(message, is_awaited=True)
 
 
 def rendered(report: Report) -> tuple[int, int]:
     """Return how many pages the export itself has rendered, and how many the workers."""
     counts = dict(report.rendered_by)
     own = counts.pop("the export itself", 0)
-    assert counts.keys() <= {this_worker()}
+    assert counts.keys() <= {f"{socket.gethostname()} (pid {os.getpid()})"}
     return own, sum(counts.values())
 
 
@@ -230,9 +209,9 @@ def queue(
     monkeypatch.setattr(FakeQueue, "queue", made, raising=False)
     # The workers are this process, which sees its rows, and does not pause.
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
-    monkeypatch.setattr(workers, "PAUSE", 0.0)
+    monkeypatch.setattr(messages, "PAUSE", 0.0)
     monkeypatch.setattr(Hooked, "hook", staticmethod(lambda item: None))
-    monkeypatch.setattr(queues, "start_alone", lambda message: pytest.fail("a child was started"))
+    monkeypatch.setattr(queues, "handle_alone", lambda message: pytest.fail("a child was started"))
     return made
 
 
@@ -242,14 +221,14 @@ def add_rows(keys: Sequence[int]) -> None:
 
 @pytest.fixture
 def children(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the children of the export be played by a function."""
+    """Let the children of the export be played by a function, which can return a problem."""
 
-    def play(work: Callable[[FakeChild], object]) -> None:
-        def start(message: str) -> FakeChild:
-            queue.children.append(FakeChild(message, work))
-            return queue.children[-1]
+    def play(work: Callable[[str], str | None]) -> None:
+        def start(message: str) -> str | None:
+            queue.children.append(message)
+            return work(message)
 
-        monkeypatch.setattr(queues, "start_alone", start)
+        monkeypatch.setattr(queues, "handle_alone", start)
 
     return play
 

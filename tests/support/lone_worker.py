@@ -50,10 +50,8 @@ def export(folder: str, look: str) -> dict[str, Any]:
                 workers.append(frozen(message, look))
             messages.append(message)
 
-        def queue_label(self) -> str:
-            return "nowhere"
-
-        worker_command = queue_label
+        def describe(self) -> tuple[str, str]:
+            return "nowhere", "nothing"
 
     messages: list[str] = []
     globals()["Freezing"] = Freezing
@@ -80,7 +78,7 @@ def frozen(message: str, look: str) -> subprocess.Popen[bytes]:
 
 
 def work(message: str, look: str) -> None:
-    from django_sitemaps09.export.engines.workers import handle_message
+    from django_sitemaps09.export.engines.messages import handle_message
     from django_sitemaps09.stores import LocalStore
 
     read, looks = LocalStore.read, iter(LOOKS)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from importlib import import_module
 
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.export.engines.workers import handle_message
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 
 # Retries take about ten seconds in total. Celery's default depends on the project and can be endless.
 _RETRIES = {"max_retries": 5, "interval_start": 0.2, "interval_step": 1, "interval_max": 5}
 # Seconds after which RabbitMQ drops a message, by its own clock. `expires` would depend on the workers'.
 _EXPIRATION = 900
-_REDIS = re.compile("rediss?:|sentinel:")
 
 
 class Celery(QueueEngine):
@@ -28,27 +24,29 @@ class Celery(QueueEngine):
     shown_errors = (OperationalError,)
 
     def put(self, message: str) -> None:
-        try:
-            render.apply_async([message], retry=True, retry_policy=_RETRIES, expiration=_EXPIRATION)
-        except AttributeError:
-            # Without the package redis, kombu fails with this error when it imports its transport.
-            if _REDIS.match(str(render.app.conf.broker_write_url)):
-                import_module("redis")
-            raise
-
-    def queue_label(self) -> str:
-        return f"the queue {_queue()!r} of {_broker()}"
-
-    def worker_command(self) -> str:
-        return f"celery -A {render.app.main} worker -Q {_queue()}"
-
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
         if render.app.main == "default" and not render.app.conf.broker_url:
             raise ExportError(
                 "No Celery app with a broker is loaded. Import the project's Celery app in the __init__.py "
                 "beside the settings module, as Celery's Django guide describes"
             )
-        return super().submit(renderer, task)
+        try:
+            render.apply_async([message], retry=True, retry_policy=_RETRIES, expiration=_EXPIRATION)
+        except AttributeError:
+            # Without the package redis, kombu fails with this error when it imports its transport.
+            if str(render.app.conf.broker_write_url).startswith(("redis:", "rediss:", "sentinel:")):
+                import_module("redis")
+            raise
+
+    def describe(self) -> tuple[str, str]:
+        queue = render.app.amqp.router.route({}, render.name).get("queue")
+        name = getattr(queue, "name", queue or render.app.conf.task_default_queue)
+        try:
+            connection = render.app.connection_for_write()
+            port = connection.port or connection.default_port
+            broker = f"{connection.transport_cls}://{connection.hostname}:{port}"
+        except Exception:  # noqa: BLE001 each transport has its own exceptions
+            broker = "an unknown address"
+        return f"the queue {name!r} of {broker}", f"celery -A {render.app.main} worker -Q {name}"
 
 
 @shared_task(  # type: ignore[untyped-decorator]
@@ -62,18 +60,3 @@ class Celery(QueueEngine):
 def render(message: str) -> None:
     """Render one page of an export in a worker."""
     handle_message(message)
-
-
-def _queue() -> str:
-    queue = render.app.amqp.router.route({}, render.name).get("queue")
-    return str(getattr(queue, "name", queue or render.app.conf.task_default_queue))
-
-
-def _broker() -> str:
-    """Return the address of the broker, without credentials."""
-    try:
-        connection = render.app.connection_for_write()
-        port = connection.port or connection.default_port
-        return f"{connection.transport_cls}://{connection.hostname}:{port}"
-    except Exception:  # noqa: BLE001 each transport has its own exceptions
-        return "an unknown address"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 
+from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.export.engines.workers import handle_message
 from django_sitemaps09.sources.retry import retry
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,10 @@ def route(*names: str) -> dict[str, str]:
     return {"backend": alias, "queue_name": queue}
 
 
+_page_route = partial(route, "sitemaps", "default")
+_HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."
+
+
 class DjangoTasks(QueueEngine):
     """Engine that sends pages to the backend and the queue `sitemaps` of `TASKS`, or else to `default`."""
 
@@ -55,37 +60,24 @@ class DjangoTasks(QueueEngine):
     def check() -> str | None:
         """Return a warning about the backend; raise `ImproperlyConfigured` if it never runs a task."""
         alias = _page_route()["backend"]
-        backend = tasks.task_backends[alias]
+        backend, label = tasks.task_backends[alias], f"The backend {alias!r} of TASKS is"
         if isinstance(backend, _DUMMY):
-            raise ImproperlyConfigured(
-                f"The backend {alias!r} of TASKS is a DummyBackend, which never runs a task. {_HINT}"
-            )
-        if isinstance(backend, _IMMEDIATE):
-            return (
-                f"The backend {alias!r} of TASKS is an ImmediateBackend, so the export itself renders all "
-                f"pages, one after the other. {_HINT}"
-            )
-        return None
+            raise ImproperlyConfigured(f"{label} a DummyBackend, which never runs a task. {_HINT}")
+        if not isinstance(backend, _IMMEDIATE):
+            return None
+        effect = "the export itself renders all pages, one after the other"
+        return f"{label} an ImmediateBackend, so {effect}. {_HINT}"
 
     def put(self, message: str) -> None:
         retry(lambda: render.using(**_page_route()).enqueue(message), "Sending a page")
 
-    def queue_label(self) -> str:
-        return "the queue {queue_name!r} of the backend {backend!r} of TASKS".format(**_page_route())
-
-    def worker_command(self) -> str:
-        options = "--backend {backend} --queue-name {queue_name}".format(**_page_route())
-        return f"with django-tasks-db: manage.py db_worker {options}"
-
-
-def _page_route() -> dict[str, str]:
-    return route("sitemaps", "default")
+    def describe(self) -> tuple[str, str]:
+        queue = "the queue {queue_name!r} of the backend {backend!r} of TASKS"
+        command = "with django-tasks-db: manage.py db_worker --backend {backend} --queue-name {queue_name}"
+        return queue.format(**_page_route()), command.format(**_page_route())
 
 
 @tasks.task(**_page_route())  # type: ignore[untyped-decorator]
 def render(message: str) -> None:
     """Render one page of an export in a worker."""
     handle_message(message)
-
-
-_HINT = "Use a backend with workers, such as django_tasks_db.DatabaseBackend."

@@ -1,4 +1,4 @@
-"""Messages to workers, sent through a queue, and their claims and replies in files: all are signed JSON.
+"""Messages that request pages from workers, their claims and replies, and how a worker handles them.
 
 Attackers with write access to the queue or to a run's folder must not control what workers import, read or
 write, or what is published. Therefore, no message, claim or reply is used before its signature is verified.
@@ -6,10 +6,14 @@ write, or what is published. Therefore, no message, claim or reply is used befor
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
 import socket
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -21,37 +25,36 @@ from django.core import signing
 import django_sitemaps09
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt
+from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, incompatibility
-from django_sitemaps09.filenames import SUFFIXES
+from django_sitemaps09.export.interrupts import time_limited
+from django_sitemaps09.export.rendering import page as rendering
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.state.journal import RUN_NAME
 from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
 
+logger = logging.getLogger(__name__)
+
 #: Version of messages and replies. A worker with another version replies with an error, so messages of
-#: every version must have the keys that `Folder` reads.
-VERSION = 7
-# Different salts, so that a message, for example, is never accepted as a reply. They are the same in all
-# versions, so that a worker with another version can reply that it is incompatible.
-_MESSAGE, _REPLY = "django_sitemaps09.message", "django_sitemaps09.answer"
-_CLAIM = "django_sitemaps09.claim"
-# Maximum sizes in bytes of a reply and of a claim.
-_MOST, _MOST_OF_CLAIM = 100_000_000, 2_000
-_RUN = "run.json"
-#: Endings of the files of a page: its claims, its reply, and the mark of a worker that dropped its message.
-ENDINGS = CLAIM, REPLY, DROPPED = ".claim", ".signed", ".dropped"
-_STAGE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern}")
-_TOKEN = re.compile(r"[0-9a-f]{16}")
-_PREFIX = re.compile(r"[0-9a-f]{8}-")
+#: every version have the keys that `Folder` reads. Salts and endings are the same in all versions, too.
+VERSION = 8
+#: Endings of the files of a page: the claim of a worker, that of the export itself, and a worker's reply.
+CLAIM, OWN, REPLY = ".claim", ".own", ".signed"
+# Different salts, so that a message, for example, is never accepted as a reply; and maximum sizes in bytes.
+_MESSAGE = "django_sitemaps09.message"
+_SALTS = {CLAIM: "django_sitemaps09.claim", OWN: "django_sitemaps09.own", REPLY: "django_sitemaps09.answer"}
+_MOST = {CLAIM: 2_000, OWN: 2_000, REPLY: 100_000_000}
+# A stage and a token.
+_PLACE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16}}")
 # Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
 _LIFETIME = 24 * 3600
-
-
-def this_worker() -> str:
-    return f"{socket.gethostname()} (pid {os.getpid()})"
+#: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
+PAUSE = 1.0
+# The variable with the message for a process of its own, and its exit status if no other code ends it.
+_VARIABLE, _HANDLED = "DJANGO_SITEMAPS09_MESSAGE", 87
 
 
 def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
@@ -74,9 +77,7 @@ def sign(message: Mapping[str, Any]) -> str:
     return signing.dumps(message, salt=_MESSAGE)
 
 
-def unsign(
-    text: object, salt: str = _MESSAGE, max_age: int | None = _LIFETIME
-) -> tuple[dict[str, Any], str | bytes]:
+def unsign(text: object, salt: str = _MESSAGE) -> tuple[dict[str, Any], str | bytes]:
     """Return the content of a signed message, and the key that signed it. This key also signs the reply.
 
     Raise `ExportError` if no key of this process signed it, or if the signature is too old.
@@ -85,7 +86,7 @@ def unsign(
         if not isinstance(text, str):
             break
         try:
-            return signing.loads(text, key, salt, max_age=max_age, fallback_keys=[]), key
+            return signing.loads(text, key, salt, max_age=_LIFETIME, fallback_keys=[]), key
         except signing.SignatureExpired as error:
             raise ExportError("it was signed more than a day ago, according to the local clock") from error
         except signing.BadSignature:
@@ -97,14 +98,14 @@ def unsign(
     )
 
 
-def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
+def parse(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
     """Return the task of a message. Raise `ExportError` if it is of another release of the package."""
     release = django_sitemaps09.__version__
     if (message["version"], message["release"]) != (VERSION, release):
-        raise ExportError(incompatibility(f"release ({release}, not {message['release']!r:.40})"))
+        raise ExportError(rendering.incompatibility(f"release ({release}, not {message['release']!r:.40})"))
     renderer, task = message["renderer"], message["task"]
-    number, after, until = task["page"]
-    page = Page(number, after and tuple(after), until and tuple(until))
+    number, *bounds = task["page"]
+    page = Page(number, *(bound and tuple(bound) for bound in bounds))
     output = renderer["output"] and Path(renderer["output"])
     return (
         Renderer(**{**renderer, "base": Base(*renderer["base"]), "output": output}),
@@ -113,20 +114,16 @@ def read(message: Mapping[str, Any]) -> tuple[Renderer, Task]:
 
 
 class Folder:
-    """Folder for the claim and the reply to a message. Messages of every version have the keys read here.
+    """Folder of a run, with the claim and the reply to a message. Nothing is written there after the run.
 
-    `key` signs them. The default is the `SECRET_KEY` of this process. Nothing is written after the run.
+    `key` signs them. The default is the `SECRET_KEY` of this process.
     """
 
     def __init__(self, message: Mapping[str, Any], key: str | bytes | None = None) -> None:
-        self.key = key
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
-        self.stage: str = renderer["stage"]
-        self.token: str = message["token"]
-        if not (
-            stores.is_host_folder(folder) and _STAGE.fullmatch(self.stage) and _TOKEN.fullmatch(self.token)
-        ):
+        self.key, self.stage, self.token = key, renderer["stage"], message["token"]
+        if not (stores.is_host_folder(folder) and _PLACE.fullmatch(f"{self.stage} {self.token}")):
             raise ExportError(
                 f"A message contains an invalid stage ({self.stage!r:.100}), host folder ({folder!r:.100}) "
                 f"or token ({self.token!r:.100})."
@@ -135,15 +132,11 @@ class Folder:
 
     def open(self) -> None:
         """Record that the run is active, for workers that receive its messages."""
-        self.store.write(f"{self.stage}/{_RUN}", b"{}")
+        self.store.write(f"{self.stage}/run.json", b"{}")
 
     def is_active(self) -> bool:
         """Return whether the run is still active, as far as this machine can see."""
-        return self._read(_RUN) is not None
-
-    def is_visible(self) -> bool:
-        """Return whether this machine sees the state of any run in the target."""
-        return bool(self.store.names(stores.STATE) or self.store.folders(stores.STATE))
+        return self.store.read(f"{self.stage}/run.json", _MOST[CLAIM]) is not None
 
     def check(self) -> None:
         """Raise `ExportError` if the run is not active, as far as this machine can see."""
@@ -151,88 +144,132 @@ class Folder:
             raise ExportError(f"no export in {self.store.label} is waiting for the page")
 
     def names(self) -> set[str]:
-        """Return the names of all files of the run."""
-        return set(self.store.names(self.stage))
-
-    def claim(self) -> None:
-        """Claim the page for this process."""
-        self._write(CLAIM, {"host": this_worker()}, _CLAIM)
-
-    def claimed_by(self) -> str | None:
-        """Return who has claimed the page, or `None` if there is no valid claim."""
-        with suppress(ExportError, OSError, *PARSE_ERRORS):
-            # The machines' clocks may differ.
-            return excerpt(self._signed(CLAIM, _CLAIM, _MOST_OF_CLAIM, max_age=None)["host"])
-        return None
-
-    def has_reply(self) -> bool:
-        # A link or a folder in its place is none.
+        """Return the names of all files of the run, or none if it cannot be listed now."""
         with suppress(ExportError, OSError):
-            return self._read(f"{self.token}{REPLY}") is not None
-        return False
+            return set(self.store.names(self.stage))
+        return set()
 
-    def is_taken(self) -> bool:
-        """Return whether the page is claimed, or has a reply."""
-        return self.has_reply() or self.claimed_by() is not None
-
-    def drop(self) -> None:
-        """Let the command know that the message has left the queue."""
-        self.check()
-        self.store.write(f"{self.stage}/{self.token}{DROPPED}", b"")
-
-    def reply(self, content: Mapping[str, Any]) -> None:
-        """Write a reply beside the complete staged file."""
-        self._write(REPLY, {"worker": this_worker(), **content}, _REPLY)
-
-    def read_reply(self, task: Task) -> RenderedPage:
-        """Return the page from a worker's reply; raise `ExportError` if it is invalid or a failure."""
-        try:
-            content = self._signed(REPLY, _REPLY, _MOST)
-            if "failure" in content:
-                raise ExportError(excerpt(content["failure"], MAX_MESSAGE))
-            return _parse_reply(content, task, self.stage)
-        except PARSE_ERRORS as error:
-            raise ExportError(f"a reply is not in the format of this version ({error!r:.200})") from error
-
-    def _write(self, ending: str, content: Mapping[str, Any], salt: str) -> None:
-        signed = signing.dumps({"run": self.stage, "token": self.token, **content}, self.key, salt)
+    def write(self, ending: str, content: Mapping[str, Any] | None = None) -> None:
+        """Write a claim or a reply."""
+        worker = f"{socket.gethostname()} (pid {os.getpid()})"
+        values = {"run": self.stage, "token": self.token, "worker": worker, **(content or {})}
+        signed = signing.dumps(values, self.key, _SALTS[ending])
         self.check()
         self.store.write(f"{self.stage}/{self.token}{ending}", signed.encode())
 
-    def _signed(self, ending: str, salt: str, most: int, max_age: int | None = _LIFETIME) -> dict[str, Any]:
-        text = self._read(f"{self.token}{ending}", most) or b""
-        content, _ = unsign(text.decode(errors="replace"), salt, max_age)
+    def read(self, ending: str) -> dict[str, Any] | None:
+        """Return a claim or a reply, or `None`. Raise `ExportError`, `OSError` or one of `PARSE_ERRORS`."""
+        text = self.store.read(f"{self.stage}/{self.token}{ending}", _MOST[ending])
+        if text is None:
+            return None
+        content, _ = unsign(text.decode(errors="replace"), _SALTS[ending])
         if (content["run"], content["token"]) != (self.stage, self.token):
             raise ExportError("it was signed for another page or run")
         return content
 
-    def _read(self, name: str, most: int = _MOST) -> bytes | None:
-        return self.store.read(f"{self.stage}/{name}", most)
+    def has(self, ending: str) -> bool:
+        """Return whether there is a valid claim or reply."""
+        with suppress(ExportError, OSError, *PARSE_ERRORS):
+            return self.read(ending) is not None
+        return False
+
+    def read_reply(self, task: Task) -> RenderedPage | None:
+        """Return the page from the reply, if any; raise `ExportError` for a failure or an invalid reply.
+
+        The section compares the file names with what it has requested.
+        """
+        try:
+            content = self.read(REPLY)
+            if content is None:
+                return None
+            if "failure" in content:
+                raise ExportError(excerpt(content["failure"], MAX_MESSAGE))
+            costs, staged, cut = content["costs"], str(content["staged"]), content["cut"]
+            steps = {name: Cost(**cost) for name, cost in costs["steps"].items()}
+            file = PageFile.from_row(task.section, "xml", task.page.after, content["page"])
+            return RenderedPage(
+                replace(file, name=staged.partition("-")[2], unchanged=bool(content["unchanged"])),
+                cut=None if cut is None else tuple(map(str, cut)),
+                errors=tuple(ItemError(*error) for error in content["errors"]),
+                costs=Costs(float(costs["seconds"]), steps),
+                staged=f"{self.stage}/{staged}",
+                worker=excerpt(content["worker"]),
+            )
+        except (OSError, *PARSE_ERRORS) as error:
+            raise ExportError(f"a reply is not in the format of this version ({error!r:.200})") from error
 
 
 def build_reply(rendered: RenderedPage) -> dict[str, Any]:
-    file = rendered.file
     return {
-        "page": file.row,
-        "suffix": file.name.partition(".")[2],
-        "unchanged": file.unchanged,
-        "prefix": rendered.staged.rpartition("/")[2].removesuffix(file.name),
+        "page": rendered.file.row,
+        "unchanged": rendered.file.unchanged,
+        "staged": rendered.staged.rpartition("/")[2],
         "cut": rendered.cut,
         "errors": rendered.errors,
         "costs": asdict(rendered.costs),
     }
 
 
-def _parse_reply(content: Mapping[str, Any], task: Task, stage: str) -> RenderedPage:
-    suffix, prefix, costs = SUFFIXES[SUFFIXES.index(content["suffix"])], content["prefix"], content["costs"]
-    if _PREFIX.fullmatch(prefix) is None:
-        raise ValueError(f"{prefix!r:.100} is not the prefix of a staged file")
-    file = PageFile.from_row(task.section, suffix, task.page.after, content["page"])
-    return RenderedPage(
-        file=replace(file, unchanged=bool(content["unchanged"])),
-        cut=None if content["cut"] is None else tuple(map(str, content["cut"])),
-        errors=tuple(ItemError(*error) for error in content["errors"]),
-        costs=Costs(float(costs["seconds"]), {name: Cost(**cost) for name, cost in costs["steps"].items()}),
-        staged=f"{stage}/{prefix}{file.name}",
-        worker=excerpt(content["worker"]),
+def handle_message(message: object, *, is_awaited: bool = False) -> None:
+    """Render the page of a message in a worker, and write the reply to the run's folder.
+
+    Drop the message of a page that is claimed or has a reply, unless the export itself waits for this
+    process. The claim is advice, not a lock: if two processes render the same page, each stages a file.
+    """
+    folder = None
+    try:
+        content, key = unsign(message)
+        folder = Folder(content, key)
+        if not folder.is_active():
+            # It is normal that messages are left when a run ends, for pages that the command rendered.
+            logger.warning("A message was ignored: no export in %s is waiting for it.", folder.store.label)
+            # But a worker that does not see the target must leave messages to those that see it.
+            if not (folder.store.names(stores.STATE) or folder.store.folders(stores.STATE)):
+                time.sleep(PAUSE)
+            return
+        is_taken = any(folder.has(ending) for ending in (CLAIM, OWN, REPLY))
+        # Even if the message is dropped, this lets the command know that it has left the queue.
+        folder.write(CLAIM)
+        if is_taken and not is_awaited:
+            return
+        renderer, task = parse(content)
+        own_task = task._replace(prefix=f"{secrets.token_hex(4)}-")
+        with time_limited():
+            page = rendering.render_page(renderer, own_task, before_staging=folder.check)
+        folder.write(REPLY, build_reply(page) | ({"worker": ""} if is_awaited else {}))
+    except Exception as error:
+        reason = excerpt(error, MAX_MESSAGE) if isinstance(error, ExportError) else reason_of(error)
+        if isinstance(error, OSError) and error.strerror:
+            # The command names each reason once, so without the name of the file.
+            reason = f"{type(error).__name__}: {error.strerror}"
+        logger.error(
+            "A message was refused: %s", reason, exc_info=not isinstance(error, rendering.EXPECTED)
+        )
+        # Without a valid message, there is no folder that can be trusted. It may also be missing or full.
+        if folder is not None and not folder.has(REPLY):
+            with suppress(Exception):
+                folder.write(REPLY, {"failure": f"{socket.gethostname()}: {reason}"})
+        time.sleep(PAUSE)
+
+
+def handle_alone(message: str) -> str | None:
+    """Handle a message in a process of its own. Return the problem if it cannot be started, or died.
+
+    It does not use `multiprocessing`, which must not start processes if a worker of Celery runs the export.
+    """
+    script = (
+        f"import django, os, sys; django.setup(set_prefix=False); from {__name__} import handle_message; "
+        f"handle_message(os.environ['{_VARIABLE}'], is_awaited=True); sys.exit({_HANDLED})"
     )
+    path = os.pathsep.join(map(str, filter(None, sys.path)))
+    try:
+        status = subprocess.call(  # noqa: S603 our own interpreter and script
+            [sys.executable, "-c", script],
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path, _VARIABLE: message},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"no process can be started here to render it: {reason_of(error)}"
+    problem = f"the process that then rendered it here died (exit status {status}); the system may have"
+    return None if status == _HANDLED else f"{problem} killed it for lack of memory"

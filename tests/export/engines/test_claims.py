@@ -5,6 +5,7 @@ of a run, with a fake queue.
 from __future__ import annotations
 
 import errno
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,11 @@ import pytest
 from django.core import signing
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import Folder
-from django_sitemaps09.export.engines.workers import handle_message
+from django_sitemaps09.export.engines import messages, queues
+from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
 from tests.models import Article
-from tests.support.fake_queue import PAGE, PAGES, FakeChild, Queue, everywhere, rendered
+from tests.support.fake_queue import PAGE, PAGES, Queue, everywhere, rendered, renders
 from tests.support.lone_worker import LOOKS, lone
 
 DIED = (
@@ -42,13 +42,13 @@ def claim_second(queue: Queue) -> None:
 
 class TestAClaim:
     @everywhere
-    def test_lets_other_workers_drop_the_message_and_leave_a_mark(self, queue: Queue) -> None:
+    def test_lets_other_workers_drop_the_message(self, queue: Queue) -> None:
         def received(number: int) -> None:
             if number == 0:
                 queue.claim(0)
                 before = queue.folder(0).names()
                 queue.work(0)
-                assert queue.folder(0).names() - before == {f"{queue.folder(0).token}.dropped"}
+                assert queue.folder(0).names() == before
                 queue.work_claimed(1)
                 before = queue.folder(0).names()
                 queue.work(0)
@@ -57,17 +57,32 @@ class TestAClaim:
         queue.received = received
         assert rendered(queue.export()) == (PAGES - 1, 1)
 
+    @everywhere
+    def test_of_the_export_itself_lets_workers_claim_and_drop_the_message(self, queue: Queue) -> None:
+        def page(item: Article) -> None:
+            if item.pk == PAGE * PAGES:
+                folder = queue.folder(0)
+                before = folder.names()
+                queue.work(0)
+                assert folder.names() - before == {f"{folder.token}{CLAIM}"}
+                queue.now += 1
+
+        queue.on_item(page)
+        report = queue.export("hooked")
+        assert rendered(report) == (PAGES, 0)
+        # One message has left the queue.
+        assert len(queue.sent) == 2 * 2 + 1
+
     def test_is_written_once_before_the_page_is_rendered_and_by_the_export_itself_too(
         self, queue: Queue
     ) -> None:
         def page(item: Article) -> None:
             if item.pk == 1:
-                assert queue.folder(0).claimed_by()
+                assert queue.folder(0).has(OWN)
             if item.pk == PAGE + 1:
-                claims.append(queue.store.read(f"{folder(1).stage}/{folder(1).token}.claim", 2_000))
+                claims.append(queue.folder(1).has(OWN))
 
-        claims: list[bytes | None] = []
-        folder = queue.folder
+        claims: list[bool] = []
         queue.on_item(page)
         queue.export("hooked")
         assert claims[0]
@@ -97,10 +112,10 @@ class TestAClaim:
     def test_that_cannot_be_written_here_does_not_fail_the_page(
         self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(folder: Folder) -> None:
+        def fail(folder: Folder, ending: str) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(Folder, "claim", fail)
+        monkeypatch.setattr(Folder, "write", fail)
         assert rendered(queue.export()) == (PAGES, 0)
 
     def test_is_seen_even_if_the_listing_is_late(
@@ -119,7 +134,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         serial = queue.serial("hooked")
-        children(FakeChild.renders)
+        children(renders)
         report = queue.export("hooked")
         assert 5 <= queue.seconds <= 8
         assert (len(queue.children), queue.public(), report.exit_status) == (1, serial, 0)
@@ -129,10 +144,23 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         queue.received = queue.claim
-        children(FakeChild.renders)
+        children(renders)
         report = queue.export(workers=8)
         assert 30 <= queue.seconds <= 40
-        assert (len(queue.children), rendered(report)) == (PAGES, (0, PAGES))
+        assert (len(queue.children), rendered(report)) == (PAGES, (PAGES, 0))
+
+    def test_keeps_further_pages_from_workers_if_there_are_more_than_workers(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        queue.received = queue.claim
+        children(renders)
+        report = queue.export(workers=1)
+        assert (len(queue.sent), report.exit_status) == (len(queue.children), 0)
+        assert len(queue.sent) < PAGES
+        [warning] = report.warnings
+        assert warning.startswith(
+            "No more pages were sent, since workers did not return 2 that they claimed."
+        )
 
     def test_may_take_twice_as_long_as_the_slowest_page_of_its_section(
         self, queue: Queue, children: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -144,15 +172,16 @@ class TestAPageThatItsWorkerDoesNotReturn:
             lambda page: build(page) | {"costs": {"seconds": 40.0, "steps": {}}},
         )
         queue.received = lambda number: queue.work(number) if number == 2 else None
-        children(FakeChild.renders)
+        children(renders)
         queue.export("hooked")
         assert 80 <= queue.seconds <= 83
 
     @pytest.mark.parametrize("status", [-9, 0, 1])
     def test_fails_its_section_and_no_other_if_the_child_dies_too(
-        self, queue: Queue, children: Callable[..., None], status: int
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch, status: int
     ) -> None:
-        children(lambda child: setattr(child, "returncode", status))
+        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
+        monkeypatch.setattr(subprocess, "call", lambda *command, **options: status)
         report = queue.export("hooked", "b")
         assert [section.failure for section in report.sections] == [
             DIED.replace("-9", str(status)),
@@ -162,14 +191,14 @@ class TestAPageThatItsWorkerDoesNotReturn:
         assert "sitemap-b-1.xml.gz" in queue.public()
 
     def test_fails_its_section_and_no_other_if_no_child_can_be_started(
-        self, queue: Queue, children: Callable[..., None]
+        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fail(message: str) -> None:
+        def fail(*command: object, **options: object) -> int:
             raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("django_sitemaps09.export.engines.queues.start_alone", fail)
-            report = queue.export("hooked", "b")
+        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
+        monkeypatch.setattr(subprocess, "call", fail)
+        report = queue.export("hooked", "b")
         first, second = (section.failure for section in report.sections)
         assert first is not None
         assert "no process can be started here to render it: " in first
@@ -178,32 +207,20 @@ class TestAPageThatItsWorkerDoesNotReturn:
     def test_is_rendered_here_if_the_child_survives_it_without_a_reply(
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
-        from django_sitemaps09.export.engines.workers import SURVIVED
-
         serial = queue.serial("hooked")
-        children(lambda child: setattr(child, "returncode", SURVIVED))
+        children(lambda message: None)
         assert rendered(queue.export("hooked")) == (PAGES, 0)
         assert queue.public() == serial
 
-    def test_comes_from_the_worker_if_that_is_faster_than_the_child_which_is_killed(
+    def test_comes_from_the_worker_if_that_returns_it_before_the_child_dies(
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
-        children(lambda child: None)
-        queue.at(40, lambda: queue.work_claimed(2))
+        def die(message: str) -> str:
+            queue.work_claimed(2)
+            return "it died"
+
+        children(die)
         assert rendered(queue.export("hooked")) == (PAGES - 1, 1)
-        assert [child.is_killed for child in queue.children] == [True]
-
-    def test_leaves_no_child_behind_if_a_signal_ends_the_export(
-        self, queue: Queue, children: Callable[..., None]
-    ) -> None:
-        def interrupt(child: FakeChild) -> None:
-            raise KeyboardInterrupt
-
-        children(interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            queue.export("hooked")
-        assert [child.is_killed for child in queue.children] == [True]
-        assert queue.runs() == []
 
 
 FORGERIES = [
@@ -225,7 +242,7 @@ class TestAForged:
     """An attacker can write to the folder of the run."""
 
     @pytest.mark.parametrize("forger", FORGERIES)
-    @pytest.mark.parametrize("ending", ["claim", "signed", "dropped"])
+    @pytest.mark.parametrize("ending", ["claim", "signed", "own"])
     @pytest.mark.parametrize("is_working", [True, False])
     def test_file_costs_at_most_a_rendered_page(
         self,
@@ -238,11 +255,11 @@ class TestAForged:
         *,
         is_working: bool,
     ) -> None:
-        monkeypatch.setattr(messages, "_MOST", 100_000)
-        children(FakeChild.renders)
+        monkeypatch.setitem(messages._MOST, REPLY, 100_000)
+        children(renders)
         serial = queue.serial()
-        salt = messages._REPLY if ending == "signed" else messages._CLAIM
-        other = messages._CLAIM if ending == "signed" else messages._REPLY
+        salt = messages._SALTS[f".{ending}"]
+        other = messages._SALTS[CLAIM if ending == "signed" else REPLY]
 
         def forge(number: int) -> None:
             if number != 1:

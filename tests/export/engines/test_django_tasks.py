@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import engines
-from django_sitemaps09.export.engines import messages, workers
+from django_sitemaps09.export.engines import messages
 from tests.support import celery_sections
 from tests.support.celery_project import runs
 from tests.support.celery_sections import HASTY
@@ -77,7 +77,7 @@ class TestABackend:
     ) -> None:
         fill()
         backends(default="Immediate")
-        monkeypatch.setattr(workers, "PAUSE", 0.0)
+        monkeypatch.setattr(messages, "PAUSE", 0.0)
         build = messages.build_message
         monkeypatch.setattr(messages, "build_message", lambda *page: build(*page) | {"release": "99.1"})
         report = celery_sections.exported(str(tmp_path), "tasks", "a")
@@ -134,7 +134,7 @@ class TestTheQueue:
         assert tuple(django_tasks.route("default", "sitemaps").values()) == whole
         backend, queue = page
         engine: Any = engines.engine_class("tasks")(2)
-        assert engine.queue_label() == f"the queue {queue!r} of the backend {backend!r} of TASKS"
+        assert engine.describe()[0] == f"the queue {queue!r} of the backend {backend!r} of TASKS"
 
     def test_must_exist(self, backends: Callable[..., None]) -> None:
         backends("mail", "news", default=DATABASE)

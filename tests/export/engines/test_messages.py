@@ -22,7 +22,8 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages, workers
+from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
@@ -47,7 +48,7 @@ def forging(
     (tmp_path / "modules" / f"{EVIL}.py").write_text("from tests.urls import urlpatterns\n")
     monkeypatch.syspath_prepend(tmp_path / "modules")
     base = Base("https", "www.example.com")
-    monkeypatch.setattr(workers, "PAUSE", 0.0)
+    monkeypatch.setattr(messages, "PAUSE", 0.0)
     renderer = Renderer(base, tmp_path / "public", "", f"{STATE}/run-1", False, "/", None)
     declared = source("a", SECTIONS["a"], base, conf.limits).declaration_digest
     content = messages.build_message(renderer, task(declared))
@@ -65,9 +66,12 @@ def read_reply(content: dict[str, Any], signed: bytes | None = None) -> Rendered
     folder = messages.Folder(content)
     if signed is not None:
         folder.store.write(f"{folder.stage}/{folder.token}.signed", signed)
-    return folder.read_reply(task(""))
+    page = folder.read_reply(task(""))
+    assert page is not None
+    return page
 
 
+SALT = messages._SALTS[REPLY]
 EVIL = "sitemaps09_tests_evil_urls"
 
 
@@ -125,7 +129,7 @@ def reply(forging: dict[str, Any]) -> dict[str, Any]:
     render(messages.sign(forging))
     assert read_reply(forging).file.urls == 1
     signed = folder.store.read(f"{folder.stage}/{folder.token}.signed", 100_000) or b""
-    content: dict[str, Any] = signing.loads(signed.decode(), salt=messages._REPLY)
+    content: dict[str, Any] = signing.loads(signed.decode(), salt=SALT)
     return content
 
 
@@ -173,7 +177,7 @@ class TestAForgedMessage:
             "nobody": forging,
             "text": json.dumps(forging),
             "another key": signing.dumps(forging, "another", messages._MESSAGE),
-            "as a reply": signing.dumps(forging, salt=messages._REPLY),
+            "as a reply": signing.dumps(forging, salt=SALT),
             "no salt": signing.dumps(forging),
         }[signer]
         is_refused(message)
@@ -218,10 +222,10 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(
             os.kill(os.getpid(), signal.SIGUSR1)
         raise AssertionError("the time limit was taken for the failure of an item")
 
-    monkeypatch.setattr(workers, "render_page", rendered)
+    monkeypatch.setattr(messages.rendering, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, handle)
     try:
-        workers.handle_message(messages.sign(forging))
+        messages.handle_message(messages.sign(forging))
     finally:
         signal.signal(signal.SIGUSR1, before)
     with pytest.raises(ExportError, match=rf"^{re.escape(socket.gethostname())}: SoftLimitError"):
@@ -233,20 +237,21 @@ class TestAForgedReply:
 
     @pytest.mark.parametrize("value", [None, 7, -1, "x", "../x", [[]], {"a": 7}], ids=str)
     @pytest.mark.parametrize(
-        "key", ["page", "suffix", "unchanged", "prefix", "cut", "errors", "costs", "worker", "run", 0, 1, 2]
+        "key", ["page", "unchanged", "staged", "cut", "errors", "costs", "worker", "run", 0, 1, 2]
     )
     def test_that_has_values_of_a_wrong_type_is_a_clear_error(
         self, forging: dict[str, Any], reply: dict[str, Any], key: str | int, value: object
     ) -> None:
         (reply["page"] if isinstance(key, int) else reply)[key] = value
         try:
-            page = read_reply(forging, signing.dumps(reply, salt=messages._REPLY).encode())
+            page = read_reply(forging, signing.dumps(reply, salt=SALT).encode())
         except ExportError as error:
             assert "reply is not in the format" in str(error) or "another page or run" in str(error)  # noqa: PT017
         else:
             # The section compares these with what it requested.
-            assert page.file.name.startswith("sitemap-a-")
-            assert page.staged == f"{STATE}/run-1/{reply['prefix']}{page.file.name}"
+            assert page.staged.endswith(page.file.name)
+            assert page.staged == f"{STATE}/run-1/{reply['staged']}"
+            assert page.file.name == "sitemap-a-1.xml" or key == "staged"
 
     @pytest.mark.parametrize(
         ("forger", "why"),
@@ -268,7 +273,7 @@ class TestAForgedReply:
         forger: str,
         why: str,
     ) -> None:
-        salt = messages._REPLY
+        salt = SALT
         signed = signing.dumps(reply, salt=salt)
         forged = {
             "altered": altered(signed, lambda found: found.update(unchanged=True)),
@@ -301,7 +306,7 @@ class TestAForgedReply:
         with override_settings(SECRET_KEY=worker[0], SECRET_KEY_FALLBACKS=worker[1:]):
             render(message)
         with override_settings(SECRET_KEY=command[0], SECRET_KEY_FALLBACKS=command[1:]):
-            assert messages.Folder(forging).has_reply() is has_reply
+            assert messages.Folder(forging).has(REPLY) is has_reply
             assert not has_reply or read_reply(forging).file.urls == 1
 
 
@@ -346,7 +351,7 @@ class TestTheFormerVersion:
         claim = values | {"attempt": "x", "number": 3, "host": "web-1"}
         signed = signing.dumps(claim, salt="django_sitemaps09.claim")
         folder.store.write(f"{folder.stage}/{folder.token}.claim", signed.encode())
-        assert folder.claimed_by() == "web-1"
-        reply = signing.dumps(values | {"failure": "Celery worker on web-1: no"}, salt=messages._REPLY)
+        assert folder.has(CLAIM)
+        reply = signing.dumps(values | {"failure": "Celery worker on web-1: no"}, salt=SALT)
         with pytest.raises(ExportError, match="Celery worker on web-1: no"):
             read_reply(forging, reply.encode())

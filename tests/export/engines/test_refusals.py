@@ -14,7 +14,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 import django_sitemaps09
-from django_sitemaps09.export.engines import workers
+from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.stores import LocalStore
 from tests.models import Article
 from tests.support.fake_queue import PAGES, Articles, Hooked, Queue, rendered
@@ -24,7 +25,7 @@ REFUSED = f"A test worker refused a page: {socket.gethostname()}: "
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    monkeypatch.setattr(workers, "PAUSE", 1.0)
+    monkeypatch.setattr(messages, "PAUSE", 1.0)
     pauses: list[float] = []
     monkeypatch.setattr("time.sleep", pauses.append)
     return pauses
@@ -133,11 +134,9 @@ class TestAWorkerThatDoesNotFit:
     def test_replaces_no_reply_by_its_refusal(self, queue: Queue) -> None:
         def both(number: int) -> None:
             queue.work_claimed(queue.page(number))
-            reply = queue.folder(number).read_reply
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(workers.Folder, "is_taken", lambda folder: False)
-                Misfits.release(queue, number)
-            assert reply is not None
+                patched.setattr(django_sitemaps09, "__version__", "99.1")
+                handle_message(queue.sent[number], is_awaited=True)
 
         queue.received = both
         report = queue.export()
@@ -178,7 +177,7 @@ class TestAPage:
         monkeypatch.setattr(LocalStore, "read", other_user)
         report = queue.export()
         assert report.exit_status == 0
-        assert "PermissionError: [Errno 13] Permission denied" in report.warnings[0]
+        assert "PermissionError(13, 'Permission denied')" in report.warnings[0]
 
 
 class TestAMessageOfARunThatHasEnded:

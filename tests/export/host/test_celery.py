@@ -12,8 +12,7 @@ from tests.support.several_hosts import FOLDERS, A, B, change, thirty, tree, wri
 
 pytest.importorskip("celery", reason="needs celery, of the extra `test-services`")
 
-from django_sitemaps09.export.engines import celery, messages, workers
-from django_sitemaps09.export.engines.queues import QueueEngine
+from django_sitemaps09.export.engines import celery, messages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -22,9 +21,6 @@ class Direct(celery.Celery):
     """A broker that delivers signed JSON messages and replies at once."""
 
     sent: list[str] = []
-
-    # No app with a broker is needed.
-    submit = QueueEngine.submit
 
     def put(self, message: str) -> None:
         self.sent.append(message)
@@ -38,7 +34,7 @@ DIRECT = f"{__name__}.Direct"
 def direct(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the messages. This process also renders the pages, because only it can see its rows."""
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
-    monkeypatch.setattr(workers, "PAUSE", 0.0)
+    monkeypatch.setattr(messages, "PAUSE", 0.0)
     Direct.sent.clear()
     return Direct.sent
 
