@@ -13,7 +13,6 @@ from django_sitemaps09 import PathTemplate, sections
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.conf import site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, reason_of
-from django_sitemaps09.export.hints import opaque_reason
 from django_sitemaps09.hooks.expressions import FIELDS, Field
 from django_sitemaps09.hosts import export_base
 from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
@@ -21,6 +20,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import is_compiled
 from django_sitemaps09.sources.columns import content_hooks
+from django_sitemaps09.sources.hints import opaque_reason
 from django_sitemaps09.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.suggestions.method_reader import read_hook
 from django_sitemaps09.suggestions.method_source import RefusedError

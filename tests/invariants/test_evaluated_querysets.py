@@ -14,8 +14,8 @@ from django.db.models.functions import RowNumber
 from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, PathTemplate, Route, Sitemap, sources
-from django_sitemaps09.export.hints import hints
 from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.sources.hints import hints
 from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.views import compat
 from tests.models import Article, Seat

@@ -17,7 +17,6 @@ from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, MAX_SHOWN, ItemError, pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.hints import hints
 from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
@@ -27,6 +26,7 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import drop_future, w3c
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
+from django_sitemaps09.sources.hints import hints
 from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.profiling import Costs, record_costs, step
 from django_sitemaps09.sources.retry import retry

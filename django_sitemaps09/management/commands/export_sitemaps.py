@@ -23,7 +23,6 @@ from django_sitemaps09.export import (
     verify,
     verify_hosts,
 )
-from django_sitemaps09.export.hints import has_suggestible
 from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
@@ -37,6 +36,7 @@ from django_sitemaps09.management.lines import (
     verification_lines,
 )
 from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard, hidden_item_warnings
+from django_sitemaps09.sources.hints import has_suggestible
 from django_sitemaps09.suggestions import suggest
 
 #: Options that are passed to `export()` and to `verify()` under the same names, with their types and texts.
