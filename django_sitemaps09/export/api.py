@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from django.utils.asyncio import async_unsafe
@@ -103,28 +102,38 @@ def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -
 
 
 def _check_folders(hosts: Sequence[Host]) -> None:
-    """Raise `ExportError` if the folder of one of several hosts contains an export of another site."""
-    for host in hosts if hosts[0].folder else ():
+    """Raise `ExportError` for a move without files, or a folder with an export of another site."""
+    for host in hosts:
         try:
             root = read_root(host.state)
         except (ExportError, OSError):
             # A folder that cannot be read is a failure of its host alone.
             continue
-        check_root(root, host.store, host.state)
-        if root is not None and root.base != host.moved_from:
-            check_site(host.store, host.state, root, host.site)
+        if root is None and host.moved_from and not host.folder:
+            raise ExportError(
+                f"{host.store.label} contains no export that could move. Set another target, or export "
+                "without --moved-from."
+            )
+        if host.folder:
+            check_root(root, host.store, host.state)
+            if root is not None and root.base not in host.moved_from:
+                check_site(host.store, host.state, root, host.site)
 
 
 def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
     """Raise `ExportError` if a section to remove is still declared, or is not published on any host."""
     published: set[str] = set()
+    unread = 0
     for host in hosts if options.remove else ():
-        # The run of the host reports such an error.
-        with suppress(ExportError, OSError):
+        try:
             previous = host.previous(None, time.time())
-            sections = previous.manifest.sections.items()
-            published.update(name for name, record in sections if record.pages or previous.has_moved)
+        except (ExportError, OSError):
+            # The run of the host reports this error.
+            unread += 1
+            continue
+        sections = previous.manifest.sections.items()
+        published.update(name for name, record in sections if record.pages or previous.has_moved)
     for name in options.remove:
-        if name in hosts[0].sections or name not in published:
+        if name in hosts[0].sections or (name not in published and not unread):
             reason = "still declared" if name in hosts[0].sections else "not published"
             raise ExportError(f"The section {name!r} cannot be removed, because it is {reason}.")

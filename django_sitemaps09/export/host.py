@@ -79,7 +79,7 @@ def _opened(
     with ExitStack() as stack:
         lock = nullcontext(lambda: None) if options.dry_run else stores.exclusive_lock(host.store)
         check = stack.enter_context(lock)
-        journal, recovered = recover(host, check, dry_run=options.dry_run)
+        journal, recovered = recover(host, check, started.timestamp(), dry_run=options.dry_run)
         previous = host.previous(journal, started.timestamp())
         if host.damaged is not None:
             check_pages(previous)
@@ -270,8 +270,9 @@ def _warnings(
     """Yield all warnings but those about robots.txt."""
     run = publication.run
     yield from run.host.warnings
-    if run.host.moved_from is not None and not run.previous.has_moved:
-        yield f"Nothing was moved: the target has no export of {run.host.moved_from}."
+    # Of several hosts, those that have not moved are exported as usual.
+    if run.host.moved_from and not (run.previous.has_moved or run.host.folder):
+        yield f"Nothing was moved: the target has no export of {', '.join(run.host.moved_from)}."
     if not publication.documents and not _failures(reports, strict=run.options.strict):
         yield "No section has any URLs, so nothing was written."
     yield from queue.warnings

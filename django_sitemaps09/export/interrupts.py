@@ -78,9 +78,11 @@ def interruptible() -> AbstractContextManager[None]:
 def uninterrupted() -> Iterator[None]:
     """Delay the first signal until the block ends; a second signal interrupts the block.
 
-    The next run finishes interrupted publishing. Outside of `interruptible()`, do nothing.
+    The next run finishes interrupted publishing. Outside of `interruptible()` and of the main thread, do
+    nothing.
     """
-    handlers = map(signal.getsignal, _DEFAULTS)
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = map(signal.getsignal, _DEFAULTS if is_main else ())
     handler = next((each for each in handlers if isinstance(each, _Handler)), _Handler())
     handler.is_publishing = True
     try:

@@ -61,7 +61,8 @@ class TargetOptions:
         for name, (types, _) in documented_options(options_type).items():
             value = getattr(self, name)
             if types & {Sequence, Collection}:
-                object.__setattr__(self, name, strings(value, name))
+                values = [value] if str in types and isinstance(value, str) else strings(value, name)
+                object.__setattr__(self, name, values)
             for kind, text in _KINDS.items() if value is not None else ():
                 is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
                 if types <= {kind, type(None)} and is_wrong:
@@ -84,9 +85,9 @@ class ExportOptions(TargetOptions):
     changed_only: Annotated[bool, "do not render pages whose rows have not changed"] = False
     rebalance: Annotated[bool, "rebuild all pages"] = False
     remove: Annotated[Collection[str], "remove these published sections, which are not declared now"] = ()
-    moved_from: Annotated[str | None, "base URL from which the site has moved: its pages are removed"] = (
-        None
-    )
+    moved_from: Annotated[
+        Collection[str] | str, "base URL from which the site has moved: its pages are removed"
+    ] = ()
     changes: Annotated[bool, "count the URLs that are added, removed and changed"] = False
     submit: Annotated[bool | None, "submit the changed URLs (default: SUBMIT)"] = None
     on_published: Annotated[
@@ -151,9 +152,15 @@ def takes(
     def decorate(run: Callable[[OptionsT], ResultT]) -> Callable[ArgumentsT, ResultT]:
         @wraps(run)
         def call(*args: ArgumentsT.args, **kwargs: ArgumentsT.kwargs) -> ResultT:
-            return run(options_type(*args, **kwargs))
+            try:
+                options = options_type(*args, **kwargs)
+            except TypeError as error:
+                # Of a wrong name, or too many arguments.
+                raise TypeError(str(error).replace(init, run.__name__)) from None
+            return run(options)
 
         documented: Any = call
+        init = f"{getattr(options_type, '__name__', '')}.__init__"
         hints, signature = get_type_hints(options_type), inspect.signature(options_type)
         documented.__signature__ = signature.replace(
             parameters=[
@@ -176,8 +183,8 @@ class Host:
     `sections` are all declared sections, `chosen` those to export or to verify. `url` is the location of
     the files, with a slash at the end. `folder` is the host's folder below the target; it is empty unless
     there may be several hosts. `submit` says whether the changes are submitted to search engines.
-    `moved_from` is the base URL from which the site has moved, if any. `damaged` has the names of damaged
-    files, and is `None` unless the run is to repair them.
+    `moved_from` are base URLs from which a site has moved. `damaged` has the names of damaged files, and is
+    `None` unless the run is to repair them.
     """
 
     base: Base
@@ -190,7 +197,7 @@ class Host:
     robots: Path | None
     gzip: bool
     submit: bool = False
-    moved_from: str | None = None
+    moved_from: Collection[str] = ()
     damaged: Collection[str] | None = None
     warnings: tuple[str, ...] = ()
 
@@ -263,8 +270,8 @@ class Host:
             url += f"{folder}/"
         own_folder = folder if several else ""
         store = stores.target_store(output, own_folder)
-        moved_from = getattr(options, "moved_from", None)
-        if moved_from is not None and options.names:
+        moved_from = getattr(options, "moved_from", ())
+        if moved_from and options.names:
             raise ExportError("--moved-from removes the pages of all sections, so export all of them.")
         return cls(
             base=base,
@@ -277,7 +284,7 @@ class Host:
             robots=None if robots is None else Path(str(robots).replace(_HOST, folder)),
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
-            moved_from=None if moved_from is None else str(hosts.parse_base(moved_from, "--moved-from")),
+            moved_from=[str(hosts.parse_base(url, "--moved-from")) for url in moved_from],
             warnings=(" ".join(hosts.EXAMPLE_SITE),) if hosts.is_example_site(base_url, base) else (),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -66,13 +66,13 @@ def load(
     now: float,
     *,
     is_whole: bool,
-    moved_from: str | None = None,
+    moved_from: Collection[str] = (),
 ) -> PreviousState:
     """Return the previous state. `journal` is that of a killed run whose steps were not taken.
 
-    `site` is an empty manifest with the URLs of the export, and `moved_from` the base URL from which the
-    site has moved. Raise `ExportError` if the files belong to another project. Raise it also if an index
-    cannot be read, unless the export rebuilds all sections (`is_whole`).
+    `site` is an empty manifest with the URLs of the export, and `moved_from` are base URLs from which the
+    site may have moved. Raise `ExportError` if the files belong to another project. Raise it also if an
+    index cannot be read, unless the export rebuilds all sections (`is_whole`).
     """
     names = store.names()
     try:
@@ -80,7 +80,7 @@ def load(
     except UnreadableError as error:
         logger.error("%s: all pages are rebuilt.", excerpt(error, MAX_MESSAGE))
         manifest = None
-    has_moved = manifest is not None and manifest.base == moved_from != site.base
+    has_moved = manifest is not None and manifest.base in moved_from and manifest.base != site.base
     if manifest is not None:
         if has_moved:
             manifest = _moved(manifest, site, now)

@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.export.interrupts import Interrupted, uninterrupted
+from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
 from tests.support.configuration import BASE
 from tests.support.killing import lives
 from tests.support.processes import ended, environment, started
@@ -292,6 +292,23 @@ class TestHandlers:
         thread.join(DEADLINE)
         assert seen == before
         assert (tmp_path / "sitemap.xml").exists()
+
+    def test_are_not_delayed_by_another_thread_that_publishes(self) -> None:
+        publishing, done = threading.Event(), threading.Event()
+
+        def publish() -> None:
+            with uninterrupted():
+                publishing.set()
+                done.wait(DEADLINE)
+
+        thread = threading.Thread(target=publish)
+        with interruptible():
+            thread.start()
+            assert publishing.wait(DEADLINE)
+            with pytest.raises(Interrupted):
+                signal.raise_signal(signal.SIGTERM)
+        done.set()
+        thread.join(DEADLINE)
 
     def test_delay_nothing_outside_of_a_command(self) -> None:
         with uninterrupted(), pytest.raises(KeyboardInterrupt):

@@ -298,10 +298,10 @@ class TestTheArguments:
         said()
         (options,) = given
         assert callable(options.pop("progress"))
-        names = ("output", "robots", "base_url", "gzip", "engine", "workers", "submit", "moved_from")
+        names = ("output", "robots", "base_url", "gzip", "engine", "workers", "submit")
         not_given = dict.fromkeys(names)
         switches = ("strict", "dry_run", "changed_only", "rebalance", "changes")
-        nothing: dict[str, Any] = {"names": [], "force": [], "remove": []}
+        nothing: dict[str, Any] = {"names": [], "force": [], "remove": [], "moved_from": []}
         assert options == nothing | not_given | dict.fromkeys(switches, False)
 
     def test_are_passed_to_export(
@@ -327,7 +327,7 @@ class TestTheArguments:
             "rebalance": True,
             "force": ["a", "products"],
             "remove": [],
-            "moved_from": None,
+            "moved_from": [],
             "engine": "serial",
             "workers": 1,
             "changes": True,
@@ -335,8 +335,9 @@ class TestTheArguments:
         }
 
     def test_can_name_the_host_from_which_the_site_has_moved(self, given: list[dict[str, Any]]) -> None:
-        said("--moved-from", "https://example.com", "--format=json")
-        assert given[0]["moved_from"] == "https://example.com"
+        with pytest.raises(CommandError, match="contains no export that could move"):
+            said("--moved-from", "https://a.test", "--moved-from", "https://b.test", "--format=json")
+        assert given[0]["moved_from"] == ["https://a.test", "https://b.test"]
 
     def test_do_what_they_say(self, folder: Path) -> None:
         said("a", "--output", folder, "--no-gzip", "--base-url", "http://127.0.0.1:8000")

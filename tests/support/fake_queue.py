@@ -12,7 +12,7 @@ import pytest
 
 from django_sitemaps09.export import Report, engines, export
 from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
+from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.stores import STATE, Store, target_store
 from tests.models import Article
@@ -56,7 +56,7 @@ class Queue:
         self.sent: list[str] = []
         self.received: Callable[[int], object] = lambda number: None
         self.plans: list[tuple[float, Callable[[], object]]] = []
-        self.children: list[str] = []
+        self.children: list[FakeChild] = []
         self.errors: list[Exception] = []
         self.taken = 0
 
@@ -173,9 +173,30 @@ class FakeQueue(QueueEngine):
         return "the list", "pytest"
 
 
-def renders(message: str) -> None:
-    """Play a child process of the export."""
-    handle_message(message, is_awaited=True)
+class FakeChild:
+    """A child process that a test plays. The first look at it calls `work`, which sets `returncode`."""
+
+    pid = 0
+
+    def __init__(self, message: str, work: Callable[[FakeChild], object]) -> None:
+        self.message, self.work = message, work
+        self.returncode: int | None = None
+        self.is_killed = False
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.work(self)
+        return self.returncode
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+    def wait(self) -> int:
+        return -9 if self.returncode is None else self.returncode
+
+    def renders(self) -> None:
+        handle_message(self.message, is_awaited=True)
+        self.returncode = HANDLED
 
 
 def rendered(report: Report) -> tuple[int, int]:
@@ -211,7 +232,7 @@ def queue(
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setattr(messages, "PAUSE", 0.0)
     monkeypatch.setattr(Hooked, "hook", staticmethod(lambda item: None))
-    monkeypatch.setattr(queues, "handle_alone", lambda message: pytest.fail("a child was started"))
+    monkeypatch.setattr(queues, "start_alone", lambda message: pytest.fail("a child was started"))
     return made
 
 
@@ -221,14 +242,14 @@ def add_rows(keys: Sequence[int]) -> None:
 
 @pytest.fixture
 def children(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Let the children of the export be played by a function, which can return a problem."""
+    """Let the children of the export be played by a function."""
 
-    def play(work: Callable[[str], str | None]) -> None:
-        def start(message: str) -> str | None:
-            queue.children.append(message)
-            return work(message)
+    def play(work: Callable[[FakeChild], object]) -> None:
+        def start(message: str) -> FakeChild:
+            queue.children.append(FakeChild(message, work))
+            return queue.children[-1]
 
-        monkeypatch.setattr(queues, "handle_alone", start)
+        monkeypatch.setattr(queues, "start_alone", start)
 
     return play
 

@@ -6,6 +6,7 @@ write, or what is published. Therefore, no message, claim or reply is used befor
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -20,6 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import django
 from django.core import signing
 
 import django_sitemaps09
@@ -27,6 +29,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
+from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering import page as rendering
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
@@ -35,6 +38,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.state.journal import RUN_NAME
 from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
+from django_sitemaps09.stores.plain import DamagedError
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +51,16 @@ CLAIM, OWN, REPLY = ".claim", ".own", ".signed"
 _MESSAGE = "django_sitemaps09.message"
 _SALTS = {CLAIM: "django_sitemaps09.claim", OWN: "django_sitemaps09.own", REPLY: "django_sitemaps09.answer"}
 _MOST = {CLAIM: 2_000, OWN: 2_000, REPLY: 100_000_000}
+# Errors of a file that is not one of ours, or belongs to another user.
+_INVALID = (DamagedError, PermissionError, *PARSE_ERRORS)
 # A stage and a token.
 _PLACE = re.compile(rf"{re.escape(stores.STATE)}/{RUN_NAME.pattern} [0-9a-f]{{16}}")
 # Seconds for which a signature is valid: a day, since queues can be long and clocks differ.
 _LIFETIME = 24 * 3600
 #: Seconds that a worker waits after each message that it refuses, so that other workers get their share.
 PAUSE = 1.0
-# The variable with the message for a process of its own, and its exit status if no other code ends it.
-_VARIABLE, _HANDLED = "DJANGO_SITEMAPS09_MESSAGE", 87
+#: Exit status of a process that has handled its message, and that no other code uses.
+HANDLED = 87
 
 
 def build_message(renderer: Renderer, task: Task) -> dict[str, Any]:
@@ -143,11 +149,13 @@ class Folder:
         if not self.is_active():
             raise ExportError(f"no export in {self.store.label} is waiting for the page")
 
-    def names(self) -> set[str]:
-        """Return the names of all files of the run, or none if it cannot be listed now."""
-        with suppress(ExportError, OSError):
+    def names(self) -> set[str] | None:
+        """Return the names of all files of the run, or `None` if it cannot be listed now."""
+        try:
             return set(self.store.names(self.stage))
-        return set()
+        except (ExportError, OSError) as error:
+            logger.warning("%s: the files of the run cannot be listed: %s", self.store.label, error)
+        return None
 
     def write(self, ending: str, content: Mapping[str, Any] | None = None) -> None:
         """Write a claim or a reply."""
@@ -158,8 +166,17 @@ class Folder:
         self.store.write(f"{self.stage}/{self.token}{ending}", signed.encode())
 
     def read(self, ending: str) -> dict[str, Any] | None:
-        """Return a claim or a reply, or `None`. Raise `ExportError`, `OSError` or one of `PARSE_ERRORS`."""
-        text = self.store.read(f"{self.stage}/{self.token}{ending}", _MOST[ending])
+        """Return a claim or a reply, or `None` if there is none, or it might be readable later.
+
+        Raise `ExportError` or one of `_INVALID` for one that is not valid.
+        """
+        text = None
+        try:
+            text = self.store.read(f"{self.stage}/{self.token}{ending}", _MOST[ending])
+        except (DamagedError, PermissionError):
+            raise
+        except (ExportError, OSError) as error:
+            logger.warning("A file of the run cannot be read now: %s", error)
         if text is None:
             return None
         content, _ = unsign(text.decode(errors="replace"), _SALTS[ending])
@@ -169,7 +186,7 @@ class Folder:
 
     def has(self, ending: str) -> bool:
         """Return whether there is a valid claim or reply."""
-        with suppress(ExportError, OSError, *PARSE_ERRORS):
+        with suppress(ExportError, *_INVALID):
             return self.read(ending) is not None
         return False
 
@@ -195,7 +212,7 @@ class Folder:
                 staged=f"{self.stage}/{staged}",
                 worker=excerpt(content["worker"]),
             )
-        except (OSError, *PARSE_ERRORS) as error:
+        except _INVALID as error:
             raise ExportError(f"a reply is not in the format of this version ({error!r:.200})") from error
 
 
@@ -252,24 +269,32 @@ def handle_message(message: object, *, is_awaited: bool = False) -> None:
         time.sleep(PAUSE)
 
 
-def handle_alone(message: str) -> str | None:
-    """Handle a message in a process of its own. Return the problem if it cannot be started, or died.
+def start_alone(message: str) -> subprocess.Popen[bytes]:
+    """Start a process that handles a message. Its exit status is `HANDLED` unless it dies.
 
-    It does not use `multiprocessing`, which must not start processes if a worker of Celery runs the export.
+    Raise `OSError` if it cannot be started. It does not use `multiprocessing`, which must not start
+    processes if a worker of Celery runs the export.
     """
-    script = (
-        f"import django, os, sys; django.setup(set_prefix=False); from {__name__} import handle_message; "
-        f"handle_message(os.environ['{_VARIABLE}'], is_awaited=True); sys.exit({_HANDLED})"
+    if not sys.executable:
+        raise OSError("the Python that runs this process is unknown")
+    child = subprocess.Popen(  # noqa: S603 our own interpreter and script
+        [sys.executable, "-c", f"from {__name__} import handle_alone; handle_alone()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, filter(None, sys.path)))},
+        start_new_session=True,
     )
-    path = os.pathsep.join(map(str, filter(None, sys.path)))
-    try:
-        status = subprocess.call(  # noqa: S603 our own interpreter and script
-            [sys.executable, "-c", script],
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, _VARIABLE: message},
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"no process can be started here to render it: {reason_of(error)}"
-    problem = f"the process that then rendered it here died (exit status {status}); the system may have"
-    return None if status == _HANDLED else f"{problem} killed it for lack of memory"
+    with suppress(BrokenPipeError), child.stdin as stdin:  # type: ignore[union-attr]
+        # The name of a database can be a path.
+        stdin.write(json.dumps([message, database_addresses()], default=str).encode())
+    return child
+
+
+def handle_alone() -> None:
+    """Handle the message on standard input: what `start_alone()` runs."""
+    message, addresses = json.load(sys.stdin)
+    django.setup(set_prefix=False)
+    use_addresses(addresses)
+    handle_message(message, is_awaited=True)
+    # A thread of the project could keep this process running.
+    os._exit(HANDLED)

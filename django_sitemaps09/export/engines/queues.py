@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 
-from django_sitemaps09.entries import pluralize
+from django_sitemaps09.entries import pluralize, reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_alone
+from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, start_alone
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
 
 logger = logging.getLogger(__name__)
@@ -30,6 +30,8 @@ in_worker = ContextVar("django_sitemaps09_in_worker", default=False)
 
 # Seconds between two looks at the folder of the run, and the share of the time that they may take.
 _PAUSE, _SHARE = 0.05, 0.2
+# The share of the time since a claim that may pass before the next look.
+_WAITED = 0.05
 # Seconds within which a worker that is free takes the next message.
 _READY = 0.5
 # Seconds after which a claim is old: at least, and as long as no page of the section is rendered. If no
@@ -41,13 +43,15 @@ _OLD, _OLDEST = 5.0, 30.0
 class _Page:
     """A page of the window. `is_sent` is true while a worker can claim or return it.
 
-    `claimed_at` is `None` while the page is free: it is neither claimed nor rendered.
+    `number` is the place of its message among those of the run. `claimed_at` is `None` while the page is
+    free: it is neither claimed nor rendered.
     """
 
     task: Task
     message: str
     folder: Folder
     is_sent: bool = False
+    number: int = 0
     claimed_at: float | None = None
     rendered: RenderedPage | None = None
 
@@ -117,8 +121,14 @@ class QueueEngine:
         self._unsent.append(page)
         self._send()
         result = partial(self._result, page)
-        result.abandon = lambda: None  # type: ignore[attr-defined]
+        result.abandon = partial(self._abandon, page)  # type: ignore[attr-defined]
         return result
+
+    def _abandon(self, page: _Page) -> None:
+        """Let workers drop the page, and wait until this process no longer renders any."""
+        if page.is_sent and page.claimed_at is None:
+            page.folder.write(OWN)
+        self._complete()
 
     def _result(self, page: _Page) -> RenderedPage:
         """Return a page from whoever has rendered it. Meanwhile, render pages that nobody has claimed."""
@@ -130,7 +140,6 @@ class QueueEngine:
                 self._render_here(free)
             elif page.is_sent:
                 self._check_claim(page)
-                self.sleep(_PAUSE)
             else:
                 self._complete()
             self._look()
@@ -144,6 +153,10 @@ class QueueEngine:
             f"{reason}. The export itself rendered {pluralize(pages, 'page')}."
             for reason, pages in self._refusals.most_common(5)
         ]
+        if (others := len(self._refusals) - len(self.warnings)) > 0:
+            self.warnings.append(
+                f"Pages were refused for {pluralize(others, 'other reason')}; see the log."
+            )
         if self._problem:
             self.warnings.append(f"{self._problem}. The export itself rendered the pages.")
         self._unsent.clear()
@@ -182,8 +195,8 @@ class QueueEngine:
                 )
                 logger.warning("%s", self._problem)
                 return
-            page.is_sent = True
             self._tokens.append(page.folder.token)
+            page.is_sent, page.number = True, len(self._tokens)
             self._begun = min(self._begun, self.clock())
 
     def _look(self) -> None:
@@ -197,7 +210,9 @@ class QueueEngine:
             return
         names = self._folder.names()
         now = self.clock()
-        self._next_look = now + max(_PAUSE, (now - begun) / _SHARE)
+        self._next_look = now + (1.0 if names is None else max(_PAUSE, (now - begun) / _SHARE))
+        if names is None:
+            return
         for page in self._pages:
             endings = (REPLY,) if page.claimed_at else (REPLY, CLAIM)
             if page.is_sent and any(f"{page.folder.token}{ending}" in names for ending in endings):
@@ -224,6 +239,8 @@ class QueueEngine:
             self._return(page, rendered)
         elif page.claimed_at is None and page.folder.has(CLAIM):
             page.claimed_at, self._free_since = self.clock(), inf
+        if page.claimed_at is not None:
+            self._taken = max(self._taken, page.number)
 
     def _return(self, page: _Page, rendered: RenderedPage) -> None:
         page.is_sent, page.claimed_at, page.rendered = False, self.clock(), rendered
@@ -246,9 +263,10 @@ class QueueEngine:
         self._complete = lambda: self._return(page, wait())
 
     def _check_claim(self, page: _Page) -> None:
-        """Render a page whose claim is old in a process of its own: it may have killed its worker."""
+        """Wait for a page. If its claim is old, render it in a process: it may have killed its worker."""
         age = self.clock() - (page.claimed_at or 0.0)
         if age <= (max(_OLD, 2 * self._slowest) if self._slowest else _OLDEST):
+            self.sleep(max(_PAUSE, min(1.0, _WAITED * age)))
             return
         label = f"{page.task.label}: the worker that claimed it did not return it"
         logger.warning("%s within %.0f seconds, so it is rendered here.", label, age)
@@ -257,10 +275,27 @@ class QueueEngine:
             self._problem = (
                 f"No more pages were sent, since workers did not return {self._lost} that they claimed"
             )
-        problem = handle_alone(page.message)
-        self._notice(page)
-        if page.is_sent and problem:
-            raise ExportError(f"{label}, and {problem}")
+        try:
+            child = start_alone(page.message)
+        except OSError as error:
+            problem = f"no process can be started here to render it: {reason_of(error)}"
+            raise ExportError(f"{label}, and {problem}") from error
+        try:
+            # The worker may return it, too.
+            while page.rendered is None and child.poll() is None:
+                self.sleep(_PAUSE)
+                self._look()
+        finally:
+            child.kill()
+            status = child.wait()
+        if page.rendered is None and page.is_sent:
+            # A listing can be late.
+            self._notice(page)
         if page.rendered is None:
-            # The reply could not be written.
+            if status != HANDLED:
+                raise ExportError(
+                    f"{label}, and the process that then rendered it here died (exit status {status}); the "
+                    "system may have killed it for lack of memory"
+                )
+            # The reply could not be written or read.
             page.is_sent, page.claimed_at = False, None

@@ -246,11 +246,12 @@ def replace_manifest(state: Store, root: bytes) -> None:
 
 
 def recover(
-    host: Host, check: Callable[[], None], *, dry_run: bool
+    host: Host, check: Callable[[], None], now: float, *, dry_run: bool
 ) -> tuple[Journal | None, tuple[str, ...] | None]:
     """Finish a run that was killed while publishing; a dry run does not.
 
-    Return the journal if its steps were not taken, and the names of the files if the run was finished.
+    `now` is in seconds since 1970. Return the journal if its steps were not taken, and the names of the
+    files if the run was finished.
     """
     store, state = host.store, host.state
     check_owner(store, state)
@@ -277,9 +278,12 @@ def recover(
         )
         return journal, None
     logger.warning("%s: an export was killed while it was publishing; finishing it now.", store.label)
-    old_root = manifests.read_usable_root(state)
-    new_indexes = manifests.parse_root(journal.root, JOURNAL).indexes
-    robots = Robots(host, new_indexes, old_root.indexes if old_root else ())
+    old_root = manifests.read_usable_root(state) or host.site
+    root = manifests.parse_root(journal.root, JOURNAL)
+    # An index may have listed until now what the killed run removed.
+    removed = {name: old_root.removed.get(name, now) for name in root.removed}
+    journal = journal._replace(root=replace(root, removed=removed).root().decode())
+    robots = Robots(host, root.indexes, old_root.indexes)
     _take(host, check, journal, robots, left.count(False))
     return None, tuple(step.name for step in journal.steps)
 

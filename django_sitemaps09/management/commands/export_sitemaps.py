@@ -65,7 +65,8 @@ class Command(BaseCommand):
             "--verify", action="store_true", help="read the published files back instead of exporting"
         )
         for name, (types, text) in {**_EXPORTED, **_VERIFIED}.items():
-            settings: dict[str, Any] = {"metavar": "PATH" if Path in types else "NAME"}
+            is_url = name == "moved_from"
+            settings: dict[str, Any] = {"metavar": "PATH" if Path in types else "URL" if is_url else "NAME"}
             if bool in types:
                 settings = {"action": "store_true", "default": None if type(None) in types else False}
             elif int in types:

@@ -14,11 +14,11 @@ import pytest
 from django.core import signing
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, OWN, REPLY, Folder, handle_message
+from django_sitemaps09.export.engines import messages
+from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
 from tests.models import Article
-from tests.support.fake_queue import PAGE, PAGES, Queue, everywhere, rendered, renders
+from tests.support.fake_queue import PAGE, PAGES, FakeChild, Queue, everywhere, rendered
 from tests.support.lone_worker import LOOKS, lone
 
 DIED = (
@@ -134,7 +134,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         serial = queue.serial("hooked")
-        children(renders)
+        children(FakeChild.renders)
         report = queue.export("hooked")
         assert 5 <= queue.seconds <= 8
         assert (len(queue.children), queue.public(), report.exit_status) == (1, serial, 0)
@@ -144,7 +144,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         queue.received = queue.claim
-        children(renders)
+        children(FakeChild.renders)
         report = queue.export(workers=8)
         assert 30 <= queue.seconds <= 40
         assert (len(queue.children), rendered(report)) == (PAGES, (PAGES, 0))
@@ -153,7 +153,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         queue.received = queue.claim
-        children(renders)
+        children(FakeChild.renders)
         report = queue.export(workers=1)
         assert (len(queue.sent), report.exit_status) == (len(queue.children), 0)
         assert len(queue.sent) < PAGES
@@ -172,16 +172,15 @@ class TestAPageThatItsWorkerDoesNotReturn:
             lambda page: build(page) | {"costs": {"seconds": 40.0, "steps": {}}},
         )
         queue.received = lambda number: queue.work(number) if number == 2 else None
-        children(renders)
+        children(FakeChild.renders)
         queue.export("hooked")
         assert 80 <= queue.seconds <= 83
 
     @pytest.mark.parametrize("status", [-9, 0, 1])
     def test_fails_its_section_and_no_other_if_the_child_dies_too(
-        self, queue: Queue, monkeypatch: pytest.MonkeyPatch, status: int
+        self, queue: Queue, children: Callable[..., None], status: int
     ) -> None:
-        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
-        monkeypatch.setattr(subprocess, "call", lambda *command, **options: status)
+        children(lambda child: setattr(child, "returncode", status))
         report = queue.export("hooked", "b")
         assert [section.failure for section in report.sections] == [
             DIED.replace("-9", str(status)),
@@ -191,14 +190,14 @@ class TestAPageThatItsWorkerDoesNotReturn:
         assert "sitemap-b-1.xml.gz" in queue.public()
 
     def test_fails_its_section_and_no_other_if_no_child_can_be_started(
-        self, queue: Queue, monkeypatch: pytest.MonkeyPatch
+        self, queue: Queue, children: Callable[..., None]
     ) -> None:
-        def fail(*command: object, **options: object) -> int:
+        def fail(message: str) -> None:
             raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-        monkeypatch.setattr(queues, "handle_alone", messages.handle_alone)
-        monkeypatch.setattr(subprocess, "call", fail)
-        report = queue.export("hooked", "b")
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("django_sitemaps09.export.engines.queues.start_alone", fail)
+            report = queue.export("hooked", "b")
         first, second = (section.failure for section in report.sections)
         assert first is not None
         assert "no process can be started here to render it: " in first
@@ -208,19 +207,61 @@ class TestAPageThatItsWorkerDoesNotReturn:
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
         serial = queue.serial("hooked")
-        children(lambda message: None)
+        children(lambda child: setattr(child, "returncode", HANDLED))
         assert rendered(queue.export("hooked")) == (PAGES, 0)
         assert queue.public() == serial
 
-    def test_comes_from_the_worker_if_that_returns_it_before_the_child_dies(
+    def test_comes_from_the_worker_if_that_is_faster_than_the_child_which_is_killed(
         self, queue: Queue, children: Callable[..., None]
     ) -> None:
-        def die(message: str) -> str:
-            queue.work_claimed(2)
-            return "it died"
+        children(lambda child: None)
+        queue.at(40, lambda: queue.work_claimed(2))
+        assert rendered(queue.export("hooked")) == (PAGES - 1, 1)
+        assert [child.is_killed for child in queue.children] == [True]
+
+    def test_leaves_no_child_behind_if_a_signal_ends_the_export(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        def interrupt(child: FakeChild) -> None:
+            raise KeyboardInterrupt
+
+        children(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            queue.export("hooked")
+        assert [child.is_killed for child in queue.children] == [True]
+        assert queue.runs() == []
+
+    def test_fails_its_section_if_the_child_dies_and_its_reply_cannot_be_used(
+        self, queue: Queue, children: Callable[..., None]
+    ) -> None:
+        """Otherwise, the command would render the page that may have killed both."""
+
+        def die(child: FakeChild) -> None:
+            folder = queue.folder(2)
+            folder.store.write(f"{folder.stage}/{folder.token}{REPLY}", b"not signed")
+            child.returncode = -9
 
         children(die)
-        assert rendered(queue.export("hooked")) == (PAGES - 1, 1)
+        report = queue.export("hooked", "b")
+        assert [section.failure for section in report.sections] == [DIED, None]
+
+    def test_uses_the_databases_of_the_export_in_the_child(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They can differ from the settings, as during tests."""
+        code = "import json, sys; print(json.load(sys.stdin), file=open(sys.argv[1], 'w'))"
+        monkeypatch.setattr(messages, "database_addresses", lambda: {"default": {"NAME": "other"}})
+        real = subprocess.Popen
+
+        def start(command: list[str], **options: Any) -> Any:
+            return real([command[0], "-c", code, str(seen)], **options)
+
+        seen = self.folder / "seen"
+        monkeypatch.setattr(subprocess, "Popen", start)
+        assert messages.start_alone("a message").wait(30) == 0
+        assert seen.read_text() == "['a message', {'default': {'NAME': 'other'}}]\n"
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
 
 
 FORGERIES = [
@@ -256,7 +297,7 @@ class TestAForged:
         is_working: bool,
     ) -> None:
         monkeypatch.setitem(messages._MOST, REPLY, 100_000)
-        children(renders)
+        children(FakeChild.renders)
         serial = queue.serial()
         salt = messages._SALTS[f".{ending}"]
         other = messages._SALTS[CLAIM if ending == "signed" else REPLY]

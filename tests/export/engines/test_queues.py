@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.export import SectionReport, export_hosts
 from django_sitemaps09.export.engines import queues
-from django_sitemaps09.export.engines.messages import REPLY
+from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering import sink
 from tests.models import Article
 from tests.support.fake_queue import (
@@ -23,7 +23,6 @@ from tests.support.fake_queue import (
     add_rows,
     everywhere,
     rendered,
-    renders,
 )
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
@@ -187,7 +186,7 @@ class TestMessages:
             assert len(queue.sent) - queue.taken <= 2 * workers
 
         queue.on_item(page)
-        children(renders)
+        children(lambda child: child.renders())
         queue.export("hooked", workers=workers)
         assert queue.taken > 1
 
@@ -209,7 +208,7 @@ class TestMessages:
         assert len(queue.sent) <= 3 + 4 + 1
 
     @pytest.mark.parametrize("is_working", [True, False])
-    def test_of_a_section_that_fails_midway_count_until_a_worker_takes_them(
+    def test_of_a_section_that_fails_midway_are_dropped_and_count_until_then(
         self, queue: Queue, *, is_working: bool
     ) -> None:
         def fail(item: Article) -> None:
@@ -220,7 +219,11 @@ class TestMessages:
             assert report.failure or report.section == "a"
             queue.now += 1
             if is_working and report.failure:
+                before = queue.folder(0).names() or set()
                 queue.work(*range(4))
+                tokens = [queue.folder(number).token for number in range(4)]
+                names = queue.folder(0).names() or set()
+                assert names - before == {f"{token}{CLAIM}" for token in tokens}
 
         Hooked.hook = staticmethod(fail)
         report = queue.export("hooked", "a", progress=work)

@@ -124,7 +124,19 @@ class TestAMovedHost:
         text = (target / "www.example.com" / "sitemap.xml").read_text()
         assert "http://www.example.com/sitemap-articles-4" in text
 
+    def test_can_move_with_others(self, target: Path) -> None:
+        olds = ["http://www.example.com", "http://b.example"]
+        export_hosts(olds)
+        reports = export_hosts([url.replace("http:", "https:") for url in olds], moved_from=olds)
+        assert [report.exit_status for report in reports.values()] == [0, 0]
+        assert [report.warnings for report in reports.values()] == [[], []]
+        for name in ("www.example.com", "b.example"):
+            assert f"https://{name}/sitemap-articles-4" in (target / name / "sitemap.xml").read_text()
+
     def test_is_told_if_there_is_nothing_to_move(self, target: Path) -> None:
+        with pytest.raises(ExportError, match="contains no export that could move"):
+            run(NEW, moved_from=OLD)
+        assert names(target) == set()
         run(NEW)
         assert "Nothing was moved" in run(NEW, moved_from=OLD).warnings[-1]
 

@@ -20,6 +20,7 @@ from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.clock import Clock
+from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.exports import locations
 from tests.support.killing import Killed
@@ -277,6 +278,51 @@ class TestSeveralIndexes:
         assert site.indexed["sitemap-2.xml"] == ["a6", "a7"]
         clock.time += timedelta(days=1)
         assert "sitemap-2.xml" in site(sitemaps={"a": Numbers(5)}).deleted
+
+    def test_of_a_killed_export_keep_their_files_after_the_next_run_finishes_it(
+        self, site: Site, clock: Clock
+    ) -> None:
+        """Crawlers have read the old index until then, however long ago the export was killed."""
+        write_articles(*range(1, 10))
+        site(sitemaps={"a": articles()})
+        named = {
+            f"sitemap-{name[0]}-{name[1:]}.xml.gz" for names in site.indexed.values() for name in names
+        }
+        promote = LocalStore.promote
+
+        def killed(store: LocalStore, staged: str, name: str) -> None:
+            if name == "sitemap.xml":
+                raise Killed
+            promote(store, staged, name)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalStore, "promote", killed)
+            with pytest.raises(Killed):
+                site(sitemaps={"a": articles()}, rebalance=True)
+        clock.time += timedelta(days=2)
+        assert site(sitemaps={"a": articles()}).deleted == ()
+        assert named <= {path.name for path in site.folder.iterdir()}
+        clock.time += timedelta(days=2)
+        assert {*site(sitemaps={"a": articles()}).deleted} >= named
+
+    def test_of_a_killed_export_are_announced_if_cascade_was_switched_on_meanwhile(
+        self, site: Site, clock: Clock
+    ) -> None:
+        site(sitemaps={"a": Numbers(5)})
+        promote = LocalStore.promote
+
+        def killed(store: LocalStore, staged: str, name: str) -> None:
+            promote(store, staged, name)
+            if name == "sitemap.xml":
+                raise Killed
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalStore, "promote", killed)
+            with pytest.raises(Killed):
+                site(sitemaps={"a": Numbers(9)})
+        site.configure(CASCADE=True)
+        assert not site(sitemaps={"a": Numbers(9), "b": Broken(1)}, strict=True).published
+        assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
 
     @pytest.mark.parametrize("cascade", [False, True])
     def test_are_never_without_the_first_one(self, site: Site, clock: Clock, cascade: bool) -> None:
