@@ -11,10 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
+from unittest import mock
 
+from django.apps import apps
 from django.contrib import sitemaps as contrib_package
 from django.contrib.sites.models import Site
 from django.http import HttpResponse
+from django.template.backends import django as backend
 from django.test import Client, override_settings
 from django.utils import timezone as zones
 from lxml import etree
@@ -64,6 +67,19 @@ def templates(*folders: Path, **options: Any) -> list[dict[str, Any]]:
     ]
 
 
+_installed_libraries = backend.get_installed_libraries
+
+
+@cache
+def _libraries(names: tuple[str, ...]) -> dict[str, str]:
+    return _installed_libraries()
+
+
+def libraries() -> dict[str, str]:
+    """Return the libraries of template tags. Django searches all apps whenever TEMPLATES change."""
+    return dict(_libraries(tuple(app.name for app in apps.get_app_configs())))
+
+
 def fetch(
     project: Project,
     url: str,
@@ -80,6 +96,7 @@ def fetch(
         stack.enter_context(override_settings(ROOT_URLCONF=routes))
         places = (ARGUMENT_TEMPLATES, *folders, *project.templates)
         stack.enter_context(override_settings(TEMPLATES=templates(*places)))
+        stack.enter_context(mock.patch.object(backend, "get_installed_libraries", libraries))
         response = getattr(Client(), method)(url, **extra)
         if look:
             context(response)

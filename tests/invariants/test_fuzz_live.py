@@ -84,6 +84,7 @@ def test_crawlers_find_all_rows_whatever_happens(
     assert not failures, "\n\n".join(["", f"{dict(counts)}", *failures])
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(

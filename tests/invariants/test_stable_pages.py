@@ -23,7 +23,7 @@ from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from tests.models import Article, Child, Document, Parent, Seat, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
-from tests.support.examples import THOROUGH
+from tests.support.examples import EXAMPLES
 from tests.support.factories import ChildFactory
 
 LETTERS = string.ascii_letters + string.digits + "äöé-_"
@@ -235,8 +235,8 @@ class TestAnySequenceOfChanges:
         return settings
 
 
-#: The number of consecutive exports.
-TURNS = 60 if THOROUGH else 25
+#: The number of consecutive exports, which the time grows with the square of.
+TURNS = max(25, EXAMPLES)
 
 
 class TestRandomKeys:

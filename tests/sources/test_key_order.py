@@ -208,7 +208,7 @@ def make_rows(model: type[models.Model], using: str, columns: list[Column]) -> N
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_bounds_are_compared_as_order_by_sorts_them(
+def test_bounds_of_a_table_and_of_a_view_are_compared_as_order_by_sorts_them(
     name: str, snapshot_using: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_slices(monkeypatch, 3)
@@ -216,17 +216,9 @@ def test_bounds_are_compared_as_order_by_sorts_them(
     with table(using, columns) as model:
         make_rows(model, using, columns)
         assert_sorted_alike(model, using, columns)
-
-
-@pytest.mark.parametrize("name", [name for name, columns in KINDS.items() if len(columns) == 1])
-def test_bounds_of_a_view_are_compared_as_order_by_sorts_them(
-    name: str, snapshot_using: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # A view has no index, by which the collation of a column could be read.
-    set_slices(monkeypatch, 3)
-    using, columns = snapshot_using, KINDS[name]
-    with table(using, columns) as model:
-        make_rows(model, using, columns)
+        if len(columns) > 1:
+            return
+        # A view has no index, by which the collation of a column could be read.
         try:
             viewed = view(using, "SELECT * FROM sitemaps09_keyed", **key_fields(columns))
             assert_sorted_alike(viewed, using, columns)

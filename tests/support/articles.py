@@ -6,7 +6,6 @@ from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route
 from tests.models import Article
-from tests.support.factories import ArticleFactory
 
 
 class Articles(ModelSitemap[Article]):
@@ -20,5 +19,4 @@ class Articles(ModelSitemap[Article]):
 
 def write_keys(*keys: int, using: str = "default") -> None:
     """Create articles with these keys, and with slugs such as `s1`."""
-    for key in keys:
-        ArticleFactory(pk=key, slug=f"s{key}", using=using)
+    Article.objects.using(using).bulk_create(Article(pk=key, slug=f"s{key}") for key in keys)

@@ -25,8 +25,9 @@ import pytest
 from tests.support import engine_project, services
 from tests.support.celery_sections import WORKER
 from tests.support.configuration import BASE
-from tests.support.engine_project import PAGE, SETTINGS
+from tests.support.engine_project import PAGE, SETTINGS, content
 from tests.support.processes import environment, started
+from tests.support.published import quick_folder
 from tests.support.waiting import DEADLINE, until
 
 RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
@@ -79,6 +80,10 @@ class Doubling(Hasty):
         super().put(message)
 """,
 }
+
+
+#: Reports and files of exports by the command alone, by sections.
+_SERIAL: dict[tuple[str, ...], tuple[Any, dict[str, bytes]]] = {}
 
 
 class Site:
@@ -155,6 +160,14 @@ class Site:
     def run(self, *command: str, **given: Any) -> Any:
         """Run a function of `celery_sections` in a separate process, and return its result."""
         return result(self.start("tests.support.celery_sections", *command, **given))[0]
+
+    def serial(self, *names: str) -> tuple[Any, dict[str, bytes]]:
+        """Return the report and the files of an export by the command alone, the same for all sites."""
+        if names not in _SERIAL:
+            with quick_folder() as folder:
+                report = self.run("exported", str(folder), "serial", *names)
+                _SERIAL[names] = report, content(folder)
+        return _SERIAL[names]
 
     @contextmanager
     def working(self, count: int, **given: Any) -> Iterator[list[subprocess.Popen[str]]]:

@@ -502,9 +502,9 @@ class TestWhatAClientSays:
         assert index_of("www.example.com") == first
 
     @pytest.mark.parametrize("host", ["www.example.com:99999", "www.example.com:0x", "-.example.com:65536"])
-    @pytest.mark.parametrize("url", ["sitemap.xml", "sitemap-articles-1.xml", "robots.txt"])
-    def test_that_is_not_a_host_is_answered_400(self, url: str, host: str) -> None:
-        assert get(url, headers={"host": host}).status_code == 400
+    def test_that_is_not_a_host_is_answered_400(self, host: str) -> None:
+        for url in ("sitemap.xml", "sitemap-articles-1.xml", "robots.txt"):
+            assert get(url, headers={"host": host}).status_code == 400
 
     def test_of_the_prefix_counts_no_page_and_moves_no_bound(self) -> None:
         get("sitemap.xml", headers={"host": "www.example.com"}, SCRIPT_NAME=f"/{'x' * 300}")

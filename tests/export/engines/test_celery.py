@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 from threading import Event, Thread
-from typing import Any
 
 import pytest
 from django.urls import get_script_prefix, get_urlconf
@@ -17,9 +16,9 @@ from django_sitemaps09.export.rendering.page import Renderer, Task, render_page
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores import STATE, LocalStore
-from tests.support.celery_project import BROKERS, Site, end, one_crew, result, runs
+from tests.support.celery_project import Site, end, one_crew, result, runs
 from tests.support.celery_sections import DOUBLING, HASTY, HURRIED
-from tests.support.engine_project import PAGE, ROWS, content, locations, touched
+from tests.support.engine_project import ROWS, content, locations, touched
 from tests.support.killing import lives
 from tests.support.waiting import DEADLINE, until
 
@@ -28,12 +27,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.services]
 
 class TestAnExportOnWorkers:
     def test_is_the_same_as_by_the_command_alone(self, crew: Site, tmp_path: Path) -> None:
-        serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a", "odd", "one")
-        report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", "odd", "one")
-        assert report == serial
+        report = crew.run("exported", str(tmp_path), HASTY, "a", "odd", "one")
+        assert (report, content(tmp_path)) == crew.serial("a", "odd", "one")
         assert report["published"]
-        assert content(tmp_path / "celery") == content(tmp_path / "serial")
-        assert runs(tmp_path / "celery") == []
+        assert runs(tmp_path) == []
         # The comparison covers pages that were split by bytes, and skipped rows.
         ranged, lame, one = report["sections"]
         assert ranged["split"]
@@ -70,43 +67,29 @@ class TestAnExportOnWorkers:
         assert content(tmp_path / "celery") == content(tmp_path / "serial")
         assert locations(tmp_path / "celery", "a")[0] == "/shop/other/a1/"
 
-    def test_needs_no_workers_in_a_dry_run(self, make_site: Callable[..., Site], tmp_path: Path) -> None:
-        report = make_site().run("dry", str(tmp_path / "public"))
-        assert report["failures"] == []
-        assert report["sections"][0]["files"]
-        assert not (tmp_path / "public").exists()
-
     def test_is_the_same_if_tasks_are_called_at_once(
         self, make_site: Callable[..., Site], tmp_path: Path
     ) -> None:
         site = make_site(CELERY_TASK_ALWAYS_EAGER=True)
-        serial = site.run("exported", str(tmp_path / "serial"), "serial", "a")
-        assert site.run("exported", str(tmp_path / "celery"), HASTY, "a") == serial
-        assert content(tmp_path / "celery") == content(tmp_path / "serial")
+        report = site.run("exported", str(tmp_path / "celery"), HASTY, "a")
+        assert (report, content(tmp_path / "celery")) == site.serial("a")
 
 
 class TestAMessage:
+    @pytest.mark.parametrize("crew", ["rabbitmq"], indirect=True)
     def test_that_is_delivered_twice_or_too_late_changes_nothing(self, crew: Site, tmp_path: Path) -> None:
-        serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a")
-        folder = tmp_path / "celery"
-        assert crew.run("exported", str(folder), DOUBLING, "a") == serial
-        assert content(folder) == content(tmp_path / "serial")
-        before = touched(folder)
+        report = crew.run("exported", str(tmp_path), DOUBLING, "a")
+        assert (report, content(tmp_path)) == crew.serial("a")
+        before = touched(tmp_path)
         crew.run("send_again")
         crew.are_idle()
         assert "A message was ignored: no export in" in crew.said()
-        assert (touched(folder), runs(folder)) == (before, [])
+        assert (touched(tmp_path), runs(tmp_path)) == (before, [])
 
 
 class TestAPage:
-    @one_crew
-    def test_that_fails_is_the_failure_of_its_section(self, crew: Site, tmp_path: Path) -> None:
-        report = crew.run("exported", str(tmp_path), HASTY, "broken", "a")
-        assert report["failures"] == ["Section 'broken': ImproperlyConfigured: the project is broken."]
-        assert report["published"]
-        assert runs(tmp_path) == []
-
-    @pytest.mark.parametrize("queue", [*BROKERS, "tasks"])
+    # A process of Celery's pool dies, or the whole worker of Django Tasks.
+    @pytest.mark.parametrize("queue", ["redis", "tasks"])
     def test_that_kills_whatever_renders_it_fails_its_section_and_not_the_export(
         self, queue: str, request: pytest.FixtureRequest, tmp_path: Path
     ) -> None:
@@ -125,7 +108,7 @@ class TestAPage:
 
 
 class TestTheCommandThatIsKilled:
-    @pytest.mark.parametrize("crew", BROKERS, indirect=True)
+    @one_crew
     def test_leaves_workers_that_change_nothing_that_is_published(self, crew: Site, tmp_path: Path) -> None:
         crew.gate("sent").unlink(missing_ok=True)
         process = crew.start("tests.support.celery_sections", "exported", str(tmp_path), HASTY, "late")
@@ -170,46 +153,34 @@ class TestTheCommandThatIsTerminated:
 
 
 class TestTwoExportsAtOnce:
+    @pytest.mark.parametrize("crew", ["tasks"], indirect=True)
     def test_share_the_workers(self, crew: Site, tmp_path: Path) -> None:
-        serial = crew.run("exported", str(tmp_path / "serial"), "serial", "a")
         command = "tests.support.celery_sections", "exported"
         processes = [crew.start(*command, str(tmp_path / name), HASTY, "a") for name in ("x", "y")]
         for name, process in zip(("x", "y"), processes, strict=True):
             report, _ = result(process)
-            assert report == serial
-            assert content(tmp_path / name) == content(tmp_path / "serial")
+            assert (report, content(tmp_path / name)) == crew.serial("a")
             assert runs(tmp_path / name) == []
 
 
 class TestAWorkerThatDoesNotFit:
+    """`test_refusals` has more reasons not to fit."""
+
     @one_crew
-    @pytest.mark.parametrize(
-        ("environ", "keys"),
-        [
-            ({"SITEMAPS09_TESTS_RELEASE": "99.1"}, {}),
-            ({"SITEMAPS09_TESTS_LANGUAGE": "de"}, {}),
-            ({}, {"MAX_BYTES": 9_001}),
-            ({}, {"MAX_URLS": PAGE - 1}),
-        ],
-    )
-    def test_leaves_the_pages_to_the_export(
-        self, crew: Site, tmp_path: Path, environ: dict[str, str], keys: dict[str, Any]
-    ) -> None:
-        given = {"environ": environ, **keys}
-        crew.run("exported", str(tmp_path / "serial"), "serial", "a", **given)
-        report = crew.run("exported", str(tmp_path / "celery"), HASTY, "a", **given)
+    def test_leaves_the_pages_to_the_export(self, crew: Site, tmp_path: Path) -> None:
+        environ = {"SITEMAPS09_TESTS_LANGUAGE": "de"}
+        report = crew.run("exported", str(tmp_path), HASTY, "a", environ=environ)
         assert report["failures"] == []
         assert all("the worker is incompatible: its " in warning for warning in report["warnings"])
-        assert content(tmp_path / "celery") == content(tmp_path / "serial")
-        assert runs(tmp_path / "celery") == []
+        assert content(tmp_path) == crew.serial("a")[1]
+        assert runs(tmp_path) == []
 
     @one_crew
     def test_that_has_other_files_renders_nothing(self, crew: Site, tmp_path: Path) -> None:
-        crew.run("stored", "serial", "a", ROOT=str(tmp_path / "serial"))
-        report = crew.run("stored", HASTY, "a", ROOT=str(tmp_path / "ours"))
+        report = crew.run("stored", HASTY, "a", ROOT=str(tmp_path))
         assert report["failures"] == []
         crew.are_idle()
-        assert content(tmp_path / "ours") == content(tmp_path / "serial")
+        assert content(tmp_path) == crew.serial("a")[1]
         assert not (crew.folder / "theirs").exists()
 
 

@@ -5,6 +5,7 @@ of a run, with a fake queue.
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -283,7 +284,6 @@ class TestAForged:
     """An attacker can write to the folder of the run."""
 
     @pytest.mark.parametrize("forger", FORGERIES)
-    @pytest.mark.parametrize("ending", ["claim", "signed", "own"])
     @pytest.mark.parametrize("is_working", [True, False])
     def test_file_costs_at_most_a_rendered_page(
         self,
@@ -291,7 +291,6 @@ class TestAForged:
         children: Callable[..., None],
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
-        ending: str,
         forger: str,
         *,
         is_working: bool,
@@ -299,12 +298,13 @@ class TestAForged:
         monkeypatch.setitem(messages._MOST, REPLY, 100_000)
         children(FakeChild.renders)
         serial = queue.serial()
-        salt = messages._SALTS[f".{ending}"]
-        other = messages._SALTS[CLAIM if ending == "signed" else REPLY]
 
         def forge(number: int) -> None:
-            if number != 1:
+            ending = {1: "claim", 2: "signed", 3: "own"}.get(number)
+            if ending is None:
                 return
+            salt = messages._SALTS[f".{ending}"]
+            other = messages._SALTS[CLAIM if ending == "signed" else REPLY]
             folder = queue.folder(number)
             values = {"run": folder.stage, "token": folder.token, "host": "web-1", "worker": "web-1"}
 
@@ -343,8 +343,15 @@ class TestAForged:
 
 
 class TestTheEndOfARun:
-    @everywhere
-    @pytest.mark.parametrize("look", range(1, 6))
+    @pytest.mark.parametrize(
+        ("queue", "look"),
+        [
+            *(("folder", look) for look in range(1, 6)),
+            *(pytest.param("s3", look, marks=pytest.mark.services) for look in (1, 3, 5)),
+            *(pytest.param("storage", look, marks=pytest.mark.services) for look in (2, 4)),
+        ],
+        indirect=["queue"],
+    )
     def test_leaves_nothing_for_late_workers_to_change(
         self, queue: Queue, monkeypatch: pytest.MonkeyPatch, look: int
     ) -> None:
@@ -377,7 +384,9 @@ class TestTheEndOfARun:
             queue.export()
         assert queue.public() == {}
 
-    @pytest.mark.parametrize("look", LOOKS)
+    # The test above is for all looks, too.
+    @pytest.mark.slow
+    @pytest.mark.parametrize("look", LOOKS if "SITEMAPS09_KILLS" in os.environ else ["claim", "reply"])
     def test_is_final_for_a_frozen_process(self, look: str, tmp_path: Path, database: Path) -> None:
         """The process gets SIGSTOP at that look, and SIGCONT when the run has ended."""
         result = lone(tmp_path, database, look)

@@ -31,24 +31,26 @@ NOBODY = "No test worker took a page, so the export itself rendered all. Start a
 class TestWithoutWorkers:
     @everywhere
     def test_the_export_itself_renders_all_pages_without_waiting(self, queue: Queue) -> None:
-        serial = queue.serial("a", "b")
-        report = queue.export("a", "b")
+        # S3 is slow.
+        names = ["a"] if queue.output is None else ["a", "b"]
+        serial = queue.serial(*names)
+        report = queue.export(*names)
         assert (queue.public(), queue.runs()) == (serial, [])
-        assert (rendered(report), queue.seconds) == ((2 * PAGES, 0), 0)
+        assert (rendered(report), queue.seconds) == ((len(names) * PAGES, 0), 0)
         assert (report.exit_status, report.warnings) == (0, [])
 
-    @pytest.mark.parametrize("workers", [1, 2, 8])
+    @pytest.mark.parametrize("workers", [1, 8])
     def test_never_more_than_two_messages_for_each_are_out_even_after_hours(
         self, queue: Queue, workers: int
     ) -> None:
-        add_rows(range(1_000, 1_000 + 60 * PAGE))
+        add_rows(range(1_000, 1_000 + 20 * PAGE))
 
         def hour(item: Article) -> None:
             queue.now += 600
 
         queue.on_item(hour)
         report = queue.export("a", "hooked", "b", workers=workers)
-        assert rendered(report) == (3 * (PAGES + 60), 0)
+        assert rendered(report) == (3 * (PAGES + 20), 0)
         assert len(queue.sent) == 2 * workers
 
     @pytest.mark.parametrize(("seconds", "kind"), [(4, None), (29, "warnings"), (31, "failures")])
@@ -127,7 +129,6 @@ class TestTheOrder:
 
     @everywhere
     def test_results_are_those_of_the_export_alone_whoever_renders(self, queue: Queue) -> None:
-        # S3 is slow.
         names = ["a"] if queue.output is None else ["a", "b", "hooked"]
         serial = queue.serial(*names)
         queue.received = lambda number: queue.work(number) if number % 3 else None

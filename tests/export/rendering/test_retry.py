@@ -229,8 +229,11 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
             made.close()
 
 
-@pytest.mark.parametrize("changed_only", [False, True], ids=["full", "changed-only"])
-@pytest.mark.parametrize("workers", [1, 2], ids=["serial", "workers"])
+@pytest.mark.parametrize(
+    ("workers", "changed_only"),
+    [(1, False), (1, True), (2, True)],
+    ids=["serial-full", "serial-changed-only", "workers-changed-only"],
+)
 def test_a_session_that_ends_before_any_statement_changes_nothing(
     lab: Lab, workers: int, changed_only: bool
 ) -> None:
