@@ -38,12 +38,15 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the test app importable as `shop`."""
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the test app importable as `shop`. No module of it is left for tests that have an app `shop`."""
     package = ModuleType("shop")
     package.__path__ = []
     monkeypatch.setitem(sys.modules, "shop", package)
     monkeypatch.setitem(sys.modules, "shop.models", models)
+    yield
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]
 
 
 @pytest.fixture
