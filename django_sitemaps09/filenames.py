@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from django_sitemaps09.pages import Key, Page
@@ -134,6 +134,11 @@ def parse_page_name(name: str) -> PageName | None:
 def index_name(number: int, *, cascade: bool = False) -> str:
     """Return the file name of an index. In a cascade, `sitemap.xml` is reserved for the root index."""
     return INDEX if number == 1 and not cascade else f"sitemap-{number}.xml"
+
+
+def is_cascade(indexes: Container[str]) -> bool:
+    """Return whether `sitemap.xml` is an index of the other indexes."""
+    return index_name(1, cascade=True) in indexes
 
 
 def index_number(name: str) -> int | None:

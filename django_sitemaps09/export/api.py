@@ -103,7 +103,7 @@ def _export(host: Host, options: ExportOptions, engine: engines.Engine | None) -
 
 def _check_folders(hosts: Sequence[Host]) -> None:
     """Raise `ExportError` for a move without files, or a folder with an export of another site."""
-    for host in hosts:
+    for host in [host for host in hosts if host.folder or host.moved_from]:
         try:
             root = read_root(host.state)
         except (ExportError, OSError):
@@ -123,17 +123,17 @@ def _check_folders(hosts: Sequence[Host]) -> None:
 def _check_removals(hosts: Sequence[Host], options: ExportOptions) -> None:
     """Raise `ExportError` if a section to remove is still declared, or is not published on any host."""
     published: set[str] = set()
-    unread = 0
+    is_known = True
     for host in hosts if options.remove else ():
         try:
             previous = host.previous(None, time.time())
         except (ExportError, OSError):
             # The run of the host reports this error.
-            unread += 1
+            is_known = False
             continue
         sections = previous.manifest.sections.items()
         published.update(name for name, record in sections if record.pages or previous.has_moved)
     for name in options.remove:
-        if name in hosts[0].sections or (name not in published and not unread):
+        if name in hosts[0].sections or (is_known and name not in published):
             reason = "still declared" if name in hosts[0].sections else "not published"
             raise ExportError(f"The section {name!r} cannot be removed, because it is {reason}.")

@@ -170,13 +170,13 @@ class Folder:
 
         Raise `ExportError` or one of `_INVALID` for one that is not valid.
         """
-        text = None
         try:
             text = self.store.read(f"{self.stage}/{self.token}{ending}", _MOST[ending])
         except (DamagedError, PermissionError):
             raise
         except (ExportError, OSError) as error:
             logger.warning("A file of the run cannot be read now: %s", error)
+            return None
         if text is None:
             return None
         content, _ = unsign(text.decode(errors="replace"), _SALTS[ending])

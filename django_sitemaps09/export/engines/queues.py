@@ -125,10 +125,9 @@ class QueueEngine:
         return result
 
     def _abandon(self, page: _Page) -> None:
-        """Let workers drop the page, and wait until this process no longer renders any."""
+        """Let workers drop the page. The section waits for those that are rendered here."""
         if page.is_sent and page.claimed_at is None:
             page.folder.write(OWN)
-        self._complete()
 
     def _result(self, page: _Page) -> RenderedPage:
         """Return a page from whoever has rendered it. Meanwhile, render pages that nobody has claimed."""

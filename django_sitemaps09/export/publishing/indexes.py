@@ -10,7 +10,7 @@ from itertools import chain
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
-from django_sitemaps09.filenames import INDEX, index_name, page_name
+from django_sitemaps09.filenames import INDEX, index_name, is_cascade, page_name
 from django_sitemaps09.state.manifest import Manifest, SectionRecord
 
 Sections = Mapping[str, SectionRecord]
@@ -77,7 +77,7 @@ def documents(
 
 def published_entries(manifest: Manifest) -> dict[str, list[IndexEntry]]:
     """Return the entries of each published index, by file name, from its manifest."""
-    cascade = index_name(1, cascade=True) in manifest.indexes
+    cascade = is_cascade(manifest.indexes)
     return _entries(manifest.sections.values(), manifest.url, cascade=cascade)
 
 

@@ -15,14 +15,12 @@ from django_sitemaps09 import robots
 from django_sitemaps09.exceptions import RobotsError, SitemapError
 from django_sitemaps09.export.options import Host
 from django_sitemaps09.export.report import RobotsState
-from django_sitemaps09.filenames import INDEX, index_name
+from django_sitemaps09.filenames import INDEX, index_name, is_cascade
 from django_sitemaps09.stores.plain import create_whole, is_own_link, name_errors, read_plain, sync
 
 _MOST = 10 * robots.MAX_BYTES
 # Maximum number of attempts to update a file that changes before it can be replaced.
 _ATTEMPTS = 20
-# The index that only a cascade has.
-_SECOND = index_name(1, cascade=True)
 # Maximum number of symbolic links that Linux follows in one path.
 _LINKS = 40
 
@@ -44,13 +42,9 @@ class Robots:
     @property
     def names(self) -> list[str]:
         """The indexes that robots.txt lists: the root of a cascade, otherwise all of them."""
-        documents = [INDEX] if self._is_cascade else self.documents
+        # Not by the setting: a killed run may have had another one.
+        documents = [INDEX] if is_cascade(self.documents) else self.documents
         return sorted(documents, key=lambda name: (len(name), name))
-
-    @property
-    def _is_cascade(self) -> bool:
-        """Whether the first index lists the others. A killed run may have had another `CASCADE`."""
-        return _SECOND in self.documents
 
     @property
     def urls(self) -> list[str]:
@@ -58,8 +52,10 @@ class Robots:
 
     def update_for_transition(self) -> None:
         """List both previous and new indexes, unless they are the same."""
-        previous, documents = {*self.previous_documents} - {_SECOND}, {*self.documents}
-        if previous and not self._is_cascade and previous != documents:
+        previous, documents = {*self.previous_documents}, {*self.documents}
+        # A previous cascade is listed by its root.
+        previous.discard(index_name(1, cascade=True))
+        if previous and not is_cascade(documents) and previous != documents:
             replace(self, documents=previous | documents).update()
 
     def update(self, *, write: bool = True) -> None:

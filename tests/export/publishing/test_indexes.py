@@ -39,6 +39,23 @@ def names_in(data: bytes) -> list[str]:
     return [url.removeprefix(f"{BASE}/") for url in locations(data)]
 
 
+@contextmanager
+def killed_at_the_index(*, is_replaced: bool = False) -> Iterator[None]:
+    """Kill the export in the block before, or right after, it replaces the first index."""
+    promote = LocalStore.promote
+
+    def killed(store: LocalStore, staged: str, name: str) -> None:
+        if name != "sitemap.xml" or is_replaced:
+            promote(store, staged, name)
+        if name == "sitemap.xml":
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStore, "promote", killed)
+        with pytest.raises(Killed):
+            yield
+
+
 class Site:
     """A site whose indexes robots.txt announces."""
 
@@ -256,17 +273,8 @@ class TestSeveralIndexes:
         site(sitemaps={"a": Numbers(9)})
         site(sitemaps={"a": Numbers(5)})
         clock.time += timedelta(hours=23)
-        promote = LocalStore.promote
-
-        def killed(store: LocalStore, staged: str, name: str) -> None:
-            if name == "sitemap.xml":
-                raise Killed
-            promote(store, staged, name)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalStore, "promote", killed)
-            with pytest.raises(Killed):
-                site(sitemaps={"a": Numbers(9)})
+        with killed_at_the_index():
+            site(sitemaps={"a": Numbers(9)})
         assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
         for run in (site.folder / STATE).glob("run-*"):
             shutil.rmtree(run)
@@ -288,17 +296,8 @@ class TestSeveralIndexes:
         named = {
             f"sitemap-{name[0]}-{name[1:]}.xml.gz" for names in site.indexed.values() for name in names
         }
-        promote = LocalStore.promote
-
-        def killed(store: LocalStore, staged: str, name: str) -> None:
-            if name == "sitemap.xml":
-                raise Killed
-            promote(store, staged, name)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalStore, "promote", killed)
-            with pytest.raises(Killed):
-                site(sitemaps={"a": articles()}, rebalance=True)
+        with killed_at_the_index():
+            site(sitemaps={"a": articles()}, rebalance=True)
         clock.time += timedelta(days=2)
         assert site(sitemaps={"a": articles()}).deleted == ()
         assert named <= {path.name for path in site.folder.iterdir()}
@@ -309,17 +308,8 @@ class TestSeveralIndexes:
         self, site: Site, clock: Clock
     ) -> None:
         site(sitemaps={"a": Numbers(5)})
-        promote = LocalStore.promote
-
-        def killed(store: LocalStore, staged: str, name: str) -> None:
-            promote(store, staged, name)
-            if name == "sitemap.xml":
-                raise Killed
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalStore, "promote", killed)
-            with pytest.raises(Killed):
-                site(sitemaps={"a": Numbers(9)})
+        with killed_at_the_index(is_replaced=True):
+            site(sitemaps={"a": Numbers(9)})
         site.configure(CASCADE=True)
         assert not site(sitemaps={"a": Numbers(9), "b": Broken(1)}, strict=True).published
         assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
