@@ -1,16 +1,33 @@
-"""The host of a site: where its base URL comes from."""
+"""The host of a site: its base URL, its `Site`, and the hosts that its locations may be on."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+
 from django.apps import apps
-from django.core.exceptions import ImproperlyConfigured
+from django.contrib.sites.requests import RequestSite
+from django.contrib.sites.shortcuts import get_current_site
+from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.db import connections
+from django.db.models import Q
+from django.http import HttpRequest
+from django.http.request import split_domain_port
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
+from django_sitemaps09.entries import check_text, short_repr, typed_repr
+from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.retry import retry
 
+# A URL reference that begins with a scheme is not relative (RFC 3986).
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NO_BASE = (
     "The host of the exported URLs is not known. Set SITEMAPS09['BASE_URL'] to a URL such as "
     "'https://www.example.com', pass --base-url, or use the sites framework."
@@ -72,3 +89,195 @@ EXAMPLE_SITE = (
     "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
     "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
 )
+
+
+def current_base(request: HttpRequest) -> Base:
+    """Return `BASE_URL`, or else the scheme of the request with the domain of the current site.
+
+    Without the sites framework, the domain is the host of the request. It must be in `ALLOWED_HOSTS`.
+    """
+    if conf.base_url is not None:
+        return conf.base_url
+    try:
+        domain = current_site(request).domain
+    except ObjectDoesNotExist as error:
+        raise ImproperlyConfigured(
+            f"The host of the URLs is not known: {error} Set SITEMAPS09['BASE_URL'], or create a Site and "
+            "set SITE_ID to its id."
+        ) from error
+    try:
+        return protocol.parse_base(f"{request.scheme}://{domain}")
+    except ValueError as error:
+        if not apps.is_installed("django.contrib.sites"):
+            # Django validates only the characters of the host, and accepts any number as a port.
+            raise DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.") from error
+        raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
+
+
+def is_host_from_client() -> bool:
+    """Return whether clients can choose any of the `ALLOWED_HOSTS` as the host of URLs."""
+    return conf.base_url is None and not apps.is_installed("django.contrib.sites")
+
+
+def current_site(request: HttpRequest) -> Any:
+    """Return the site of a request, even if its domain is stored as Unicode instead of IDNA."""
+    try:
+        return get_current_site(request)
+    except ObjectDoesNotExist:
+        host = request.get_host()
+        # As in get_current_site(), with the port first, then without the port.
+        site = find_site(*dict.fromkeys((host, host.partition(":")[0])))
+        if site is None:
+            raise
+        return site
+
+
+class HostSite(RequestSite):
+    """`RequestSite` for a host without a request."""
+
+    def __init__(self, domain: str) -> None:
+        self.domain = self.name = domain
+
+
+def site_for(base: Base) -> Any:
+    """Return the `Site` for a host, else the `Site` for `SITE_ID`, else a `HostSite`.
+
+    The domain of the result is always the host. So `get_domain()` of `django.contrib.sitemaps` returns the
+    served or exported host. For a row with another domain, the result is a copy, with the same primary key
+    and name. At most one query runs if Django has cached the row for `SITE_ID`.
+    """
+    site = _find_row(base.domain) if apps.is_installed("django.contrib.sites") else None
+    if site is None:
+        return HostSite(base.domain)
+    if site.domain != base.domain:
+        site = copy(site)
+        site.domain = base.domain
+    return site
+
+
+def _find_row(domain: str) -> Any:
+    current = None
+    # SITE_ID may not be set, or may have no row.
+    with suppress(ImproperlyConfigured, ObjectDoesNotExist):
+        current = apps.get_model("sites", "Site").objects.get_current()
+    if current is not None and current.domain == domain:
+        return current
+    host, _ = split_domain_port(domain)
+    return find_site(*dict.fromkeys((domain, host or domain))) or current
+
+
+def find_site(*domains: str) -> Any:
+    """Return the `Site` with one of the domains, preferably the first; `None` if no site matches.
+
+    The comparison ignores case, and treats Unicode and IDNA as equal.
+    """
+    names = [name for domain in domains for name in _spellings(domain)]
+    sites = apps.get_model("sites", "Site").objects
+    matches = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
+
+    def rank(site: Any) -> tuple[int, Any]:
+        positions = (position for position, name in enumerate(names) if name.lower() == site.domain.lower())
+        return -1 if site.domain == domains[0] else next(positions, len(names)), site.pk
+
+    return min(matches, key=rank, default=None)
+
+
+def _spellings(domain: str) -> Iterator[str]:
+    """Yield a domain unchanged, in IDNA as in URLs, and in Unicode as in some `Site` objects."""
+    yield domain
+    name, colon, port = domain.partition(":")
+    with suppress(UnicodeError):
+        yield f"{name.encode('idna').decode()}{colon}{port}"
+    with suppress(UnicodeError):
+        yield f"{name.encode().decode('idna')}{colon}{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedHosts:
+    """Hosts that locations may be on: the host of `base`, and `others` that a sitemap declares.
+
+    If `joins_paths` is true, paths become absolute URLs on the base. If `is_limited` is false, a URL may be
+    longer than the protocol allows, as in `django.contrib.sitemaps`.
+    """
+
+    base: Base
+    others: tuple[Base, ...] = ()
+    joins_paths: bool = False
+    is_limited: bool = True
+
+    @classmethod
+    def parse(cls, hosts: object, base: Base) -> AllowedHosts:
+        """Return a base with the `hosts` of a sitemap, each a URL or a host name.
+
+        Raise `TypeError` for anything but a list, and `ValueError` for an item that is not a host.
+        """
+        if not isinstance(hosts, (list, tuple, set, frozenset)):
+            raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
+        others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
+        return cls(base, tuple(sorted(others)))
+
+    @property
+    def room(self) -> int:
+        """Maximum length of a path, so that its URL has a valid length."""
+        return protocol.MAX_LOCATION - len(str(self.base))
+
+    def are_plain(self, values: Sequence[str]) -> bool:
+        """Return whether all locations are valid without changes, ten times as fast as by checking each."""
+        return protocol.are_plain(values, "/", self.room) or protocol.are_plain(
+            values, f"{self.base}/", protocol.MAX_LOCATION
+        )
+
+    def location(self, value: object) -> str:
+        """Return a path, or a URL on an allowed host, as a URI. Raise `ValueError` for other values."""
+        return self.check_host(self.uri(value))
+
+    def check_host(self, text: str) -> str:
+        """Return the URI if it is a path or on an allowed host. Raise `ValueError` for any other URI."""
+        if text[0] == "/":
+            return text
+        host = protocol.origin(text)
+        if host in self.others or host == protocol.origin(str(self.base)):
+            return text
+        raise ValueError(
+            f"{short_repr(text)} is not on {self.base}: "
+            "use a path, or add its host to the sitemap's `hosts`"
+        )
+
+    def absolute_url(self, location: str) -> str:
+        """Return a location as an absolute URI."""
+        with suppress(ValueError):
+            # In compatibility views, the location is not a URI yet.
+            location = protocol.uri(location)
+        return protocol.join(str(self.base), location)
+
+    def external_location(self, value: object) -> str:
+        """Return a path, or a URL on any host, as a URI. A URL without a scheme gets that of the base."""
+        text = str(check_text(value))
+        # Browsers read a reference that begins with two slashes as a URL without a scheme.
+        return self.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
+
+    def media(self, value: object) -> str:
+        """Return the location of a media file, on any host, as `external_location()` does.
+
+        A value that is not a path and has no scheme is relative to `MEDIA_URL`.
+        """
+        text = str(check_text(value))
+        if text[:1].isspace() or text[-1:].isspace():
+            raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
+        relative = text[:1] != "/" and _SCHEME.match(text) is None
+        return self.external_location(f"{conf.media_url}{text}" if relative else text)
+
+    def uri(self, value: object) -> str:
+        """Return a path, or a URL on any host, as a URI. Raise `ValueError` if invalid or too long."""
+        text = protocol.uri(str(check_text(value)))
+        most = self.room if text[0] == "/" else protocol.MAX_LOCATION
+        if self.is_limited and len(text) > most:
+            raise ValueError(
+                f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
+            )
+        return f"{self.base}{text}" if self.joins_paths and text[0] == "/" else text
+
+
+def parse_host(host: str, scheme: str) -> Base:
+    """Parse an item of `hosts`: a URL, or a host name. Raise `ValueError` if it is neither."""
+    return protocol.parse_base(host if "://" in host else f"{scheme}://{host}")

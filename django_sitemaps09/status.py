@@ -19,7 +19,7 @@ from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.hosts import export_base
+from django_sitemaps09.hosts import export_base, is_host_from_client
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
@@ -31,7 +31,7 @@ from django_sitemaps09.state.manifest import Manifest, SectionRecord, parse_time
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import addresses, listing as listings
 from django_sitemaps09.views.live.listing import Listing
-from django_sitemaps09.views.responses import is_host_from_client, savepoints
+from django_sitemaps09.views.responses import savepoints
 
 
 @dataclass(frozen=True, slots=True)

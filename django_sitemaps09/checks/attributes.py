@@ -31,7 +31,8 @@ from django_sitemaps09.checks.subjects import (
 from django_sitemaps09.entries import Extension
 from django_sitemaps09.hooks.expressions import FIELDS, FORMATS
 from django_sitemaps09.hooks.extensions import EXTENDING, repeated_name
-from django_sitemaps09.hooks.values import CONVERTERS, parse_host
+from django_sitemaps09.hooks.values import CONVERTERS
+from django_sitemaps09.hosts import parse_host
 from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap, is_contribs
 

@@ -19,9 +19,9 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.report import Published, SectionReport
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.notify.submission import check_configured
+from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources.retry import retry
 from django_sitemaps09.state.journal import Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile
 from django_sitemaps09.state.previous import PreviousState, load

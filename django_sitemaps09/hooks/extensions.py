@@ -28,7 +28,8 @@ from django_sitemaps09.entries import (
     short_repr,
     typed_repr,
 )
-from django_sitemaps09.hooks.values import FAILED, AllowedHosts, Items
+from django_sitemaps09.hooks.values import FAILED, Items
+from django_sitemaps09.hosts import AllowedHosts
 
 
 class HookResults(list[Any]):

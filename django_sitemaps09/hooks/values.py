@@ -1,4 +1,4 @@
-"""Convert the values of hooks to text, column by column, and check the hosts of locations.
+"""Convert the values of hooks to text, column by column.
 
 Invalid values are skipped and reported.
 """
@@ -6,10 +6,7 @@ Invalid values are skipped and reported.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -29,6 +26,7 @@ from django_sitemaps09.entries import (
     typed_repr,
 )
 from django_sitemaps09.hooks.expressions import declared_expressions, is_missing
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
 
@@ -38,8 +36,6 @@ FAILED: Final[Any] = object()
 SHARED_ERRORS = (DatabaseError, ImproperlyConfigured, MemoryError)
 #: Maximum number of skipped items logged as warnings, for a response or for a section of an export.
 MAX_LOGGED = 3
-# A URL reference that begins with a scheme is not relative (RFC 3986).
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Items(NamedTuple):
@@ -98,99 +94,15 @@ def log_skipped(
         logger.warning("%s %d more", where, count - MAX_LOGGED)
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedHosts:
-    """Hosts that locations may be on: the host of `base`, and `others` that a sitemap declares.
-
-    If `joins_paths` is true, paths become absolute URLs on the base. If `is_limited` is false, a URL may be
-    longer than the protocol allows, as in `django.contrib.sitemaps`.
-    """
-
-    base: Base
-    others: tuple[Base, ...] = ()
-    joins_paths: bool = False
-    is_limited: bool = True
-
-    @classmethod
-    def from_sitemap(cls, sitemap: Any, base: Base) -> AllowedHosts:
-        """Return the allowed hosts of a sitemap, including its `hosts`: URLs or host names."""
-        try:
-            hosts = getattr(sitemap, "hosts", None) or ()
-            if not isinstance(hosts, (list, tuple, set, frozenset)):
-                raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
-            others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
-            return cls(base, tuple(sorted(others)))
-        except Exception as error:
-            if declared_expressions(sitemap):
-                raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
-            # A class for `django.contrib.sitemaps` can use the attribute `hosts` for something else.
-            return cls(base)
-
-    @property
-    def room(self) -> int:
-        """Maximum length of a path, so that its URL has a valid length."""
-        return protocol.MAX_LOCATION - len(str(self.base))
-
-    def are_plain(self, values: Sequence[str]) -> bool:
-        """Return whether all locations are valid without changes, ten times as fast as by checking each."""
-        return protocol.are_plain(values, "/", self.room) or protocol.are_plain(
-            values, f"{self.base}/", protocol.MAX_LOCATION
-        )
-
-    def location(self, value: object) -> str:
-        """Return a path, or a URL on an allowed host, as a URI. Raise `ValueError` for other values."""
-        return self.check_host(self.uri(value))
-
-    def check_host(self, text: str) -> str:
-        """Return the URI if it is a path or on an allowed host. Raise `ValueError` for any other URI."""
-        if text[0] == "/":
-            return text
-        host = protocol.origin(text)
-        if host in self.others or host == protocol.origin(str(self.base)):
-            return text
-        raise ValueError(
-            f"{short_repr(text)} is not on {self.base}: "
-            "use a path, or add its host to the sitemap's `hosts`"
-        )
-
-    def absolute_url(self, location: str) -> str:
-        """Return a location as an absolute URI."""
-        with suppress(ValueError):
-            # In compatibility views, the location is not a URI yet.
-            location = protocol.uri(location)
-        return protocol.join(str(self.base), location)
-
-    def external_location(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI. A URL without a scheme gets that of the base."""
-        text = str(check_text(value))
-        # Browsers read a reference that begins with two slashes as a URL without a scheme.
-        return self.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
-
-    def media(self, value: object) -> str:
-        """Return the location of a media file, on any host, as `external_location()` does.
-
-        A value that is not a path and has no scheme is relative to `MEDIA_URL`.
-        """
-        text = str(check_text(value))
-        if text[:1].isspace() or text[-1:].isspace():
-            raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
-        relative = text[:1] != "/" and _SCHEME.match(text) is None
-        return self.external_location(f"{conf.media_url}{text}" if relative else text)
-
-    def uri(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI. Raise `ValueError` if invalid or too long."""
-        text = protocol.uri(str(check_text(value)))
-        most = self.room if text[0] == "/" else protocol.MAX_LOCATION
-        if self.is_limited and len(text) > most:
-            raise ValueError(
-                f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
-            )
-        return f"{self.base}{text}" if self.joins_paths and text[0] == "/" else text
-
-
-def parse_host(host: str, scheme: str) -> Base:
-    """Parse an item of `hosts`: a URL, or a host name. Raise `ValueError` if it is neither."""
-    return protocol.parse_base(host if "://" in host else f"{scheme}://{host}")
+def allowed_hosts(sitemap: Any, base: Base) -> AllowedHosts:
+    """Return the allowed hosts of a sitemap, including its `hosts`."""
+    try:
+        return AllowedHosts.parse(getattr(sitemap, "hosts", None) or (), base)
+    except Exception as error:
+        if declared_expressions(sitemap):
+            raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
+        # A class for `django.contrib.sitemaps` can use the attribute `hosts` for something else.
+        return AllowedHosts(base)
 
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:

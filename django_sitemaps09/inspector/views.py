@@ -20,10 +20,10 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from django_sitemaps09.hosts import current_base
 from django_sitemaps09.inspector import PERMISSION, tables
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview, problems
-from django_sitemaps09.views.responses import current_base
 
 # Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
 _MAX_QUERY = 5_000

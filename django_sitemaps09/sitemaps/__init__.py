@@ -20,5 +20,4 @@ from django_sitemaps09.sitemaps.models import (
     ModelSitemap as ModelSitemap,
     NewsSitemap as NewsSitemap,
     StaticViewSitemap as StaticViewSitemap,
-    find_site as find_site,
 )

@@ -19,7 +19,8 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, News, excerpt, reason_of, short_repr
 from django_sitemaps09.hooks.extensions import HOOKS, HookResults, alternate, hreflang, own_extensions
-from django_sitemaps09.hooks.values import SHARED_ERRORS, AllowedHosts, log_skipped
+from django_sitemaps09.hooks.values import SHARED_ERRORS, log_skipped
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import Base
 
 logger = logging.getLogger(__name__)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta, timezone as utc_offset
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.apps import apps
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import DateField, DateTimeField, Q, QuerySet
+from django.db.models import DateField, DateTimeField, QuerySet
 from django.db.models.query import RawQuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from django_sitemaps09 import protocol
+from django_sitemaps09 import hosts, protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import News, typed_repr
 from django_sitemaps09.orm.internals import is_fetched
@@ -95,39 +92,13 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     domain = sitemap._sitemaps09_domain
     if domain is None:
         return apps.get_model("sites", "Site").objects.get_current()
-    site = find_site(domain)
+    site = hosts.find_site(domain)
     if site is None:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} lists the rows of one site, but no Site has the domain "
             f"{domain!r}. Add a Site with this domain, or serve and export a host that has a Site."
         )
     return site
-
-
-def find_site(*domains: str) -> Any:
-    """Return the `Site` with one of the domains, preferably the first; `None` if no site matches.
-
-    The comparison ignores case, and treats Unicode and IDNA as equal.
-    """
-    names = [name for domain in domains for name in _spellings(domain)]
-    sites = apps.get_model("sites", "Site").objects
-    matches = sites.filter(reduce(or_, [Q(domain__iexact=name) for name in sorted({*names})]))
-
-    def rank(site: Any) -> tuple[int, Any]:
-        positions = (position for position, name in enumerate(names) if name.lower() == site.domain.lower())
-        return -1 if site.domain == domains[0] else next(positions, len(names)), site.pk
-
-    return min(matches, key=rank, default=None)
-
-
-def _spellings(domain: str) -> Iterator[str]:
-    """Yield a domain unchanged, in IDNA as in URLs, and in Unicode as in some `Site` objects."""
-    yield domain
-    name, colon, port = domain.partition(":")
-    with suppress(UnicodeError):
-        yield f"{name.encode('idna').decode()}{colon}{port}"
-    with suppress(UnicodeError):
-        yield f"{name.encode().decode('idna')}{colon}{port}"
 
 
 def can_filter(rows: Any) -> bool:

@@ -18,13 +18,11 @@ from django_sitemaps09.sources.compile import (
 )
 from django_sitemaps09.sources.declaration_digests import digest as digest
 from django_sitemaps09.sources.get_urls import (
-    HostSite as HostSite,
     UrlsSource as UrlsSource,
-    site_for as site_for,
+    site_of as site_of,
 )
 from django_sitemaps09.sources.queryset import (
     QuerySource as QuerySource,
     has_key_ranges as has_key_ranges,
     read_page as read_page,
 )
-from django_sitemaps09.sources.retry import retry_once as retry_once

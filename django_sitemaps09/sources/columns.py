@@ -19,7 +19,8 @@ from django_sitemaps09.entries import (
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.expressions import format_name, is_missing
 from django_sitemaps09.hooks.extensions import HOOKS, Hook, ResultColumns, own_extensions
-from django_sitemaps09.hooks.values import AllowedHosts, Items
+from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION
 from django_sitemaps09.routing.location_templates import CompiledTemplate
 from django_sitemaps09.sitemaps import Sitemap

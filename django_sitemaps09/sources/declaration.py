@@ -26,7 +26,8 @@ from django_sitemaps09.hooks.expressions import (
     location_problem,
 )
 from django_sitemaps09.hooks.extensions import hreflang, spelling
-from django_sitemaps09.hooks.values import AllowedHosts, Items
+from django_sitemaps09.hooks.values import Items, allowed_hosts
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps import is_original
@@ -55,7 +56,7 @@ class Declaration:
     def from_sitemap(cls, sitemap: Any, base: Base) -> Declaration:
         """Raise `ImproperlyConfigured` for an invalid constant if the sitemap declares expressions."""
         languages = tuple(dict.fromkeys(sitemap._languages())) if sitemap.i18n else None  # noqa: SLF001 contrib's hook
-        hosts = AllowedHosts.from_sitemap(sitemap, base)
+        hosts = allowed_hosts(sitemap, base)
         if problem := location_problem(sitemap.location, languages):
             raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
         declaration = cls(sitemap, hosts, declared_expressions(sitemap), languages)

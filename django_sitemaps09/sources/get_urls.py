@@ -5,22 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
-from django.apps import apps
-from django.contrib.sites.requests import RequestSite
-from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
 from django.core.paginator import EmptyPage
-from django.http.request import split_domain_port
 
+from django_sitemaps09 import hosts
 from django_sitemaps09.entries import Batch, ItemError, excerpt
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import checked_items, collect_skips, find_site, is_contribs
+from django_sitemaps09.sitemaps import checked_items, collect_skips, is_contribs
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.columns import content_namespaces
 from django_sitemaps09.sources.declaration_digests import class_facts, digest
@@ -65,7 +61,7 @@ class UrlsSource(Source):
 
     @cached_property
     def site(self) -> Any:
-        return site_for(self.sitemap, self._base)
+        return site_of(self.sitemap, self._base)
 
     @cached_property
     def paginator(self) -> Any:
@@ -153,38 +149,9 @@ class UrlsSource(Source):
         return page_urls
 
 
-class HostSite(RequestSite):
-    """`RequestSite` for a host without a request."""
-
-    def __init__(self, domain: str) -> None:
-        self.domain = self.name = domain
-
-
-def site_for(sitemap: object, base: Base) -> Any:
-    """Return the `Site` for a host, else the `Site` for `SITE_ID`, else a `HostSite`.
-
-    The domain of the result is always the host. So `get_domain()` of `django.contrib.sitemaps` returns the
-    served or exported host. For a row with another domain, the result is a copy, with the same primary key
-    and name. At most one query runs if Django has cached the row for `SITE_ID`.
-    """
-    # The methods of `django.contrib.sitemaps` use only the domain.
+def site_of(sitemap: object, base: Base) -> Any:
+    """Return the site of a host for `get_urls()`. No query runs if only Django's methods get it."""
     names = ("get_urls", "_urls", "get_domain", "get_protocol")
+    # The methods of `django.contrib.sitemaps` use only the domain.
     is_used = not all(is_contribs(sitemap, name) for name in names)
-    site = _find_row(base.domain) if is_used and apps.is_installed("django.contrib.sites") else None
-    if site is None:
-        return HostSite(base.domain)
-    if site.domain != base.domain:
-        site = copy(site)
-        site.domain = base.domain
-    return site
-
-
-def _find_row(domain: str) -> Any:
-    current = None
-    # SITE_ID may not be set, or may have no row.
-    with suppress(ImproperlyConfigured, ObjectDoesNotExist):
-        current = apps.get_model("sites", "Site").objects.get_current()
-    if current is not None and current.domain == domain:
-        return current
-    host, _ = split_domain_port(domain)
-    return find_site(*dict.fromkeys((domain, host or domain))) or current
+    return hosts.site_for(base) if is_used else hosts.HostSite(base.domain)

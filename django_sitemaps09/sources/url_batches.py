@@ -12,7 +12,8 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Alternate, Batch, Localization, News, excerpt
 from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
-from django_sitemaps09.hooks.values import AllowedHosts, Items
+from django_sitemaps09.hooks.values import Items, allowed_hosts
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
 
@@ -48,7 +49,7 @@ def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> A
 
 def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
-    declared_hosts = AllowedHosts.from_sitemap(sitemap, base)
+    declared_hosts = allowed_hosts(sitemap, base)
     hosts = _add_own_host(declared_hosts, sitemap, base, site)
     own_bases = tuple(map(str, (base, *hosts.others)))
 

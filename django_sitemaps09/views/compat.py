@@ -26,13 +26,14 @@ from django.utils import timezone, translation
 from django.utils.http import http_date
 from django.utils.safestring import SafeString, mark_safe
 
-from django_sitemaps09 import sections, sources, writer
+from django_sitemaps09 import sections, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import IndexEntry
+from django_sitemaps09.hosts import HostSite, current_site
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views import compat_pages
 from django_sitemaps09.views.compat_pages import SectionPage, as_datetime, as_text, value_of, w3c_text
-from django_sitemaps09.views.responses import current_site, public, warn_no_section
+from django_sitemaps09.views.responses import public, warn_no_section
 
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
@@ -209,7 +210,7 @@ def _host(request: HttpRequest) -> tuple[str | None, Any]:
     """Return the scheme and the site for sitemaps. With `BASE_URL`, this needs no database query."""
     if conf.base_url is None:
         return request.scheme, current_site(request)
-    return conf.base_url.scheme, sources.HostSite(conf.base_url.domain)
+    return conf.base_url.scheme, HostSite(conf.base_url.domain)
 
 
 def _lazy_urlset(parts: Sequence[SectionPage]) -> Urlset:

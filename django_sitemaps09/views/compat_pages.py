@@ -32,12 +32,12 @@ from django_sitemaps09.hooks.expressions import alias, declared_expressions, loc
 from django_sitemaps09.hooks.extensions import ResultColumns, create_batch
 from django_sitemaps09.hooks.values import (
     SHARED_ERRORS,
-    AllowedHosts,
     Items,
     lastmod_text,
     log_skipped,
     priority_text,
 )
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.orm.traits import AT_A_TIME, chunks
 from django_sitemaps09.protocol import Base
@@ -74,7 +74,7 @@ def section_page(sitemap: Any, page: Any, site: Any, protocol: str | None, *, is
             _section_batches(sitemap, items, base),
             lambda: copy_sitemap().get_urls(page=page, site=site, protocol=protocol),
         )
-    own_site = site if conf.base_url is None else sources.site_for(sitemap, conf.base_url)
+    own_site = site if conf.base_url is None else sources.site_of(sitemap, conf.base_url)
     dicts = list(sitemap.get_urls(page=page, site=own_site, protocol=protocol))
     return SectionPage(map(dicts_batch, [dicts]), lambda: dicts)
 

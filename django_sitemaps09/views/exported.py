@@ -23,6 +23,7 @@ from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, content_type, parse_page_name
+from django_sitemaps09.hosts import current_base
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
@@ -30,7 +31,7 @@ from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.stores import LocalStore, Store
 from django_sitemaps09.views import responses
 from django_sitemaps09.views.caching import BusyError
-from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch, current_base
+from django_sitemaps09.views.responses import GzipFile, GzipFileResponse, Sitemaps, Stopwatch
 
 logger = logging.getLogger(__name__)
 

@@ -24,12 +24,13 @@ from django_sitemaps09.filenames import (
     page_name,
     parse_bounds,
 )
+from django_sitemaps09.hosts import current_base
 from django_sitemaps09.notify.engines import all_keys, key_for
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import KEY, Base
 from django_sitemaps09.views import exported, responses
 from django_sitemaps09.views.live import indexes, page_responses
-from django_sitemaps09.views.responses import Sitemaps, current_base, native
+from django_sitemaps09.views.responses import Sitemaps, native
 
 
 @native

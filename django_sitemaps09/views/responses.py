@@ -10,12 +10,9 @@ from hashlib import blake2b
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
 
-from django.apps import apps
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.sitemaps.views import x_robots_tag
-from django.contrib.sites.shortcuts import get_current_site
 from django.core.cache import cache
-from django.core.exceptions import DisallowedHost, ImproperlyConfigured, ObjectDoesNotExist
 from django.db import DatabaseError, InterfaceError, connections, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
@@ -23,13 +20,11 @@ from django.utils.cache import get_conditional_response, patch_cache_control
 from django.views.decorators.http import require_safe
 
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import reason_of, short_repr
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import page_label
 from django_sitemaps09.orm.internals import skip_cache_update
 from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base, parse_base
 from django_sitemaps09.sections import HOW_TO_DECLARE, Section
-from django_sitemaps09.sitemaps import find_site
 from django_sitemaps09.views.caching import BusyError
 
 logger = logging.getLogger(__name__)
@@ -147,53 +142,12 @@ def savepoints() -> Iterator[None]:
         yield
 
 
-def current_base(request: HttpRequest) -> Base:
-    """Return `BASE_URL`, or else the scheme of the request with the domain of the current site.
-
-    Without the sites framework, the domain is the host of the request. It must be in `ALLOWED_HOSTS`.
-    """
-    if conf.base_url is not None:
-        return conf.base_url
-    try:
-        domain = current_site(request).domain
-    except ObjectDoesNotExist as error:
-        raise ImproperlyConfigured(
-            f"The host of the URLs is not known: {error} Set SITEMAPS09['BASE_URL'], or create a Site and "
-            "set SITE_ID to its id."
-        ) from error
-    try:
-        return parse_base(f"{request.scheme}://{domain}")
-    except ValueError as error:
-        if not apps.is_installed("django.contrib.sites"):
-            # Django validates only the characters of the host, and accepts any number as a port.
-            raise DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.") from error
-        raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
-
-
 def tenant() -> str:
     """Return what the default cache adds to the names of values: its `KEY_FUNCTION` can add the tenant."""
     try:
         return str(cache.make_key(""))
     except Exception:  # noqa: BLE001 for example, the default cache cannot be created
         return ""
-
-
-def is_host_from_client() -> bool:
-    """Return whether clients can choose any of the `ALLOWED_HOSTS` as the host of URLs."""
-    return conf.base_url is None and not apps.is_installed("django.contrib.sites")
-
-
-def current_site(request: HttpRequest) -> Any:
-    """Return the site of a request, even if its domain is stored as Unicode instead of IDNA."""
-    try:
-        return get_current_site(request)
-    except ObjectDoesNotExist:
-        host = request.get_host()
-        # As in get_current_site(), with the port first, then without the port.
-        site = find_site(*dict.fromkeys((host, host.partition(":")[0])))
-        if site is None:
-            raise
-        return site
 
 
 def content_etag(content: bytes) -> str:

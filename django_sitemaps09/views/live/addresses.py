@@ -19,13 +19,13 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django_sitemaps09 import sources
 from django_sitemaps09.conf import conf, surroundings
 from django_sitemaps09.filenames import SIGNATURE, bounds_text, page_name, range_name
+from django_sitemaps09.hosts import is_host_from_client
 from django_sitemaps09.pages import Page, each_page
 from django_sitemaps09.sources import Source, has_key_ranges
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.caching import BusyError
 from django_sitemaps09.views.exported import PublishedPages
 from django_sitemaps09.views.live.listing import Listing
-from django_sitemaps09.views.responses import is_host_from_client
 
 #: The base for measuring URLs if clients choose the host. Their choice must not affect page bounds.
 HOST = "https://www.example.com"

@@ -18,6 +18,8 @@ from django_sitemaps09 import protocol, sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import IndexEntry, reason_of
 from django_sitemaps09.filenames import INDEX, index_name
+from django_sitemaps09.hosts import current_base, is_host_from_client
+from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import has_key_ranges
@@ -29,8 +31,6 @@ from django_sitemaps09.views.responses import (
     UNAVAILABLE,
     Sitemaps,
     Stopwatch,
-    current_base,
-    is_host_from_client,
     native_url,
     savepoints,
 )
@@ -56,7 +56,7 @@ def respond(request: HttpRequest, name: str, sitemaps: Sitemaps) -> HttpResponse
         list_pages = partial(_list_pages, key, section, declaration, base, deadline)
         try:
             with savepoints(), site_locale():
-                entries, is_outdated = sources.retry_once(list_pages, f"Section {section!r}")
+                entries, is_outdated = retry_once(list_pages, f"Section {section!r}")
         except Exception as error:
             # An index without the section would mean that its URLs are gone.
             last = listings.read(key, or_last=True)

@@ -17,6 +17,8 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.filenames import Suffix, bounds_text, content_type
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.hooks.values import log_skipped
+from django_sitemaps09.hosts import current_base, is_host_from_client
+from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.views import caching, responses
@@ -29,8 +31,6 @@ from django_sitemaps09.views.responses import (
     HeadResponse,
     Sitemaps,
     Stopwatch,
-    current_base,
-    is_host_from_client,
     page_subject,
     savepoints,
     tenant,
@@ -67,7 +67,7 @@ def respond(
     stopwatch = Stopwatch(subject)
     page_request = PageRequest(request, section, page, suffix, sitemaps, signature, subject)
     answer = page_request.known_answer()
-    response, etag_from = answer or sources.retry_once(page_request.answer, subject)
+    response, etag_from = answer or retry_once(page_request.answer, subject)
     stopwatch.log_status(response, etag_from)
     return response
 

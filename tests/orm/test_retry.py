@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connections, transaction
 
+from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import read_page
-from django_sitemaps09.sources.retry import retry_once
 from tests.models import Article
 from tests.support.databases import parameter, require
 from tests.support.sources import COLUMNS, compiled, declaration, make_articles, small_slices
