@@ -29,8 +29,8 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.entries import Extension
-from django_sitemaps09.hooks.expressions import FIELDS, FORMATS
-from django_sitemaps09.hooks.extensions import EXTENDING, repeated_name
+from django_sitemaps09.hooks.expressions import EXTENDING, FIELDS, FORMATS
+from django_sitemaps09.hooks.extensions import repeated_name
 from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.hosts import parse_host
 from django_sitemaps09.routing.location_templates import is_expression

@@ -17,6 +17,11 @@ from django_sitemaps09.routing.location_templates import LocationTemplate, is_ex
 
 Field = Literal["location", "lastmod", "changefreq", "priority"]
 FIELDS: tuple[Field, ...] = ("location", "lastmod", "changefreq", "priority")
+#: Methods that return content of an item besides the elements of the protocol.
+Hook = Literal["alternates", "images", "videos", "news"]
+HOOKS: tuple[Hook, ...] = get_args(Hook)
+#: Hooks except `alternates`, since `django.contrib.sitemaps` has a switch with this name.
+EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 FormatName: TypeAlias = Literal["xml", "text"]
 FORMATS: tuple[str, ...] = get_args(FormatName)
 #: Alias of the declared expression `item_language`.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, time, timedelta, timezone
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.core.exceptions import ImproperlyConfigured
@@ -28,7 +28,8 @@ from django_sitemaps09.entries import (
     short_repr,
     typed_repr,
 )
-from django_sitemaps09.hooks.values import FAILED, Items
+from django_sitemaps09.hooks.calls import FAILED, Items
+from django_sitemaps09.hooks.expressions import EXTENDING, Hook, is_missing
 from django_sitemaps09.hosts import AllowedHosts
 
 
@@ -40,11 +41,6 @@ class HookResults(list[Any]):
     """
 
 
-#: Methods that return content of an item besides the elements of the protocol.
-Hook = Literal["alternates", "images", "videos", "news"]
-HOOKS: tuple[Hook, ...] = get_args(Hook)
-#: Hooks except `alternates`, since `django.contrib.sitemaps` has a switch with this name.
-EXTENDING: tuple[Hook, ...] = HOOKS[1:]
 #: The results of each hook and each extension, in columns with one result for each item.
 ResultColumns: TypeAlias = "dict[str | Extension, list[Any]]"
 
@@ -85,6 +81,31 @@ def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:
     for extension in dict.fromkeys(extension for texts in dicts for extension in texts):
         results[extension] = [texts.get(extension, "") for texts in dicts]
     return results
+
+
+def content_results(
+    hooks: Mapping[Hook, Callable[[Any], Any]],
+    extensions: Sequence[Extension],
+    rows: Sequence[Any],
+    items: Items,
+) -> ResultColumns:
+    """Return the results of hooks and extensions for each item."""
+    columns: ResultColumns = {}
+    for name, hook in hooks.items():
+        # Generators are consumed here, so that an error in a generator is reported for its item.
+        function = hook if name == "news" else lambda item: _as_list(hook(item))  # noqa: B023
+        columns[name] = items.call(function, rows, name)
+    for extension in extensions:
+        columns[extension] = items.call(extension.xml, rows, "extensions", extension.prefix)
+    return columns
+
+
+def _as_list(value: Any) -> list[Any]:
+    if is_missing(value):
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{typed_repr(value)} is not a list")
+    return list(value)
 
 
 def create_batch(
@@ -218,6 +239,11 @@ def language_problem(code: Any, languages: Sequence[str]) -> str | None:
     return f"{short_repr(code)} is not one of the languages {', '.join(languages)}"
 
 
+def default_has_no_prefix() -> bool:
+    """Return whether URLs have the prefix of a language, but not of the default one."""
+    return is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False)
+
+
 def x_default(localization: Localization, code: str) -> Localization:
     """Return the localization in the default language without the language prefix.
 
@@ -225,7 +251,7 @@ def x_default(localization: Localization, code: str) -> Localization:
     URLconf adds no prefix for the default language, locations do not change.
     """
     locations, prefix = localization.locations, f"/{code}/"
-    if is_language_prefix_patterns_used(get_urlconf() or conf.urlconf) == (True, False):
+    if default_has_no_prefix():
         unprefixed = locations
     elif isinstance(locations, TemplateColumn) and prefix in locations.literals[0]:
         first, *others = locations.literals

@@ -45,5 +45,6 @@ from django_sitemaps09.protocol.values import (
     news_language as news_language,
     priority_text as priority_text,
     w3c as w3c,
+    w3c_column as w3c_column,
     w3c_texts as w3c_texts,
 )

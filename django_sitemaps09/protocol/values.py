@@ -59,6 +59,11 @@ def w3c(value: date, zone: tzinfo) -> str:
     return f"{value.astimezone(timezone.utc).isoformat('T', 'seconds')[:19]}Z"
 
 
+def w3c_column(values: Sequence[date | None], zone: tzinfo) -> list[str | None]:
+    """Return `w3c()` of each value in a column of dates and datetimes, and `None` for `None`."""
+    return [None if value is None else w3c(value, zone) for value in values]
+
+
 def w3c_texts(texts: Sequence[str | None], *, times: bool, zone: str = "") -> Sequence[str | None] | None:
     """Convert dates or UTC times that a database returns as strings, like `2026-01-31 10:30:00.25`.
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from copy import copy
 from datetime import date
 from decimal import Decimal
 from inspect import getattr_static
 from itertools import chain
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from types import FunctionType, MethodType, NoneType
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
 from django.core.paginator import Paginator
 from django.db.models import Count, Model, QuerySet
-from django.utils.functional import cached_property
+from django.utils.functional import Promise, cached_property
 from django.utils.translation import get_language
 
 from django_sitemaps09.conf import strings
-from django_sitemaps09.entries import Alternate, Extension, Image, News, Video, plain_text, typed_repr
+from django_sitemaps09.entries import (
+    Alternate,
+    Extension,
+    Image,
+    News,
+    Video,
+    check_text,
+    plain_text,
+    typed_repr,
+)
 from django_sitemaps09.hooks.annotations import annotate, declared_value, load_columns, localized_location
-from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions
+from django_sitemaps09.hooks.calls import FAILED, Items, log_skips, skip_error
+from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions, location_in
+from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import (
     AT_A_TIME,
@@ -36,7 +47,7 @@ from django_sitemaps09.orm.traits import (
     repeats_rows,
 )
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, log_skips, skip_error
+from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host
 from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
 
 if TYPE_CHECKING:
@@ -155,11 +166,17 @@ class Sitemap(_Base[ItemT]):
         if not is_expression(hook):
             if not callable(hook):
                 return super().get_latest_lastmod()
-            try:
-                with log_skips(), closing(iterate_unordered(read_items(self), AT_A_TIME)) as batches:
-                    return max(_lastmods(hook, batches), default=None)
-            except TypeError:
-                return None
+            latest: Any = None
+            with log_skips() as errors, closing(iterate_unordered(read_items(self), AT_A_TIME)) as batches:
+                for batch in batches:
+                    lastmods = Items(batch, errors).call(hook, batch, "lastmod", failed=None)
+                    if any(lastmod is None for lastmod in lastmods):
+                        return None
+                    with suppress(TypeError):
+                        latest = max(lastmods if latest is None else [latest, *lastmods])
+                        continue
+                    return None
+            return cast("date | None", latest)
         rows, name = annotate(self, in_page_order(read_items(self))), alias("lastmod")
         query = rows.query
         is_limited = query.is_sliced or query.distinct_fields
@@ -194,6 +211,7 @@ class Sitemap(_Base[ItemT]):
             has_slices = hasattr(items, "__getitem__") and not isinstance(items, Mapping)
             return Paginator(items if has_slices else list(items), self.limit)
         paginator = _Paginator(items, self.limit)
+        paginator.sitemap = self
         can_drop_columns = declared_expressions(self) and not (
             is_fetched(items) or repeats_rows(items.query)
         )
@@ -228,31 +246,52 @@ class Sitemap(_Base[ItemT]):
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
         base = f"{protocol}://{domain}"
-        with log_skips() as skips:
-            start = len(skips)
+        with log_skips() as errors:
+            start = len(errors)
             try:
                 urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             except TypeError:
-                # Django compares all lastmods, but the method can return strings for some items.
+                # Django compares all lastmods, but those of a method can be of several types.
                 hook: Any = getattr(self, "lastmod", None)
                 if not callable(hook):
                     raise
-                del skips[start:]
-                dated_sitemap = copy(self)
-                dated_sitemap.lastmod = lambda item: (
-                    value if isinstance(value := hook(item), date) else None
-                )
-                urls = super(Sitemap, dated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
-            return add_hook_results(self, filter_on_host(urls, base), base)
+                del errors[start:]
+                undated_sitemap, lastmods = copy(self), list[Any]()
+
+                def keep_lastmod(item: Any) -> None:
+                    # There is one for each item, also if the hook fails.
+                    lastmods.append(None)
+                    lastmods[-1] = hook(item)
+
+                undated_sitemap.lastmod = keep_lastmod
+                urls = super(Sitemap, undated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
+                for url, lastmod in zip(urls, lastmods, strict=True):
+                    url["lastmod"] = lastmod
+                if all(isinstance(lastmod, date) for lastmod in lastmods):
+                    self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
+            return add_hook_results(self, filter_on_host(urls, base, errors), base, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         try:
-            value = getattr(self, name, None)
-            if isinstance(value, LocationTemplate) or is_expression(value):
-                return plain_text(declared_value(value, name, item[0] if self.i18n else item))
-            if name == "location" and self.i18n and isinstance(value, Mapping):
-                return plain_text(localized_location(value, get_language(), item[0]))
-            return plain_text(super()._get(name, item, default))
+            value = getattr(self, name, default)
+            if type(value) in _PLAIN:
+                return value
+            row = item[0] if self.i18n else item
+            # A row only has such an attribute if the hook is declared.
+            known = FAILED if type(value) is MethodType else getattr(row, _ATTRIBUTES.get(name, ""), FAILED)
+            if known is not FAILED:
+                return plain_text(known)
+            if is_expression(value) or isinstance(value, LocationTemplate):
+                value = declared_value(value, name, row)
+            elif name == "location" and self.i18n and isinstance(value, Mapping):
+                value = localized_location(value, get_language(), row)
+            else:
+                value = super()._get(name, item, default)
+                if name == "priority" and type(value) not in _PLAIN:
+                    # Django writes its `str()`, which can be the address of an object.
+                    check_text(value)
+            # A lazy URL is in the language that is active when it is evaluated.
+            return str(value) if isinstance(value, Promise) and name == "location" else plain_text(value)
         except Exception as error:
             if name not in FIELDS[1:]:
                 raise
@@ -260,13 +299,9 @@ class Sitemap(_Base[ItemT]):
             return default
 
 
-def _lastmods(hook: Callable[[Any], Any], batches: Iterable[list[Any]]) -> Iterator[Any]:
-    for item in chain.from_iterable(batches):
-        try:
-            yield hook(item)
-        except Exception as error:  # noqa: BLE001 a user's method can raise anything
-            skip_error(item, "lastmod", error)
-            yield None
+# Attributes of a row with the values of the four hooks. Locations are composed for a whole page.
+_ATTRIBUTES = {"location": "_sitemaps09_url"} | {name: alias(name) for name in FIELDS[1:]}
+_PLAIN = frozenset({str, int, float, NoneType})
 
 
 def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
@@ -277,8 +312,29 @@ def _translated_items(sitemap: Sitemap[Any]) -> TranslatedItems:
     return TranslatedItems(sitemap, items, codes)
 
 
+def _page_rows(sitemap: Sitemap[Any], items: Any) -> Any:
+    """Return the items of a page with the values of the declared expressions, and with their locations."""
+    expressions, location = declared_expressions(sitemap), cast("Any", sitemap.location)
+    if not expressions or sitemap.i18n:
+        return items
+    rows = list(items)
+    places, columns = load_columns(expressions, rows)
+    rows = [rows[place] for place in places]
+    if isinstance(location, LocationTemplate) and all(isinstance(row, Model) for row in rows):
+        urls = location.compiled().compose([columns[name] for name in location_in(location, None)[1]])
+        for row, url in zip(rows, urls.texts() if urls else (), strict=False):
+            setattr(row, _ATTRIBUTES["location"], url)
+    return rows
+
+
 class _Paginator(Paginator):  # type: ignore[type-arg]
+    sitemap: Sitemap[Any]
     counted_items: Any
+
+    def page(self, number: Any) -> Any:
+        page = super().page(number)
+        page.object_list = _page_rows(self.sitemap, page.object_list)
+        return page
 
     @cached_property
     def count(self) -> int:

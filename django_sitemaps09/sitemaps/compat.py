@@ -1,59 +1,34 @@
-"""What the views and templates of `django.contrib.sitemaps` get from our classes.
+"""What the views and templates of `django.contrib.sitemaps` get from our classes: the entry dicts.
 
-Entry dicts have the results of our hooks. If a hook raises an error or returns an invalid value, the result
-is skipped with a warning. The hook may be an unrelated method of the project, so it must not break the
-compatibility views.
+They have the results of our hooks. What fails is skipped with a warning: a hook may be an unrelated method
+of the project, so it must not break the compatibility views.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
+from functools import partial
+from itertools import accumulate, chain
 from typing import Any
 
+from django.conf import settings
 from django.utils import translation
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import ItemError, News, excerpt, reason_of, short_repr
-from django_sitemaps09.hooks.extensions import HOOKS, HookResults, alternate, hreflang, own_extensions
-from django_sitemaps09.hooks.values import SHARED_ERRORS, log_skipped
+from django_sitemaps09.entries import ItemError, News, short_repr
+from django_sitemaps09.hooks.calls import FAILED, Items
+from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS
+from django_sitemaps09.hooks.extensions import (
+    HookResults,
+    alternate,
+    content_results,
+    default_has_no_prefix,
+    hreflang,
+    own_extensions,
+)
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import Base
-
-logger = logging.getLogger(__name__)
-
-#: The list that collects skipped values as item, hook and reason.
-_collector: ContextVar[list[tuple[Any, str, str]] | None] = ContextVar("sitemaps09_skips", default=None)
-
-
-@contextmanager
-def collect_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Yield a list that collects the values skipped inside the block. They are not logged."""
-    skips: list[tuple[Any, str, str]] = []
-    token = _collector.set(skips)
-    try:
-        yield skips
-    finally:
-        _collector.reset(token)
-
-
-@contextmanager
-def log_skips() -> Iterator[list[tuple[Any, str, str]]]:
-    """Log the values skipped inside the block, unless an outer `collect_skips()` collects them."""
-    if (outer_skips := _collector.get()) is not None:
-        yield outer_skips
-        return
-    with collect_skips() as skips:
-        try:
-            yield skips
-        finally:
-            errors = (ItemError(excerpt(item), name, reason) for item, name, reason in skips)
-            # Items are described in the language of the site, as in exports.
-            with translation.override(conf.language):
-                log_skipped(logger, errors, len(skips))
 
 
 def is_path(text: object) -> bool:
@@ -61,103 +36,88 @@ def is_path(text: object) -> bool:
     return str(text)[:1] in ("", "/", "?")
 
 
-def filter_on_host(urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
+def filter_on_host(urls: list[dict[str, Any]], base: str, errors: list[ItemError]) -> list[dict[str, Any]]:
     """Return the entries whose location is on the host that Django puts before the path."""
     entries = []
     for url in urls:
-        if is_path(url["location"].removeprefix(base)):
+        location = url["location"]
+        if location.startswith(f"{base}/") or is_path(location.removeprefix(base)):
             entries.append(url)
         else:
-            _skip(url["item"], "location", f"{short_repr(url['location'])} is not on {base}")
+            reason = f"{short_repr(location)} is not on {base}"
+            Items([url["item"]], errors).skip(0, "location", reason)
     return entries
 
 
-def add_hook_results(sitemap: Any, urls: list[dict[str, Any]], base: str) -> list[dict[str, Any]]:
+def add_hook_results(
+    sitemap: Any, urls: list[dict[str, Any]], base: str, errors: list[ItemError]
+) -> list[dict[str, Any]]:
     """Add `images`, `videos`, `news`, `extensions` and further `alternates` to entry dicts."""
+    is_linked = sitemap.i18n and sitemap.alternates
+    if is_linked and sitemap.x_default and default_has_no_prefix():
+        _correct_x_default(urls)
     hooks = {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
     extensions = own_extensions(sitemap)
-    x_default = sitemap.x_default if callable(sitemap.x_default) and sitemap.i18n else None
+    x_default = sitemap.x_default if callable(sitemap.x_default) and is_linked else None
     if not (hooks or extensions or x_default):
         return urls
     hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
-    previous: Any = None
-    results: dict[str, Any] = {}
+    # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
+    pairs = [url["item"] for url in urls]
+    entries = Items(
+        [pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in pairs], errors
+    )
+    # Entries of one item in several languages are adjacent, and share the results of hooks.
+    are_first = [not i or item is not entries.keys[i - 1] for i, item in enumerate(entries.keys)]
+    places = [count - 1 for count in accumulate(are_first)]
+    rows = [item for item, is_first in zip(entries.keys, are_first, strict=True) if is_first]
     # Pages are written in the language of the site, regardless of the language of the request.
     with translation.override(conf.language):
-        is_linked = bool(sitemap.alternates)
-        for url in urls:
-            pair = url["item"]
-            # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
-            item = pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair
-            if item is not previous or not results:
-                # Entries of one item in several languages are adjacent, and share the results of hooks.
-                previous = item
-                results = {name: _result(name, hook, item) for name, hook in hooks.items()}
-                results["extensions"] = HookResults(
-                    (extension, _result(extension.prefix, extension.xml, item)) for extension in extensions
-                )
-                links = results.pop("alternates", None)
-                chosen = x_default and _result("x_default", x_default, item)
-            url |= results
-            if x_default and is_linked:
-                url["alternates"] = _with_x_default(url, chosen, hosts)
-            if links:
-                url["alternates"] = [*url["alternates"], *_links(url, links, hosts)]
+        items = entries._replace(keys=rows)
+        results = content_results(hooks, extensions, rows, items)
+        choices = items.call(x_default, rows, "x_default", failed=None) if x_default else ()
+        for position, (url, place) in enumerate(zip(urls, places, strict=True)):
+            for name in EXTENDING:
+                if name in results:
+                    url[name] = _as_result(results[name][place])
+            texts = [(extension, results[extension][place]) for extension in extensions]
+            url["extensions"] = HookResults(pair for pair in texts if pair[1] is not FAILED)
+            if x_default and choices[place] is not True:
+                url["alternates"] = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
+                default_urls = [choices[place]] if choices[place] else []
+                locations = entries.each_of(position, hosts.external_location, default_urls, "x_default")
+                url["alternates"] += [_link("x-default", location) for location in locations]
+            links = results["alternates"][place] if "alternates" in results else ()
+            if links and links is not FAILED:
+                more = entries.each_of(position, partial(_links, url, hosts), [links], "alternates")
+                url["alternates"] = [*url["alternates"], *chain.from_iterable(more)]
     return urls
 
 
-def _result(name: str, hook: Callable[[Any], Any], item: Any) -> Any:
-    """Return the result of a hook for an item. A generator is consumed here to catch its errors."""
-    try:
-        value = hook(item)
-        return value if value is None or isinstance(value, (str, bool, News)) else HookResults(value)
-    except Exception as error:  # noqa: BLE001 a user's method can raise anything
-        skip_error(item, name, error)
+def _correct_x_default(urls: list[dict[str, Any]]) -> None:
+    """Make the x-default the URL in the default language. Django removes what looks like its prefix."""
+    for url in urls:
+        link_by_language = {link["lang_code"]: link for link in url["alternates"]}
+        default, x_default = map(link_by_language.get, (settings.LANGUAGE_CODE, "x-default"))
+        if default and x_default:
+            x_default["location"] = default["location"]
+
+
+def _as_result(value: Any) -> Any:
+    if value is FAILED or value is None:
         return None
+    return value if isinstance(value, News) else HookResults(value if isinstance(value, list) else [value])
 
 
-def skip_error(item: Any, name: str, error: Exception) -> None:
-    """Skip a value of an item, because its hook raised this error.
-
-    Raise one of the `SHARED_ERRORS`. Raise any error outside of `log_skips()` and `collect_skips()`, since
-    nobody would see it.
-    """
-    if isinstance(error, SHARED_ERRORS) or _collector.get() is None:
-        raise error
-    _skip(item, name, reason_of(error))
-
-
-def _skip(item: Any, name: str, reason: str) -> None:
-    if (skips := _collector.get()) is not None:
-        skips.append((item, name, reason))
-
-
-def _with_x_default(url: dict[str, Any], chosen: bool | str | None, hosts: AllowedHosts) -> list[Any]:
-    """Return the links of an entry with the x-default that the hook has chosen."""
-    if chosen is True:
-        return list(url["alternates"])
-    others = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
-    try:
-        return [*others, _link("x-default", hosts.external_location(chosen))] if chosen else others
-    except ValueError as error:
-        _skip(url["item"], "x_default", reason_of(error))
-        return others
-
-
-def _links(url: dict[str, Any], pairs: Sequence[Any], hosts: AllowedHosts) -> list[dict[str, str]]:
+def _links(url: dict[str, Any], hosts: AllowedHosts, pairs: Sequence[Any]) -> list[dict[str, str]]:
     """Return the result of a method `alternates` as dicts, as in Django's `alternates`."""
-    try:
-        links = [alternate(pair, hosts) for pair in pairs]
-        others = [
-            (hreflang(link["lang_code"]) or link["lang_code"], link["location"])
-            for link in url["alternates"]
-        ]
-        # The links from Django already include the page.
-        protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
-        return [_link(*link) for link in links]
-    except (TypeError, ValueError) as error:
-        _skip(url["item"], "alternates", reason_of(error))
-        return []
+    links = [alternate(pair, hosts) for pair in pairs]
+    others = [
+        (hreflang(link["lang_code"]) or link["lang_code"], link["location"]) for link in url["alternates"]
+    ]
+    # The links from Django already include the page.
+    protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
+    return [_link(*link) for link in links]
 
 
 def _link(language: str, location: str) -> dict[str, str]:

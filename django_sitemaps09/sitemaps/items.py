@@ -13,10 +13,10 @@ from django.core.exceptions import FieldDoesNotExist, ImproperlyConfigured
 from django.db.models import Model
 
 from django_sitemaps09.entries import ItemError, excerpt, typed_repr
-from django_sitemaps09.hooks.annotations import column
-from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE
+from django_sitemaps09.hooks.annotations import column, load_columns
+from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
+from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, declared_expressions
 from django_sitemaps09.hooks.extensions import language_problem, spelling
-from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
 from django_sitemaps09.orm.traits import AT_A_TIME, can_reorder, chunks, count_rows, iterate_unordered
 from django_sitemaps09.routing.location_templates import is_expression
 
@@ -91,7 +91,8 @@ class TranslatedItems(Sequence[Any]):
 
     def _pairs(self, items: Any) -> Iterator[tuple[Any, str]]:
         for chunk in chunks(items, AT_A_TIME):
-            for item in chunk:
+            places, _ = load_columns(declared_expressions(self._sitemap), chunk)
+            for item in (chunk[place] for place in places):
                 for code in self._codes or self._item_languages(item):
                     yield item, code
 

@@ -14,17 +14,15 @@ from django_sitemaps09.entries import (
     Localization,
     TemplateColumn,
     short_repr,
-    typed_repr,
 )
 from django_sitemaps09.hooks import values
-from django_sitemaps09.hooks.expressions import format_name, is_missing
-from django_sitemaps09.hooks.extensions import HOOKS, Hook, ResultColumns, own_extensions
-from django_sitemaps09.hooks.values import Items
+from django_sitemaps09.hooks.calls import Items
+from django_sitemaps09.hooks.expressions import HOOKS, Hook, format_name
+from django_sitemaps09.hooks.extensions import own_extensions
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION
 from django_sitemaps09.routing.location_templates import CompiledTemplate
 from django_sitemaps09.sitemaps import Sitemap
-from django_sitemaps09.sources.profiling import step
 
 _PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
@@ -143,25 +141,3 @@ def _namespaces(
     prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
     uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
     return uris | {extension.prefix: extension.namespace for extension in extensions}
-
-
-def content_results(sitemap: object, rows: Sequence[Any], items: Items) -> ResultColumns:
-    """Return the results of hooks and extensions for each item."""
-    columns: ResultColumns = {}
-    for name, hook in content_hooks(sitemap).items():
-        with step(name):
-            # Generators are consumed here, so that an error in a generator is reported for its item.
-            function = hook if name == "news" else lambda item: _as_list(hook(item))  # noqa: B023
-            columns[name] = items.each(function, rows, name)
-    for extension in project_extensions(sitemap):
-        with step("extensions"):
-            columns[extension] = items.each(extension.xml, rows, extension.prefix)
-    return columns
-
-
-def _as_list(value: Any) -> list[Any]:
-    if is_missing(value):
-        return []
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"{typed_repr(value)} is not a list")
-    return list(value)

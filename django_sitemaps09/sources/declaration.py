@@ -14,6 +14,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn
 from django_sitemaps09.hooks import extensions, values
+from django_sitemaps09.hooks.calls import Items
 from django_sitemaps09.hooks.expressions import (
     FIELDS,
     ITEM_LANGUAGE,
@@ -26,7 +27,7 @@ from django_sitemaps09.hooks.expressions import (
     location_problem,
 )
 from django_sitemaps09.hooks.extensions import hreflang, spelling
-from django_sitemaps09.hooks.values import Items, allowed_hosts
+from django_sitemaps09.hooks.values import allowed_hosts
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
@@ -35,12 +36,10 @@ from django_sitemaps09.sources.columns import (
     Rows,
     content_hooks,
     content_namespaces,
-    content_results,
     drop_unlocated,
     project_extensions,
     template_locations,
 )
-from django_sitemaps09.sources.profiling import step
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,8 @@ class Declaration:
             localizations = self._localizations(rows)
             self._report_languages(rows, localizations)
             rows, localizations, columns = drop_unlocated(rows, localizations, columns)
-            results = content_results(self.sitemap, rows.items or (), rows.keyed_items)
+            hooks, own_extensions = content_hooks(self.sitemap), project_extensions(self.sitemap)
+            results = extensions.content_results(hooks, own_extensions, rows.items or (), rows.keyed_items)
             if self.is_linked:
                 localizations += self._x_default(rows, localizations)
             return extensions.create_batch(rows.keyed_items, localizations, columns, results, self.hosts)
@@ -117,10 +117,9 @@ class Declaration:
             everything = range(len(rows.keys))
             return [part for code in self.languages for part in self._localized(code, everything, rows)]
         spell, languages_of = cache(self._spell), self.sitemap.get_languages_for_item
-        with step("languages"):
-            codes_by_item = rows.keyed_items.each(
-                lambda item: list(map(spell, languages_of(item))), rows.items or (), "languages", failed=()
-            )
+        codes_by_item = rows.keyed_items.call(
+            lambda item: list(map(spell, languages_of(item))), rows.items or (), "languages", failed=()
+        )
         positions_by_code: dict[str, list[int]] = {}
         for position, codes in enumerate(codes_by_item):
             for code in dict.fromkeys(codes):
@@ -203,8 +202,7 @@ class Declaration:
         defaults = [extensions.x_default(part, code) for part in parts]
         if not callable(hook):
             return defaults
-        with step("x_default"):
-            results = rows.keyed_items.each(hook, rows.items or (), "x_default")
+        results = rows.keyed_items.call(hook, rows.items or (), "x_default")
         default = defaults[0] if defaults else None
         if len(defaults) == 2:
             # With `item_language`, each item has a location in one of the two.
@@ -226,8 +224,7 @@ class Declaration:
         hook = getattr(self.sitemap, name, None)
         if not callable(hook) and not is_expression(hook):
             return self._constant(name, rows.keyed_items)
-        hook_values = self._values(name, rows)
-        return rows.keyed_items.each(values.CONVERTERS[name], hook_values, name, failed=None)
+        return values.texts(self._values(name, rows), name, rows.keyed_items)
 
     def _constant(self, name: str, items: Items) -> str | None:
         """Return a constant as a string, or `None` if the hook is not a constant.
@@ -258,6 +255,5 @@ class Declaration:
         if is_expression(hook):
             return rows.columns[alias(name)]
         if callable(hook):
-            with step(name):
-                return rows.keyed_items.each(hook, rows.items or (), name)
+            return rows.keyed_items.call(hook, rows.items or (), name)
         return [hook] * len(rows.keys)

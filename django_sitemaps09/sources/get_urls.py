@@ -13,24 +13,25 @@ from typing import Any, NamedTuple
 from django.core.paginator import EmptyPage
 
 from django_sitemaps09 import hosts
-from django_sitemaps09.entries import Batch, ItemError, excerpt
+from django_sitemaps09.entries import Batch, ItemError
+from django_sitemaps09.hooks.calls import collect_skips
+from django_sitemaps09.hooks.profiling import note_ignored_keys, step
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sitemaps import checked_items, collect_skips, is_contribs
+from django_sitemaps09.sitemaps import checked_items, is_contribs
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.columns import content_namespaces
 from django_sitemaps09.sources.declaration_digests import class_facts, digest
-from django_sitemaps09.sources.profiling import note_ignored_keys, step
 from django_sitemaps09.sources.url_batches import checked_batch, ignored_keys
 
 logger = logging.getLogger(__name__)
 
 
 class _PageUrls(NamedTuple):
-    """Entries of one page, and the hook results that were skipped, each as item, hook and reason."""
+    """Entries of one page, and what was skipped."""
 
     urls: list[Any]
-    skipped: list[tuple[Any, str, str]]
+    skipped: list[ItemError]
 
 
 class UrlsSource(Source):
@@ -126,8 +127,7 @@ class UrlsSource(Source):
             end = stop if number == last else None
             urls = page_urls.urls[start:end]
             batch = checked_batch(self.sitemap, urls, number, start, self._base, self.site)
-            skipped = [ItemError(excerpt(item), name, reason) for item, name, reason in page_urls.skipped]
-            yield replace(batch, errors=[*batch.errors, *skipped])
+            yield replace(batch, errors=[*batch.errors, *page_urls.skipped])
             if last is None and number >= self.paginator.num_pages:
                 return
 

@@ -7,15 +7,14 @@ from inspect import getattr_static
 
 from django.db.models import Model, QuerySet
 
-from django_sitemaps09.hooks.expressions import FIELDS
-from django_sitemaps09.hooks.extensions import HOOKS
+from django_sitemaps09.hooks.expressions import FIELDS, HOOKS
+from django_sitemaps09.hooks.profiling import Costs, Step
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.orm.traits import can_reorder
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.members import Members
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.profiling import Costs, Step
 from django_sitemaps09.sources.queryset import has_key_ranges
 
 # Smaller sections are always fast, and their times are noise.

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.hooks.annotations import annotate, load_columns
+from django_sitemaps09.hooks.profiling import step
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.internals import is_fetched
 from django_sitemaps09.pages import Key, Page
@@ -26,7 +27,6 @@ from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.declaration_digests import declared_facts, digest
 from django_sitemaps09.sources.position_columns import ColumnQuery, column_queries
-from django_sitemaps09.sources.profiling import step
 from django_sitemaps09.sources.slices import SAMPLE, read_each
 
 

@@ -18,6 +18,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, key_excerpt, reason_of
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.hooks.profiling import step
 from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
 from django_sitemaps09.orm.traits import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns import Rows
@@ -26,7 +27,6 @@ from django_sitemaps09.sources.fingerprints import HashedColumns
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.members import Members, Span
 from django_sitemaps09.sources.prefetch import Submit, prefetching
-from django_sitemaps09.sources.profiling import step
 
 #: Number of rows that are read to estimate the length of an entry.
 SAMPLE = 200

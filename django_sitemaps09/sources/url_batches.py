@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from operator import methodcaller
+from operator import itemgetter, methodcaller
 from typing import Any, NamedTuple, cast
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Alternate, Batch, Localization, News, excerpt
 from django_sitemaps09.hooks import extensions, values
-from django_sitemaps09.hooks.extensions import EXTENDING, HookResults
-from django_sitemaps09.hooks.values import Items, allowed_hosts
+from django_sitemaps09.hooks.calls import FAILED, Items
+from django_sitemaps09.hooks.expressions import EXTENDING
+from django_sitemaps09.hooks.extensions import HookResults
+from django_sitemaps09.hooks.values import allowed_hosts
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
@@ -54,7 +56,7 @@ def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base
     own_bases = tuple(map(str, (base, *hosts.others)))
 
     def location(value: Any) -> str:
-        url = hosts.uri(values.entry_value(value) or "")
+        url = hosts.uri(value or "")
         # `django.contrib.sitemaps` appends locations to the host, so `.evil.com/` would extend its name.
         return hosts.check_host(url) if declared_hosts.others or url.startswith(own_bases) else url
 
@@ -64,14 +66,9 @@ def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base
 
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]
-    batch = url_batch(urls, Items(places, []), {"location": location, **_CHECKED}, alternate, hosts)
+    converters = {**values.CONVERTERS, "location": location}
+    batch = url_batch(urls, Items(places, []), converters, alternate, hosts)
     return replace(batch, keys=[cast("_Place", place)[:2] for place in batch.keys])
-
-
-_CHECKED = {
-    name: lambda value, convert=convert: convert(values.entry_value(value))
-    for name, convert in values.CONVERTERS.items()
-}
 
 
 def url_batch(
@@ -81,36 +78,54 @@ def url_batch(
     alternate: Callable[[Any], Alternate],
     hosts: AllowedHosts | None = None,
 ) -> Batch:
-    """Return entry dicts as a batch. Skip the entries whose location is invalid or becomes `None`.
+    """Return entry dicts as a batch. Skip the entries whose location is invalid.
 
-    In each dict, only the key `location` is required. `converters` return the text of the protocol's
-    elements, `alternate` returns a link. By default, other paths are joined to the host of the first
-    absolute location.
+    In each dict, only the key `location` is required. `converters` return the text of an `entry_value()`,
+    `alternate` returns a link. By default, other paths are joined to the host of the first absolute
+    location.
     """
+    are_dicts = {*map(type, urls)} <= {dict}
 
     def column(name: str) -> list[Any]:
-        return items.each(methodcaller("get", name), urls, name)
+        return (
+            [url.get(name) for url in urls]
+            if are_dicts
+            else items.each(methodcaller("get", name), urls, name)
+        )
 
-    convert = converters["location"]
-    locations = items.each(lambda url: convert(url["location"]), urls, "location")
-    positions = [i for i, location in enumerate(locations) if location is not values.FAILED]
+    keyed = items.each(itemgetter("location"), urls, "location")
+    found = values.entry_values(keyed, "location", items, failed=FAILED)
+    locations = items._replace(raises_errors=False).each(converters["location"], found, "location")
+    positions = [i for i, location in enumerate(locations) if location is not FAILED]
     urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
     items = items._replace(keys=[items.keys[i] for i in positions])
+    reporting = items._replace(raises_errors=False)
     texts = {
-        name: items.each(converters[name], column(name), name, failed=None) for name in values.CONVERTERS
+        name: values.texts(
+            values.entry_values(column(name), name, items), name, reporting, converters[name]
+        )
+        for name in values.CONVERTERS
     }
     link_lists = items.each(
-        lambda value: [*(template_value(value) or ())], column("alternates"), "alternates", failed=()
+        lambda value: [*(template_value(value) or ())] if value else (),
+        column("alternates"),
+        "alternates",
+        failed=(),
     )
     alternates = [
         items.each_of(i, alternate, link_list, "alternates") if link_list else ()
         for i, link_list in enumerate(link_lists)
     ]
-    results = extensions.results_in(column)
-    hosts = hosts or _first_host(locations)
-    items = items._replace(raises_errors=False)
-    batch = extensions.create_batch(items, [Localization("", locations)], texts, results, hosts)
+    has_results = not are_dicts or not _KEYS.issuperset(set().union(*urls))
+    results = extensions.results_in(column) if has_results else {}
+    batch = extensions.create_batch(
+        reporting, [Localization("", locations)], texts, results, hosts or _first_host(locations)
+    )
     return replace(batch, alternates=alternates) if any(alternates) else batch
+
+
+def _links(value: Any) -> Sequence[Any]:
+    return [*(template_value(value) or ())] if value else ()
 
 
 def _first_host(locations: Iterable[str | None]) -> AllowedHosts:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
 from django.contrib.sites.requests import RequestSite
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 from django.test import Client, RequestFactory, override_settings
-from django.urls import path
+from django.urls import path, reverse, reverse_lazy
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
@@ -37,7 +39,14 @@ class Dated(Plain):
 urlpatterns = [
     path("ours.xml", views.sitemap, {"sitemaps": {"s": Plain}}),
     path("contribs.xml", contrib_views.sitemap, {"sitemaps": {"s": Plain}}),
+    *i18n_patterns(
+        path("about/", views.sitemap, name="localized"),
+        path("docs/<slug>/", views.sitemap, name="doc"),
+        prefix_default_language=False,
+    ),
 ]
+SITE = SimpleNamespace(domain="x.example")
+UTC_MINUS_ONE = timezone(timedelta(hours=-1))
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +89,7 @@ def test_a_string_that_xml_cannot_contain_is_refused_and_names_its_item(bad: str
         (False, ("2026-01-01",)),
         (False, (7, "yesterday")),
         (False, (date(2026, 1, 3), "x")),
+        (False, (date(2026, 1, 3), datetime(2026, 1, 2), "x")),
         (True, ("2026-01-01",)),
         (True, (7, "yesterday")),
     ],
@@ -105,6 +115,52 @@ def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n: bool, other
     assert answer.content.count(b"<loc>") == len(lastmods)
     assert b"<lastmod>2026-01-02T00:00:00Z</lastmod>" in answer.content
     assert "Last-Modified" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "other", [date(2026, 1, 3), datetime(2026, 1, 3, 1), datetime(2026, 1, 2, 23, tzinfo=UTC_MINUS_ONE)]
+)
+@pytest.mark.parametrize("i18n", [False, True])
+def test_dates_and_times_can_be_mixed(other: date, i18n: bool) -> None:
+    """Deviation 6: contrib cannot compare them. The newest one is that of the response."""
+    lastmods = {"/a/": datetime(2026, 1, 2, tzinfo=timezone.utc), "/b/": other}
+    lastmod = lambda self, item: lastmods[item]  # noqa: E731
+    section = type("Mixed", (Plain,), {"lastmod": lastmod, "i18n": i18n, "languages": ["en"]})
+    response = views.sitemap(RequestFactory().get("/"), {"s": section})
+    assert [url["lastmod"] for url in response.context_data["urlset"]] == list(lastmods.values())
+    assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
+
+
+LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
+
+
+@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
+def test_a_lazy_url_is_in_the_language_of_its_entry() -> None:
+    """Deviation 10: contrib evaluates it when another language is active."""
+    lazy = lambda self, item: reverse_lazy("localized")  # noqa: E731
+    attributes = {"items": lambda self: ["x"], "location": lazy, "i18n": True, "alternates": True}
+    ours, theirs = (type("Lazy", (base,), attributes) for base in (Sitemap, contrib.Sitemap))
+    urls, [first, second] = (
+        Sitemap.get_urls(ours(), site=SITE),
+        contrib.Sitemap.get_urls(theirs(), site=SITE),
+    )
+    assert [url["location"] for url in urls] == ["https://x.example/about/", "https://x.example/de/about/"]
+    assert [link["location"] for link in urls[1]["alternates"]] == [url["location"] for url in urls]
+    assert first["location"] == second["location"]
+
+
+@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
+def test_a_slug_that_is_the_code_of_the_default_language_stays_in_x_default() -> None:
+    """Deviation 10: contrib removes the first `/en/` of a URL, which has no prefix here."""
+    attributes = {"items": lambda self: ["en"], "location": lambda self, item: reverse("doc", args=[item])}
+    linked = {**attributes, "i18n": True, "alternates": True, "x_default": True}
+    for base, expected in (
+        (Sitemap, "https://x.example/docs/en/"),
+        (contrib.Sitemap, "https://x.example/docs/"),
+    ):
+        [url, _] = type("Linked", (base,), linked)().get_urls(site=SITE)
+        [x_default] = [link for link in url["alternates"] if link["lang_code"] == "x-default"]
+        assert x_default["location"] == expected
 
 
 @pytest.mark.parametrize("i18n", [False, True])

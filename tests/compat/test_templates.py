@@ -11,7 +11,7 @@ import pytest
 from django.contrib.sitemaps import views as contrib_views
 from django.template import loader
 from django.template.response import TemplateResponse
-from django.test import Client, RequestFactory, override_settings
+from django.test import Client, RequestFactory, modify_settings, override_settings
 
 from django_sitemaps09 import views
 from tests.compat import projects
@@ -43,6 +43,14 @@ class TestTemplates:
     @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
     def test_with_contribs_names_exist_without_contribs_app(self, name: str) -> None:
         assert loader.get_template(name).origin.name.startswith(str(ROOT / "django_sitemaps09"))
+
+    def test_of_contrib_are_rendered_without_our_app(self) -> None:
+        """Our template tags are part of the app."""
+        apps = {"append": "django.contrib.sitemaps", "remove": "django_sitemaps09"}
+        with modify_settings(INSTALLED_APPS=apps):
+            content = views.sitemap(RequestFactory().get("/"), {}).render().content
+            theirs = contrib_views.sitemap(RequestFactory().get("/"), {}).render().content
+        assert content == theirs
 
     def test_of_the_project_see_the_item(self) -> None:
         body = answer(COMPAT, "/items_as_a_queryset/sitemap.xml?p=2", folders=[PROJECT_TEMPLATES]).body

@@ -14,9 +14,9 @@ from django.db.models.functions import RowNumber
 from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, PathTemplate, Route, Sitemap, sources
+from django_sitemaps09.hooks.profiling import Cost, Costs
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.sources.hints import hints
-from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.views import compat
 from tests.models import Article, Seat
 from tests.support.factories import SeatFactory

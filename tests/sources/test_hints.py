@@ -20,12 +20,12 @@ from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap, sources
 from django_sitemaps09.export import export
+from django_sitemaps09.hooks.profiling import Cost, Costs, Step, record_costs, step
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import hints as hints_module
 from django_sitemaps09.sources.hints import hints
-from django_sitemaps09.sources.profiling import Cost, Costs, Step, record_costs, step
 from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE

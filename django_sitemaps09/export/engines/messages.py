@@ -33,9 +33,9 @@ from django_sitemaps09.export.engines import database_addresses, use_addresses
 from django_sitemaps09.export.interrupts import time_limited
 from django_sitemaps09.export.rendering import page as rendering
 from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task
+from django_sitemaps09.hooks.profiling import Cost, Costs
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources.profiling import Cost, Costs
 from django_sitemaps09.state.journal import RUN_NAME
 from django_sitemaps09.state.manifest import PARSE_ERRORS, PageFile
 from django_sitemaps09.stores.plain import DamagedError

@@ -19,11 +19,11 @@ from django_sitemaps09.entries import ItemError, reason_of
 from django_sitemaps09.exceptions import ExportError, SitemapError
 from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.filenames import Suffix, page_name
+from django_sitemaps09.hooks.profiling import Costs, record_costs
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import Source
-from django_sitemaps09.sources.profiling import Costs, record_costs
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores import Store
 

@@ -21,7 +21,8 @@ from django_sitemaps09.export.rendering.page import EXPECTED, RenderedPage, Task
 from django_sitemaps09.export.rendering.plan import Plan, Run
 from django_sitemaps09.export.report import THIS_PROCESS, SectionReport
 from django_sitemaps09.filenames import page_name
-from django_sitemaps09.hooks.values import MAX_LOGGED, log_skipped
+from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
+from django_sitemaps09.hooks.profiling import Costs, record_costs, step
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import drop_future, w3c
@@ -29,7 +30,6 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.sources import Source, UrlsSource, has_key_ranges
 from django_sitemaps09.sources.hints import hints
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.profiling import Costs, record_costs, step
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from django.utils.cache import patch_vary_headers
 from django_sitemaps09 import sections, sources, writer
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.filenames import Suffix, bounds_text, content_type
+from django_sitemaps09.hooks.calls import log_skipped
 from django_sitemaps09.hooks.expressions import FormatName
-from django_sitemaps09.hooks.values import log_skipped
 from django_sitemaps09.hosts import current_base, is_host_from_client
 from django_sitemaps09.orm.retry import retry_once
 from django_sitemaps09.pages import Page

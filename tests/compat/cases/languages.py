@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.urls import reverse_lazy
 from django.utils.translation import get_language
 
 from tests.compat.cases.parts import Bases, Leaf, Sections, case, localized, updated
@@ -26,12 +25,6 @@ def languages_with_every_hook(bases: Bases) -> Sections:
 def languages_reach_location_alone(bases: Bases) -> Sections:
     location = lambda self, item: f"/{get_language()}/{item.slug}"  # noqa: E731
     return {"one": localized(bases, location=location, changefreq=lambda self, item: get_language())}
-
-
-@case
-def languages_by_a_lazy_location(bases: Bases) -> Sections:
-    location = lambda self, item: reverse_lazy("localized", kwargs={"slug": item.slug})  # noqa: E731
-    return {"one": localized(bases, alternates=True, location=location)}
 
 
 @case

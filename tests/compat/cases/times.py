@@ -89,17 +89,6 @@ def times_of_which_one_section_has_no_items(bases: Bases) -> Sections:
 
 
 @case
-def times_that_do_not_compare(bases: Bases) -> Sections:
-    """Such times raise an error when they are compared, and the index has no newest time."""
-    return {"one": timed(bases, date(2024, 1, 1), EARLY)}
-
-
-@case
-def times_with_and_without_a_zone_in_one_section(bases: Bases) -> Sections:
-    return {"one": timed(bases, datetime(2024, 1, 1, 12), EARLY)}
-
-
-@case
 def newest_time_by_a_method(bases: Bases) -> Sections:
     return {
         "time": told(timed(bases, EARLY, None), LATE),
