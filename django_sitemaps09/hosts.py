@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from django.http.request import split_domain_port
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import check_text, short_repr, typed_repr
+from django_sitemaps09.entries import check_text, short_repr
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base
 
@@ -206,13 +206,8 @@ class AllowedHosts:
     is_limited: bool = True
 
     @classmethod
-    def parse(cls, hosts: object, base: Base) -> AllowedHosts:
-        """Return a base with the `hosts` of a sitemap, each a URL or a host name.
-
-        Raise `TypeError` for anything but a list, and `ValueError` for an item that is not a host.
-        """
-        if not isinstance(hosts, (list, tuple, set, frozenset)):
-            raise TypeError(f"{typed_repr(hosts)} is not a list of hosts")
+    def parse(cls, hosts: Iterable[str], base: Base) -> AllowedHosts:
+        """Return a base with the `hosts` of a sitemap, each a URL or a host name."""
         others = {protocol.origin(str(parse_host(host, base.scheme))) for host in hosts}
         return cls(base, tuple(sorted(others)))
 
@@ -280,4 +275,6 @@ class AllowedHosts:
 
 def parse_host(host: str, scheme: str) -> Base:
     """Parse an item of `hosts`: a URL, or a host name. Raise `ValueError` if it is neither."""
+    if not isinstance(host, str):
+        raise ValueError("this is not a string")
     return protocol.parse_base(host if "://" in host else f"{scheme}://{host}")

@@ -24,9 +24,9 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, short_repr, typed_repr
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.filenames import NAME
-from django_sitemaps09.hooks.values import allowed_hosts
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sitemaps.declared import read
 
 logger = logging.getLogger(__name__)
 
@@ -274,8 +274,7 @@ def declared_hosts(declarations: Mapping[str, Section], base: Base) -> dict[str,
     hosts = {}
     for name, section in declarations.items():
         try:
-            sitemap = bind(section, base.domain)
-            hosts[name] = allowed_hosts(sitemap, base).others
+            hosts[name] = read(bind(section, base.domain), base, conf.limits).hosts.others
         except Exception as error:  # noqa: BLE001 a project's section can raise anything
             logger.warning("Section %r cannot be inspected: %s", name, reason_of(error))
     return hosts

@@ -24,6 +24,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import ExportFolder, PublishedExport
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import ModelSitemap
+from django_sitemaps09.sitemaps.declared import Declared, read
 from django_sitemaps09.sources import QuerySource, UrlsSource, has_key_ranges
 from django_sitemaps09.state.history import read_exported
 from django_sitemaps09.state.journal import RUN, read_journal
@@ -184,10 +185,9 @@ def _section_status(
                 source = sources.source(name, declarations[name], base, conf.limits)
                 status = _with_reading(status, source)
             else:
-                sitemap = sections.bind(declarations[name], base.domain)
-                limit = sources.entry_limit(name, sitemap, conf.limits)
-                status = replace(status, sitemap=_class_name(sitemap), limit=limit)
-                source = unread_source(name, sitemap, base, status.record)
+                declared = read(sections.bind(declarations[name], base.domain), base, conf.limits)
+                status = replace(status, sitemap=_class_name(declared.sitemap), limit=declared.limit)
+                source = unread_source(name, declared, status.record)
             has_ranges = source is not None and has_key_ranges(source)
             live = read_listing(source, declarations[name], base) if has_listings and has_ranges else None
             return replace(status, live=live)
@@ -202,7 +202,7 @@ def read_listing(source: QuerySource, declaration: Section, base: Base) -> Listi
 
 
 def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
-    status = replace(status, sitemap=_class_name(source.sitemap))
+    status = replace(status, sitemap=_class_name(source.declared.sitemap))
     if isinstance(source, UrlsSource):
         return replace(status, paging="get_urls")
     return replace(
@@ -216,17 +216,16 @@ def _class_name(sitemap: object) -> str:
     return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
 
 
-def unread_source(name: str, sitemap: Any, base: Base, record: SectionRecord | None) -> QuerySource | None:
-    """Return the source of a sitemap that `bind()` returned, or `None`. No items are read or counted.
+def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:
+    """Return the source of a sitemap, or `None`. No items are read or counted.
 
     `items()` can be a list of all rows. So it is only called for a section that was published with key
     ranges, and for a model sitemap without published pages.
     """
     has_pages = record is not None and bool(record.pages)
-    has_rows = record.has_key_ranges if record and has_pages else isinstance(sitemap, ModelSitemap)
-    if not has_rows or not sources.is_compiled(sitemap):
-        return None
-    return sources.ranged_source(name, sitemap, base, conf.limits)
+    is_model = isinstance(declared.sitemap, ModelSitemap)
+    has_rows = record.has_key_ranges if record and has_pages else is_model
+    return sources.ranged_source(name, declared) if has_rows and declared.hooks else None
 
 
 @dataclass(frozen=True, slots=True)

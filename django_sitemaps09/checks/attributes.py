@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage
 from django.db.models import Field
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol
 from django_sitemaps09.checks.querysets import did_you_mean, names_in_rows
 from django_sitemaps09.checks.subjects import (
     COLLECTIONS,
@@ -35,6 +35,7 @@ from django_sitemaps09.hooks.values import CONVERTERS
 from django_sitemaps09.hosts import parse_host
 from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap, is_contribs
+from django_sitemaps09.sitemaps.declared import page_size
 
 _NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
@@ -71,10 +72,10 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
         # __init__() may set another limit, and an overridden paginator might ignore `limit`.
         return
-    if problem := error_text(ValueError, sources.page_size, limit):
-        text = f"{subject}.limit {problem}, not {typed(limit)}."
+    if problem := error_text(ValueError, page_size, limit):
+        text = f"{subject}.limit {problem}."
         yield subject.graded("E013", "W013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
-    elif (size := sources.page_size(limit)) > protocol.MAX_URLS:
+    elif (size := page_size(limit)) > protocol.MAX_URLS:
         yield message(
             "W015",
             f"{subject}.limit is {size:,}, but a sitemap can contain at most {protocol.MAX_URLS:,} URLs.",

@@ -6,7 +6,7 @@ Also the file format of a sitemap: an XML sitemap, or a text file of URLs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import Expression, Max
@@ -104,14 +104,19 @@ def alias(name: str, position: int = 0) -> str:
 
 
 def declared_expressions(sitemap: object) -> dict[str, Any]:
-    """Return all expressions in a sitemap's hooks by reserved alias. A location can have several."""
+    """Return all expressions in a sitemap's hooks by reserved alias."""
+    language = getattr(sitemap, "item_language", None) if getattr(sitemap, "i18n", False) else None
+    return expressions_in({name: getattr(sitemap, name, None) for name in FIELDS}, language)
+
+
+def expressions_in(hooks: Mapping[Field, Any], item_language: Any) -> dict[str, Any]:
+    """Return all expressions in hooks by reserved alias. A location can have several."""
     annotations: dict[str, Any] = {}
-    for name in FIELDS:
-        for position, part in enumerate(hook_expressions(name, getattr(sitemap, name, None))):
+    for name, hook in hooks.items():
+        for position, part in enumerate(hook_expressions(name, hook)):
             annotations[alias(name, position)] = LastmodExpression(part) if name == "lastmod" else part
-    language = getattr(sitemap, "item_language", None)
-    if getattr(sitemap, "i18n", False) and is_expression(language):
-        annotations[ITEM_LANGUAGE] = language
+    if is_expression(item_language):
+        annotations[ITEM_LANGUAGE] = item_language
     return annotations
 
 
@@ -163,20 +168,3 @@ def location_problem(location: object, languages: Iterable[object] | None) -> st
 def is_missing(value: object) -> bool:
     """Return whether a value means that an item has no such element, or no location in a language."""
     return value is None or value == ""
-
-
-def format_name(sitemap: Any) -> FormatName:
-    """Return the file format of a sitemap.
-
-    A class for `django.contrib.sitemaps` can use the attribute `format` for something else, so other values
-    mean XML. If the sitemap declares expressions, raise `ImproperlyConfigured` for an unknown string.
-    """
-    value = getattr(sitemap, "format", "xml")
-    is_text = isinstance(value, str)
-    if is_text and value in FORMATS:
-        return cast(FormatName, value)
-    if is_text and declared_expressions(sitemap):
-        raise ImproperlyConfigured(
-            f"{type(sitemap).__qualname__}.format must be 'xml' or 'text', not {value!r}."
-        )
-    return "xml"

@@ -16,6 +16,7 @@ from django.urls import get_urlconf
 from django_sitemaps09 import protocol, writer
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
+    NAMESPACES,
     Alternate,
     Batch,
     Column,
@@ -29,8 +30,10 @@ from django_sitemaps09.entries import (
     typed_repr,
 )
 from django_sitemaps09.hooks.calls import FAILED, Items
-from django_sitemaps09.hooks.expressions import EXTENDING, Hook, is_missing
+from django_sitemaps09.hooks.expressions import EXTENDING, HOOKS, Hook, is_missing
 from django_sitemaps09.hosts import AllowedHosts
+
+_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
 
 class HookResults(list[Any]):
@@ -65,6 +68,22 @@ def repeated_name(extensions: Sequence[Extension]) -> str | None:
         for name in (f"prefix {extension.prefix!r}", f"namespace {extension.namespace!r}")
     ]
     return next((name for name in names if names.count(name) > 1), None)
+
+
+def used_namespaces(batch: Batch) -> dict[str, str]:
+    """Return the namespaces of the content that a batch has, by prefix."""
+    names = [name for name in HOOKS if any(getattr(batch, name) or ())]
+    is_linked = any(localization.language for localization in batch.localizations)
+    return namespaces(names, batch.extensions if any(batch.foreign or ()) else (), is_linked=is_linked)
+
+
+def namespaces(
+    hooks: Iterable[Hook], extensions: Sequence[Extension], *, is_linked: bool
+) -> dict[str, str]:
+    """Return the namespaces of all content that hooks and extensions can add, by prefix."""
+    prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
+    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
+    return uris | {extension.prefix: extension.namespace for extension in extensions}
 
 
 def results_in(column: Callable[[str], Sequence[Any]]) -> ResultColumns:

@@ -8,8 +8,6 @@ from datetime import date, datetime
 from types import NoneType
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import (
@@ -19,21 +17,9 @@ from django_sitemaps09.entries import (
     typed_repr,
 )
 from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hooks.expressions import declared_expressions, is_missing
+from django_sitemaps09.hooks.expressions import is_missing
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
-from django_sitemaps09.protocol import Base
-
-
-def allowed_hosts(sitemap: Any, base: Base) -> AllowedHosts:
-    """Return the allowed hosts of a sitemap, including its `hosts`."""
-    try:
-        return AllowedHosts.parse(getattr(sitemap, "hosts", None) or (), base)
-    except Exception as error:
-        if declared_expressions(sitemap):
-            raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.hosts: {error}.") from error
-        # A class for `django.contrib.sitemaps` can use the attribute `hosts` for something else.
-        return AllowedHosts(base)
 
 
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:

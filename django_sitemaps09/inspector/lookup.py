@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import chain
-from typing import Any, Literal
+from typing import Literal
 
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf, site_locale
@@ -22,6 +22,7 @@ from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
 from django_sitemaps09.sections import Section
+from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.views.responses import savepoints
@@ -156,9 +157,9 @@ class _Lookup:
     def _section(self, name: str, section: Section) -> SectionLookup:
         try:
             with savepoints():
-                sitemap: Any = sections.bind(section, self.base.domain)
+                declared = read(sections.bind(section, self.base.domain), self.base, conf.limits)
                 record = self.files.export.record(name)
-                return look_up_row(name, sitemap, self.base, self.resolved, record, self.location)
+                return look_up_row(name, declared, self.resolved, record, self.location)
         except Exception as error:  # noqa: BLE001 a project's section can raise anything
             self.files.notes.append(f"Section {name!r} cannot be read: {reason_of(error)}")
         return SectionLookup(can_match=True, needs_search=True)

@@ -26,6 +26,7 @@ from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
+from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.sources.members import KeyInRows, Members
 from django_sitemaps09.sources.slices import Slices
@@ -78,12 +79,13 @@ class LiveRow(NamedTuple):
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
-        if (
-            self.source is None
-            or (listing := read_listing(self.source, self.source.sitemap, self.source.base)) is None
-        ):
+        source = self.source
+        if source is None:
             return None
-        names = addresses.names(self.section, listing, exported.published_pages(self.source))
+        listing = read_listing(source, source.declared.sitemap, source.declared.base)
+        if listing is None:
+            return None
+        names = addresses.names(self.section, listing, exported.published_pages(source))
         return self._name_at_key(listing.pages, [*names])
 
     def _name_at_key(self, pages: Sequence[ListedPage | PageFile], names: Sequence[str]) -> str | None:
@@ -118,21 +120,21 @@ _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
 def look_up_row(
-    name: str, sitemap: Any, base: Base, resolved: ResolvedPath, record: SectionRecord | None, location: str
+    name: str, sitemap: Declared, resolved: ResolvedPath, record: SectionRecord | None, location: str
 ) -> SectionLookup:
     """Look up a URL in the rows of a section. `resolved` is its path. `record` has the published pages."""
-    if not sources.is_compiled(sitemap):
+    if not sitemap.hooks:
         return _NEEDS_SEARCH
-    if isinstance(sitemap, StaticViewSitemap):
-        return _look_up_view(name, sitemap, base, location)
-    declared = sitemap.location
+    if isinstance(sitemap.sitemap, StaticViewSitemap):
+        return _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+    declared = sitemap.hooks["location"]
     is_template = isinstance(declared, LocationTemplate)
     conditions = template_conditions(declared, resolved, location) if is_template else None
     if conditions == []:
         return _NO_MATCH
     # The values of a method or a column are a guess, and so are several ways to read values from a URL.
     is_exact = conditions is not None and len(conditions) == 1
-    source = unread_source(name, sitemap, base, record)
+    source = unread_source(name, sitemap, record)
     if source is not None and isinstance(declared, F):
         conditions = column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:
@@ -184,9 +186,9 @@ def _live_rows(
         if batch is None:
             continue
         skipped = tuple(map(str, batch.errors))
-        entry = _entry(batch, source.format, source.base, location)
+        entry = _entry(batch, source.declared.format, source.declared.base, location)
         if entry is None and is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, source.format, source.base, None)
+            entry = _entry(batch, source.declared.format, source.declared.base, None)
         # The URL of an item without any location cannot be compared.
         is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
         if entry is not None or is_skipped:

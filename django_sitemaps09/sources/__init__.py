@@ -10,9 +10,6 @@ from django_sitemaps09.sources.base import (
     rows_on_page as rows_on_page,
 )
 from django_sitemaps09.sources.compile import (
-    entry_limit as entry_limit,
-    is_compiled as is_compiled,
-    page_size as page_size,
     ranged_source as ranged_source,
     source as source,
 )

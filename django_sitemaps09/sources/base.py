@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 from django_sitemaps09 import pages, protocol, writer
 from django_sitemaps09.entries import Batch
-from django_sitemaps09.hooks.expressions import FormatName, format_name
 from django_sitemaps09.pages import Fingerprint, Key, Keyed, Page
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sitemaps import NewsSitemap
+from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.declaration import Declaration
 
 # Safety margin for the bytes of a page, since later entries can be longer than the first.
@@ -25,42 +25,27 @@ class Source(Keyed, Protocol):
     identity, and no fingerprint.
     """
 
-    #: Maximum number of entries on a page, from the sitemap's `limit` and the limits of the protocol.
-    limit: int
     #: Number of parts in a position.
     position_parts: ClassVar[int] = 1
 
     @property
-    def sitemap(self) -> Any:
-        """The sitemap that the source is compiled from."""
+    def declared(self) -> Declared:
+        """What the sitemap of the source declares."""
 
     @property
     def rows_per_page(self) -> int:
         """Number of rows on a page if only the number of entries is limited."""
-        return self.limit
+        return self.declared.limit
 
     @property
     def entries_per_page(self) -> int:
         """Maximum number of entries on a page: the `limit`, or more if a single item has more entries."""
-        return self.limit
-
-    @property
-    def base(self) -> Base:
-        """Base that paths are joined to."""
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        """Namespaces of all content that entries can have besides the protocol's elements, by prefix."""
-
-    @property
-    def format(self) -> FormatName:
-        """Format of the section's files."""
-        return format_name(self.sitemap)
+        return self.declared.limit
 
     @property
     def is_transient(self) -> bool:
         """Return whether entries expire, as news does."""
-        return isinstance(self.sitemap, NewsSitemap)
+        return isinstance(self.declared.sitemap, NewsSitemap)
 
     @property
     def key_identity(self) -> tuple[str, ...] | None:
@@ -117,29 +102,20 @@ class CompiledSource(Source):
     """Source whose declaration turns rows into entries."""
 
     declaration: Declaration
-    limit: int
 
     @property
-    def sitemap(self) -> Any:
-        return self.declaration.sitemap
+    def declared(self) -> Declared:
+        return self.declaration.declared
 
     @property
     def rows_per_page(self) -> int:
         # A limit counts the entries of all languages.
-        return max(1, self.limit // self.declaration.entries_per_item)
+        return max(1, self.declared.limit // self.declaration.entries_per_item)
 
     @property
     def entries_per_page(self) -> int:
         # All entries of an item are on one page.
-        return max(self.limit, self.declaration.entries_per_item)
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        return self.declaration.namespaces
-
-    @property
-    def base(self) -> Base:
-        return self.declaration.hosts.base
+        return max(self.declared.limit, self.declaration.entries_per_item)
 
 
 def page_limits(source: Source, limits: Limits) -> Limits:
@@ -149,7 +125,7 @@ def page_limits(source: Source, limits: Limits) -> Limits:
 def protocol_limits(source: Source) -> Limits:
     """Return the limits of the protocol for a page, whatever `limit` and `MAX_BYTES` say."""
     return Limits(
-        protocol.MAX_NEWS if "news" in source.namespaces else protocol.MAX_URLS, protocol.MAX_BYTES
+        protocol.MAX_NEWS if "news" in source.declared.content else protocol.MAX_URLS, protocol.MAX_BYTES
     )
 
 
@@ -161,14 +137,16 @@ def rows_on_page(source: Source, limits: Limits, base: str | None = None) -> int
     """
     batch = source.sample()
     most = source.rows_per_page
-    if batch and isinstance(source, CompiledSource) and source.declaration.has_languages_per_item:
+    if batch and source.declared.item_languages:
         # Most items have only a few of the site's languages, so count the entries of the first items.
-        rows = source.limit * len(batch.keys) // max(1, sum(batch.counts()))
-        most = max(most, _in_tenths(rows, source.limit))
+        rows = source.declared.limit * len(batch.keys) // max(1, sum(batch.counts()))
+        most = max(most, _in_tenths(rows, source.declared.limit))
     # Pages of news are refilled in each export, so they need no room for additional rows.
     rows = most if source.is_transient else pages.fill(most)
     if batch is not None and batch.keys:
-        texts = writer.elements(writer.FORMATS[source.format], batch, base or str(source.base))
+        texts = writer.elements(
+            writer.FORMATS[source.declared.format], batch, base or str(source.declared.base)
+        )
         size = sum(len(text.encode()) for text in texts)
         fit = int(limits.bytes * len(batch.keys) / (size * _MARGIN))
         if fit < rows:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 from django_sitemaps09.entries import (
-    NAMESPACES,
-    Batch,
-    Extension,
     ItemError,
     Localization,
     TemplateColumn,
@@ -17,14 +14,9 @@ from django_sitemaps09.entries import (
 )
 from django_sitemaps09.hooks import values
 from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hooks.expressions import HOOKS, Hook, format_name
-from django_sitemaps09.hooks.extensions import own_extensions
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import MAX_LOCATION
 from django_sitemaps09.routing.location_templates import CompiledTemplate
-from django_sitemaps09.sitemaps import Sitemap
-
-_PREFIXES = {"alternates": "xhtml", "images": "image", "videos": "video", "news": "news"}
 
 
 class Rows(NamedTuple):
@@ -106,38 +98,3 @@ def _short_url(template: CompiledTemplate, arguments: Sequence[Any]) -> str | No
                 f"{short_repr(value)} has {len(value):,} characters; at most {MAX_LOCATION:,} are allowed"
             )
     return template.url(arguments)
-
-
-def content_hooks(sitemap: object) -> dict[Hook, Callable[[Any], Any]]:
-    """Return the methods of a sitemap that add content to its entries, by name.
-
-    Other attributes with these names belong to the project. Text files have only URLs, so no hooks apply.
-    """
-    if format_name(sitemap) == "text" or not isinstance(sitemap, Sitemap):
-        return {}
-    return {name: hook for name in HOOKS if callable(hook := getattr(sitemap, name, None))}
-
-
-def project_extensions(sitemap: object) -> list[Extension]:
-    """Return the sitemap's extensions; an empty list for a text file, since it can only have URLs."""
-    return [] if format_name(sitemap) == "text" else own_extensions(sitemap)
-
-
-def content_namespaces(sitemap: object, *, is_linked: bool) -> dict[str, str]:
-    """Return the namespaces of all content that the entries of a sitemap can have, by prefix."""
-    return _namespaces(content_hooks(sitemap), project_extensions(sitemap), is_linked=is_linked)
-
-
-def used_namespaces(batch: Batch) -> dict[str, str]:
-    """Return the namespaces of the content that a batch has, by prefix."""
-    names = [name for name in HOOKS if any(getattr(batch, name) or ())]
-    is_linked = any(localization.language for localization in batch.localizations)
-    return _namespaces(names, batch.extensions if any(batch.foreign or ()) else (), is_linked=is_linked)
-
-
-def _namespaces(
-    hooks: Iterable[Hook], extensions: Sequence[Extension], *, is_linked: bool
-) -> dict[str, str]:
-    prefixes = [_PREFIXES[name] for name in hooks] + ["xhtml"] * is_linked
-    uris = {prefix: NAMESPACES[prefix] for prefix in prefixes}
-    return uris | {extension.prefix: extension.namespace for extension in extensions}

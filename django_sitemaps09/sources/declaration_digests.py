@@ -23,11 +23,10 @@ from django.utils import translation
 
 import django_sitemaps09
 from django_sitemaps09.conf import conf, site_locale
-from django_sitemaps09.hooks.expressions import FIELDS, format_name
 from django_sitemaps09.orm.internals import compile_query
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.routing.routes import CompiledRoute
-from django_sitemaps09.sources.declaration import Declaration
+from django_sitemaps09.sitemaps.declared import Declared
 
 # A time this close to now, such as midnight today, was computed when the query was built.
 _NOW, _DAY = timedelta(minutes=10), timedelta(days=1)
@@ -66,7 +65,7 @@ def query_facts(rows: QuerySet[Any]) -> object:
     return sql, lasting_parameters(texts)
 
 
-def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
+def class_facts(declared: Declared, hosts: object) -> object:
     """Return the facts that every sitemap has: settings, versions and the source code of its classes.
 
     For a compiled sitemap, `hosts` does not include the base, which never changes in a published section.
@@ -75,17 +74,18 @@ def class_facts(sitemap: Any, hosts: object, limit: int) -> object:
     """
     versions = (django_sitemaps09.__version__, django.get_version())
     project = (settings.LANGUAGE_CODE, settings.TIME_ZONE, settings.USE_TZ)
-    section = (getattr(sitemap, "protocol", None), hosts, limit, conf.limits.bytes, conf.stylesheet)
-    return (*versions, *project, *section, [_class_source(cls) for cls in type(sitemap).__mro__])
+    scheme = getattr(declared.sitemap, "protocol", None)
+    section = (scheme, hosts, declared.limit, conf.limits.bytes, conf.stylesheet)
+    return (*versions, *project, *section, [_class_source(cls) for cls in type(declared.sitemap).__mro__])
 
 
-def declared_facts(declaration: Declaration, limit: int) -> tuple[object, object]:
+def declared_facts(declared: Declared) -> tuple[object, object]:
     """Return the facts of a compiled sitemap: its class, and its declarations except expressions."""
-    sitemap, languages = declaration.sitemap, declaration.languages
-    form = (sorted(declaration.namespaces.items()), format_name(sitemap), _stable_value(sitemap.x_default))
-    hooks = [_hook_facts(getattr(sitemap, name, None), languages) for name in FIELDS]
-    facts = (languages, declaration.is_linked, *form, hooks)
-    return class_facts(sitemap, declaration.hosts.others, limit), facts
+    languages = declared.languages
+    form = (sorted(declared.namespaces.items()), declared.format, _stable_value(declared.x_default))
+    hooks = [_hook_facts(hook, languages) for hook in declared.hooks.values()]
+    facts = (languages, declared.is_linked, *form, hooks)
+    return class_facts(declared, declared.hosts.others), facts
 
 
 def _hook_facts(hook: Any, languages: Sequence[str] | None) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -19,8 +19,8 @@ from django_sitemaps09.hooks.profiling import note_ignored_keys, step
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps import checked_items, is_contribs
+from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources.base import Source
-from django_sitemaps09.sources.columns import content_namespaces
 from django_sitemaps09.sources.declaration_digests import class_facts, digest
 from django_sitemaps09.sources.url_batches import checked_batch, ignored_keys
 
@@ -43,10 +43,8 @@ class UrlsSource(Source):
 
     position_parts = 2
 
-    def __init__(self, sitemap: Any, base: Base, limit: int) -> None:
-        self._sitemap = sitemap
-        self._base = base
-        self.limit = limit
+    def __init__(self, declared: Declared) -> None:
+        self._declared, self.sitemap = declared, declared.sitemap
         # Pages that `get_urls()` returned and that are not read yet; `None` for a page that does not exist.
         self._pages: dict[int, _PageUrls | None] = {}
         self._has_begun = False
@@ -62,7 +60,7 @@ class UrlsSource(Source):
 
     @cached_property
     def site(self) -> Any:
-        return site_of(self.sitemap, self._base)
+        return site_of(self.sitemap, self.declared.base)
 
     @cached_property
     def paginator(self) -> Any:
@@ -75,23 +73,12 @@ class UrlsSource(Source):
         return paginator
 
     @property
-    def sitemap(self) -> Any:
-        return self._sitemap
-
-    @property
-    def base(self) -> Base:
-        return self._base
-
-    @property
-    def namespaces(self) -> Mapping[str, str]:
-        # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
-        is_own = not all(is_contribs(self.sitemap, name) for name in ("get_urls", "_urls"))
-        is_linked = bool(getattr(self.sitemap, "i18n", True) or is_own)
-        return content_namespaces(self.sitemap, is_linked=is_linked)
+    def declared(self) -> Declared:
+        return self._declared
 
     @property
     def declaration_digest(self) -> str:
-        return digest(class_facts(self.sitemap, self._base, self.limit))
+        return digest(class_facts(self.declared, self.declared.base))
 
     def is_empty(self) -> bool:
         if self.paginator.count:
@@ -126,7 +113,7 @@ class UrlsSource(Source):
             start = offset if number == first else 0
             end = stop if number == last else None
             urls = page_urls.urls[start:end]
-            batch = checked_batch(self.sitemap, urls, number, start, self._base, self.site)
+            batch = checked_batch(self.declared, urls, number, start, self.site)
             yield replace(batch, errors=[*batch.errors, *page_urls.skipped])
             if last is None and number >= self.paginator.num_pages:
                 return
@@ -141,7 +128,9 @@ class UrlsSource(Source):
     def _page(self, number: int) -> _PageUrls | None:
         page_urls = None
         with suppress(EmptyPage), step("get_urls") as cost, collect_skips() as skipped:
-            urls = list(self.sitemap.get_urls(page=number, site=self.site, protocol=self._base.scheme))
+            urls = list(
+                self.sitemap.get_urls(page=number, site=self.site, protocol=self.declared.base.scheme)
+            )
             cost.items = len(urls)
             page_urls = _PageUrls(urls, skipped)
         # Not set if get_urls() raises an error other than EmptyPage: begin() can then try another page.

@@ -95,10 +95,10 @@ def _min_share(step: Step, source: Source) -> float:
 def _slow_hint(step: Step, source: Source, costs: Costs) -> tuple[str, str]:
     """Return why a step is slow, and what to do instead."""
     if step == "get_urls":
-        problem, advice = opaque_reason(source.sitemap)
+        problem, advice = opaque_reason(source.declared.sitemap)
         return f"{problem[0].lower()}{problem[1:-1]}", advice
     if step == "items" and _kind(source) == _EVALUATED:
-        problem = f"{type(source.sitemap).__qualname__}.items() evaluates its queryset"
+        problem = f"{type(source.declared.sitemap).__qualname__}.items() evaluates its queryset"
         return problem, "Test for rows by exists(), so that they are read by key ranges."
     if step == "items":
         return "items() returns a list", "If its items are rows, return the queryset instead."
@@ -151,7 +151,7 @@ def opaque_reason(sitemap: object) -> tuple[str, str]:
 def _name(step: Step, source: Source) -> str:
     """Return the name of the method that is called in a step."""
     if step == "location" and all(
-        getattr_static(source.sitemap, hook) is getattr_static(Sitemap, hook)
+        getattr_static(source.declared.sitemap, hook) is getattr_static(Sitemap, hook)
         for hook in ("location", "default_location")
     ):
         return "get_absolute_url()"

@@ -41,20 +41,20 @@ class PositionSource(CompiledSource):
     count: int
 
     @classmethod
-    def from_items(cls, items: Any, declaration: Declaration, limit: int) -> PositionSource:
+    def from_items(cls, items: Any, declaration: Declaration) -> PositionSource:
         """Return the source for the items. Iterables other than querysets are converted to a list."""
-        items = annotate(declaration.sitemap, items)
+        items = annotate(declaration.declared.sitemap, items)
         if not isinstance(items, QuerySet):
             items = list(items)
-            return cls(declaration, limit, items, len(items))
-        if not (is_fetched(items) or isinstance(declaration.sitemap, NewsSitemap)):
+            return cls(declaration, items, len(items))
+        if not (is_fetched(items) or isinstance(declaration.declared.sitemap, NewsSitemap)):
             has_free_order = traits.can_reorder(items) and not traits.order_repeats_rows(items)
             items = traits.in_total_order(items.order_by() if has_free_order else items)
-        return cls(declaration, limit, items, traits.count_rows(items))
+        return cls(declaration, items, traits.count_rows(items))
 
     @property
     def declaration_digest(self) -> str:
-        return digest(declared_facts(self.declaration, self.limit))
+        return digest(declared_facts(self.declared))
 
     def is_empty(self) -> bool:
         return self.count == 0
@@ -120,7 +120,7 @@ class PositionSource(CompiledSource):
                     yield part, start
 
     def newest(self, page: Page) -> str | None:
-        return self.declaration.constant_lastmod()
+        return self.declared.constants.get("lastmod")
 
 
 class _Items(NamedTuple):

@@ -58,7 +58,6 @@ class QuerySource(CompiledSource):
         cls,
         section: str,
         declaration: Declaration,
-        limit: int,
         rows: QuerySet[Any],
         original: QuerySet[Any] | None = None,
     ) -> QuerySource:
@@ -67,10 +66,11 @@ class QuerySource(CompiledSource):
         Raise `ImproperlyConfigured` for an unsuitable key or expression.
         """
         # On classes written for `django.contrib.sitemaps`, an attribute `key` can mean anything.
-        key_name = declaration.sitemap.key if isinstance(declaration.sitemap, ModelSitemap) else "pk"
+        sitemap = declaration.declared.sitemap
+        key_name = sitemap.key if isinstance(sitemap, ModelSitemap) else "pk"
         if not isinstance(key_name, str):
             problem = f"key must be the name of a field, not {typed_repr(key_name)}"
-            raise ImproperlyConfigured(f"{type(declaration.sitemap).__qualname__}.{problem}.")
+            raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.{problem}.")
         key = KeyColumns.from_field(rows.model, key_name, rows.db)
         # The queryset can repeat its rows, so they are not counted there.
         all_rows = rows if original is None else add_condition(rows, KeyInRows(original))
@@ -78,13 +78,13 @@ class QuerySource(CompiledSource):
         annotated_rows = add_columns(rows, declaration.expressions)
         if repeats_rows(annotated_rows.query):
             raise ImproperlyConfigured(
-                f"Section {section!r}: an expression of {type(declaration.sitemap).__qualname__} follows "
+                f"Section {section!r}: an expression of {type(sitemap).__qualname__} follows "
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
         are_grouped = annotated_rows.query.group_by is not None
         members = Members(key, rows, original, are_grouped=are_grouped)
-        return cls(declaration, limit, section, annotated_rows, members, all_rows)
+        return cls(declaration, section, annotated_rows, members, all_rows)
 
     @cached_property
     def declaration_digest(self) -> str:
@@ -92,7 +92,7 @@ class QuerySource(CompiledSource):
         rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*names, *self.declaration.expressions)
-        facts = declared_facts(self.declaration, self.limit)
+        facts = declared_facts(self.declared)
         return digest((names, *facts, query_facts(rows)))
 
     @property
@@ -147,7 +147,7 @@ class QuerySource(CompiledSource):
         """
         running = RunningFingerprint(self.members.rows.db)
         with closing(
-            self._slices(are_hashed=True).in_range(*self._parsed(after, until), self.limit)
+            self._slices(are_hashed=True).in_range(*self._parsed(after, until), self.declared.limit)
         ) as slices:
             for rows in slices:
                 running.add(rows.hashed)
@@ -194,7 +194,7 @@ class QuerySource(CompiledSource):
         """
         after, until = self._parsed(page.after, page.until)
         slices = self._slices(are_hashed=running is not None)
-        return self._batches(slices.in_range(after, until, self.limit), after, running)
+        return self._batches(slices.in_range(after, until, self.declared.limit), after, running)
 
     def _slices(self, *, are_hashed: bool = False) -> Slices:
         rows = self.annotated_rows.order_by(*self.members.key.names)
@@ -237,7 +237,7 @@ class QuerySource(CompiledSource):
         """Return how many rows a page has now, and its newest lastmod, in one query."""
         column = alias("lastmod")
         if column not in self.declaration.expressions:
-            return Look(self.count(page.after, page.until, MANY), self.declaration.constant_lastmod())
+            return Look(self.count(page.after, page.until, MANY), self.declared.constants.get("lastmod"))
         expression = self.annotated_rows.query.annotations[column]
         rows = self._range_rows(page.after, page.until)
         try:

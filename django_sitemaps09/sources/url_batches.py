@@ -14,10 +14,10 @@ from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.calls import FAILED, Items
 from django_sitemaps09.hooks.expressions import EXTENDING
 from django_sitemaps09.hooks.extensions import HookResults
-from django_sitemaps09.hooks.values import allowed_hosts
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps.declared import Declared
 
 # The maximum number of characters of a key in a warning.
 _MAX_KEY = 40
@@ -38,10 +38,11 @@ class _Place(NamedTuple):
         return f"{self.page}/{self.position} ({excerpt(item)})"
 
 
-def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> AllowedHosts:
-    """Return `hosts`, plus the host from `get_protocol()` and `get_domain()` unless these methods fail."""
+def _add_own_host(declared: Declared, site: Any) -> AllowedHosts:
+    """Return the allowed hosts, with that of `get_protocol()` and `get_domain()` unless these fail."""
+    hosts, sitemap = declared.hosts, declared.sitemap
     try:
-        scheme = sitemap.get_protocol(base.scheme)
+        scheme = sitemap.get_protocol(declared.base.scheme)
         domain = sitemap.get_domain(site)
         own_host = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
     except Exception:  # noqa: BLE001 a project's method can raise anything or be missing
@@ -49,11 +50,10 @@ def _add_own_host(hosts: AllowedHosts, sitemap: Any, base: Base, site: Any) -> A
     return replace(hosts, others=(*hosts.others, own_host))
 
 
-def checked_batch(sitemap: Any, urls: Sequence[Any], page: int, start: int, base: Base, site: Any) -> Batch:
+def checked_batch(declared: Declared, urls: Sequence[Any], page: int, start: int, site: Any) -> Batch:
     """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
-    declared_hosts = allowed_hosts(sitemap, base)
-    hosts = _add_own_host(declared_hosts, sitemap, base, site)
-    own_bases = tuple(map(str, (base, *hosts.others)))
+    declared_hosts, hosts = declared.hosts, _add_own_host(declared, site)
+    own_bases = tuple(map(str, (declared.base, *hosts.others)))
 
     def location(value: Any) -> str:
         url = hosts.uri(value or "")

@@ -15,6 +15,7 @@ from django_sitemaps09.entries import MAX_MESSAGE, excerpt
 from django_sitemaps09.hosts import export_base
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps.declared import is_compiled
 
 _ROWS = 2_000
 # Number of differences that are shown.
@@ -46,7 +47,7 @@ def compare(old: Any, new: Any, *, rows: int | None = None, base_url: str | None
         sitemaps = [sections.bind(section, base.domain) for section in (old, new)]
         first, second = (type(sitemap).__qualname__ for sitemap in sitemaps)
         for name, sitemap in zip((first, second), sitemaps, strict=True):
-            if not sources.is_compiled(sitemap):
+            if not is_compiled(sitemap):
                 raise ImproperlyConfigured(
                     f"{name} is read through get_urls(), so its rows are not known. Inherit from the "
                     "Sitemap of django_sitemaps09, and override only its hooks."
@@ -103,7 +104,7 @@ def _texts(source: Any, page: Page, base: Base) -> dict[Hashable, list[str]]:
     texts: dict[Hashable, list[str]] = {}
     with closing(source.batches(page)) as batches:
         for batch in batches:
-            elements = writer.elements(writer.FORMATS[source.format], batch, str(base))
+            elements = writer.elements(writer.FORMATS[source.declared.format], batch, str(base))
             for key, text in zip(batch.keys, elements, strict=True):
                 texts.setdefault(key, []).append(text.strip())
     return texts

@@ -11,15 +11,14 @@ from django.db.models import F, QuerySet
 
 from django_sitemaps09 import PathTemplate, sections
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.conf import site_locale
+from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, reason_of
-from django_sitemaps09.hooks.expressions import FIELDS, Field
+from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.hosts import export_base
 from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sources import is_compiled
-from django_sitemaps09.sources.columns import content_hooks
+from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources.hints import opaque_reason
 from django_sitemaps09.suggestions.declarations import declaration, import_lines
 from django_sitemaps09.suggestions.method_reader import read_hook
@@ -84,10 +83,11 @@ def _sections(sitemaps: Mapping[str, Section] | None) -> dict[str, Section]:
 
 
 def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Suggestion:
-    sitemap = sections.bind(section, base.domain)
-    if not is_compiled(sitemap):
+    declared_now = read(sections.bind(section, base.domain), base, conf.limits)
+    sitemap = declared_now.sitemap
+    if not declared_now.hooks:
         return Suggestion(name, notes=opaque_reason(sitemap))
-    methods = [hook for hook in FIELDS if callable(getattr(sitemap, hook, None))]
+    methods = [name for name, hook in declared_now.hooks.items() if callable(hook)]
     if not methods:
         return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
@@ -99,7 +99,7 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     if not codes:
         return Suggestion(name, notes=tuple(notes))
     declared: dict[str, Any] = {hook: declaration(code) for hook, code in codes.items()}
-    others = {hook: None for hook in [*methods, *content_hooks(sitemap)] if hook not in codes}
+    others = {hook: None for hook in [*methods, *declared_now.content] if hook not in codes}
     if others:
         called = " and ".join(f"{hook}()" for hook in others)
         notes.append(f"Model instances are still created for {called}.")

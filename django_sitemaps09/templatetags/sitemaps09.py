@@ -17,9 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django_sitemaps09 import writer
 from django_sitemaps09.entries import NAMESPACES, Alternate, IndexEntry
 from django_sitemaps09.hooks.calls import Items, log_skipped
-from django_sitemaps09.hooks.extensions import repeated_name
+from django_sitemaps09.hooks.extensions import repeated_name, used_namespaces
 from django_sitemaps09.hooks.values import CONVERTERS, entry_values, texts
-from django_sitemaps09.sources.columns import used_namespaces
 from django_sitemaps09.sources.url_batches import ENTRY_KEYS, url_batch
 
 logger = logging.getLogger(__name__)

@@ -213,7 +213,7 @@ def published_pages(source: QuerySource, *, again: bool = False) -> PublishedPag
     """
     if not conf.has_target:
         return NO_PAGES
-    section, base = source.section, source.base
+    section, base = source.section, source.declared.base
     name = sources.digest((section, base.domain, source.members.key.stored_names))
     is_just_read, has_failed = f"{name}:read", _exports.get(name)
     # After a failure, a storage that does not respond must not slow down every request.

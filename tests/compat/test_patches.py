@@ -126,7 +126,7 @@ PATCHED = """
     django.setup()
     from django_sitemaps09 import Sitemap
     from django_sitemaps09.sitemaps import is_contribs, is_original
-    from django_sitemaps09.sources import is_compiled
+    from django_sitemaps09.sitemaps.declared import is_compiled
 
     for name, function in originals.items():
         setattr(contrib.Sitemap, name, function)

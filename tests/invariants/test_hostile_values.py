@@ -28,6 +28,7 @@ from django_sitemaps09.entries import (
 )
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.pages import Page
+from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from tests.models import Word
@@ -235,7 +236,7 @@ def cost(work: Callable[[], object]) -> float:
 def written(attributes: dict[str, Any]) -> bytes:
     """Render the page of a section with one entry and these attributes."""
     source = sources.source("things", listing([1], **attributes), BASE, LIMITS)
-    return write(source.batches(Page(1, None, None)), namespaces=source.namespaces)[0]
+    return write(source.batches(Page(1, None, None)), namespaces=source.declared.namespaces)[0]
 
 
 @pytest.mark.slow
@@ -260,7 +261,7 @@ def test_no_value_takes_longer_than_the_reference(field: str) -> None:
 )
 def test_no_argument_of_a_location_takes_longer_than_the_reference(location: Any) -> None:
     words = type("Words", (ModelSitemap,), {"model": Word, "location": location})
-    declared = Declaration.from_sitemap(words(), (BASE,))
+    declared = Declaration(read(words(), BASE, LIMITS))
     rows = {key: Rows([1], None, {alias("location"): [value]}) for key, value in TEXTS.items()}
     costs = {key: cost(partial(declared.batch, found)) for key, found in rows.items()}
     assert {key: ratio for key, ratio in costs.items() if ratio > 1} == {}
@@ -268,7 +269,7 @@ def test_no_argument_of_a_location_takes_longer_than_the_reference(location: Any
 
 def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named() -> None:
     words = type("Words", (ModelSitemap,), {"model": Word, "location": Route("word", word=F("word"))})
-    declared = Declaration.from_sitemap(words(), (BASE,))
+    declared = Declaration(read(words(), BASE, LIMITS))
     found = declared.batch(Rows([1, 2], None, {alias("location"): ["short", "a" * 2_048]}))
     assert [*found.keys] == [1]
     [error] = found.errors

@@ -121,7 +121,7 @@ def test_a_bad_constant_is_an_error_with_expressions_and_otherwise_skipped(field
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1e4", "ten", None])
 def test_a_limit_that_is_not_a_number_of_urls_is_refused(limit: Any) -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"'things': `limit` of Listing"):
+    with pytest.raises(ImproperlyConfigured, match=r"Listing\.limit must be a whole number"):
         compiled(listing(ITEMS, limit=limit))
 
 

@@ -108,7 +108,7 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
 
 @pytest.mark.parametrize("protocol", ["javascript", "ftp", "HTTPS"])
 def test_a_protocol_that_no_crawler_follows_is_refused(protocol: str, db: None) -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"`protocol`.*'http' or 'https'"):
+    with pytest.raises(ImproperlyConfigured, match=r"\.protocol must be 'http' or 'https'"):
         compiled(Article.objects.all(), protocol=protocol)
 
 

@@ -283,7 +283,7 @@ def compiled(declared: type[Sitemap[Any]]) -> tuple[bytes, WriteResult]:
     limits = Limits(50_000, 50_000_000)
     found = sources.source("x", declared, Base("https", "www.example.com"), limits)
     [page] = page_map(found, limits)
-    return write(found.batches(page), limits, base=BASE, namespaces=found.namespaces)
+    return write(found.batches(page), limits, base=BASE, namespaces=found.declared.namespaces)
 
 
 def render_item(location: Callable[[], Any] = lambda: "/second/", **hooks: Callable[[], Any]) -> Any:

@@ -79,7 +79,10 @@ def rendered(
     def render(page: Page) -> RenderedPage:
         most = sources.page_limits(source, limits)
         document, written = write(
-            source.batches(page), most, base=str(source.base), namespaces=source.namespaces
+            source.batches(page),
+            most,
+            base=str(source.declared.base),
+            namespaces=source.declared.namespaces,
         )
         cut = None if written.cut is None else source.key_text(written.cut)
         return RenderedPage(page, document.decode(), written, cut)

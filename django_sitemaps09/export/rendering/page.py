@@ -93,7 +93,7 @@ class Renderer:
 
     def suffix(self, source: Source) -> Suffix:
         """Return the suffix of a source's file names; text files are never compressed."""
-        if source.format == "text":
+        if source.declared.format == "text":
             return "txt"
         return "xml.gz" if self.gzip else "xml"
 
@@ -114,7 +114,7 @@ class Renderer:
         page, suffix = task.page, self.suffix(source)
         name = page_name(task.section, page.number, suffix)
         staged = f"{self.stage}/{task.prefix}{name}"
-        is_linked = "xhtml" in source.namespaces
+        is_linked = "xhtml" in source.declared.namespaces
         stream = compressor(conf.gzip_level, linked=is_linked) if suffix == "xml.gz" else None
 
         @contextmanager
@@ -134,12 +134,12 @@ class Renderer:
             Sink(None if self.stage is None else opener, stream, task.known) as sink,
         ):
             written = writer.write_document(
-                writer.page_format(source.format, styled=conf.stylesheet),
+                writer.page_format(source.declared.format, styled=conf.stylesheet),
                 rows.batches,
                 write,
-                str(source.base),
+                str(source.declared.base),
                 sources.page_limits(source, conf.limits),
-                source.namespaces,
+                source.declared.namespaces,
             )
             wait_for_sink = sink.end()
 

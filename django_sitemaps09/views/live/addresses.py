@@ -108,7 +108,7 @@ def rows_on_page(source: Source) -> int:
     URLs are measured with the script prefix of management commands. On some servers, clients can change the
     current one, and the host.
     """
-    base = source.base if conf.base_url else source.base._replace(scheme="https")
+    base = source.declared.base if conf.base_url else source.declared.base._replace(scheme="https")
     base_url = HOST if is_host_from_client() else str(base)
     with surroundings(conf.script_prefix, get_urlconf()):
         return sources.rows_on_page(source, conf.limits, base_url)

@@ -149,7 +149,7 @@ def of_page(source: Source, page: Page) -> PageMemo | None:
     # default cache of a site with several tenants has a `KEY_FUNCTION` that adds the tenant.
     section = source.section, source.declaration_digest, page.after, page.until
     # The base is in a list as it always was: other facts would make all ETags of clients invalid.
-    place = [str(source.base)], get_script_prefix(), tenant()
+    place = [str(source.declared.base)], get_script_prefix(), tenant()
     facts = sources.digest((*section, *place))
     most = sources.protocol_limits(source).urls // source.declaration.entries_per_item
     return PageMemo(source, page, f"{source.members.rows.db}:{facts}", facts, most)

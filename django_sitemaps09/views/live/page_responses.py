@@ -158,9 +158,9 @@ class PageRequest(NamedTuple):
                 writer.page_format(self._format_name, styled=conf.stylesheet),
                 rows.batches,
                 chunks.append,
-                str(source.base),
+                str(source.declared.base),
                 sources.protocol_limits(source),
-                source.namespaces,
+                source.declared.namespaces,
             )
         is_incomplete = has_key_ranges(source) and document.cut is not None
         etag = unread and unread.remember(None if is_incomplete else rows.fingerprint, started)
@@ -211,7 +211,7 @@ class PageRequest(NamedTuple):
         if is_host_from_client() or get_script_prefix() != conf.script_prefix:
             return None
         path, urlconf = self.request.path.removesuffix(".gz"), str(get_urlconf())
-        digest, base = source.declaration_digest, str(source.base)
+        digest, base = source.declaration_digest, str(source.declared.base)
         facts = (path, urlconf, digest, page, self._format_name, [base], tenant())
         return f"django_sitemaps09:page:{sources.digest(facts)}"
 

@@ -38,7 +38,7 @@ _waiting = threading.Lock()
 
 def suffix_of(source: Source) -> Suffix:
     """Return the suffix of the names that an index lists."""
-    return "txt" if source.format == "text" else "xml.gz" if conf.gzip else "xml"
+    return "txt" if source.declared.format == "text" else "xml.gz" if conf.gzip else "xml"
 
 
 def current(source: QuerySource, name: str, deadline: float) -> tuple[Listing, bool]:

@@ -1,0 +1,199 @@
+"""What a sitemap declares for a host: read once for a source, and validated here.
+
+A class can be patched, and a property can depend on the instance. So a sitemap is read for each request and
+for each export, and nothing is kept between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from numbers import Number
+from typing import Any, cast
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_sitemaps09 import protocol
+from django_sitemaps09.entries import Extension, ItemError, typed_repr
+from django_sitemaps09.hooks.expressions import (
+    FIELDS,
+    FORMATS,
+    HOOKS,
+    Field,
+    FormatName,
+    Hook,
+    expressions_in,
+    location_problem,
+)
+from django_sitemaps09.hooks.extensions import namespaces, own_extensions
+from django_sitemaps09.hooks.values import CONVERTERS
+from django_sitemaps09.hosts import AllowedHosts, parse_host
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.routing.location_templates import is_expression
+from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contribs, is_original
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a sitemap declares for a host.
+
+    Of an opaque sitemap, `hooks` and all that follow are not read, since its `get_urls()` decides.
+    """
+
+    sitemap: Any
+    #: The base that paths are joined to.
+    base: Base
+    #: Maximum number of entries on a page, from the sitemap's `limit` and the limits of the protocol.
+    limit: int
+    hosts: AllowedHosts
+    format: FormatName
+    #: Methods that add content to entries, by name. Text files have only URLs, so no methods apply.
+    content: Mapping[Hook, Callable[[Any], Any]]
+    extensions: Sequence[Extension]
+    #: Whether the entries of an item in several languages link to each other.
+    is_linked: bool
+    #: `location`, `lastmod`, `changefreq` and `priority`: constants, expressions or methods.
+    hooks: Mapping[Field, Any] = field(default_factory=dict)
+    #: The declared expressions by alias.
+    expressions: Mapping[str, Any] = field(default_factory=dict)
+    #: The text of each optional hook that is a constant, or `None` if it is missing or invalid.
+    constants: Mapping[Field, str | None] = field(default_factory=dict)
+    #: The invalid constants of a sitemap without expressions.
+    errors: Sequence[ItemError] = ()
+    #: Languages of the sitemap; `None` without `i18n`.
+    languages: tuple[str, ...] | None = None
+    x_default: Any = None
+    #: `get_languages_for_item()` if a project overrides it.
+    item_languages: Callable[[Any], Any] | None = None
+
+    @property
+    def namespaces(self) -> dict[str, str]:
+        """Namespaces of all content that entries can have besides the protocol's elements, by prefix."""
+        return namespaces(self.content, self.extensions, is_linked=self.is_linked)
+
+
+def is_compiled(sitemap: object) -> bool:
+    """Return whether a sitemap is compiled. Otherwise it is opaque, and read through `get_urls()`.
+
+    This depends on the current attributes of the object, since its class can be patched.
+    """
+    # isinstance() is true for a mock of the class.
+    return issubclass(type(sitemap), Sitemap) and is_original(sitemap, *CONTRIB_INTERNALS)
+
+
+def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
+    """Return what a sitemap that `bind()` returned declares for a host.
+
+    Raise `ImproperlyConfigured` for an invalid declaration. But `django.contrib.sitemaps` accepts any
+    value, and a class for it can use our attributes for something else: if a class declares no expressions,
+    its invalid constants are reported, and its invalid `format` or `hosts` mean nothing.
+    """
+    is_opaque, is_i18n = not is_compiled(sitemap), getattr(sitemap, "i18n", True)
+    hooks = {} if is_opaque else {name: getattr(sitemap, name, None) for name in FIELDS}
+    expressions = expressions_in(hooks, sitemap.item_language if hooks and is_i18n else None)
+
+    def value(name: str, default: Any, *, is_strict: bool = bool(expressions)) -> Any:
+        try:
+            return RULES[name](getattr(sitemap, name, default), typed_repr)
+        except Exception as error:
+            if is_strict:
+                raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.{name} {error}.") from error
+            return default
+
+    format_name = value("format", "xml")
+    if not is_opaque:
+        base = Base(value("protocol", None, is_strict=True) or base.scheme, base.domain)
+    hosts = AllowedHosts.parse(value("hosts", ()), base)
+    is_text = format_name == "text"
+    has_content = isinstance(sitemap, Sitemap) and not is_text
+    content = {
+        name: hook for name in HOOKS if has_content and callable(hook := getattr(sitemap, name, None))
+    }
+    extensions = [] if is_text else own_extensions(sitemap)
+    limit = min(limits.urls, protocol.MAX_NEWS) if "news" in content else limits.urls
+    if is_opaque:
+        # Methods of `django.contrib.sitemaps` write links only with `i18n`. A project's methods may always.
+        is_linked = bool(is_i18n) or not all(is_contribs(sitemap, name) for name in ("get_urls", "_urls"))
+        return Declared(sitemap, base, limit, hosts, format_name, content, extensions, is_linked)
+    limit = min(limit, value("limit", None, is_strict=True))
+    languages = tuple(dict.fromkeys(sitemap._languages())) if is_i18n else None  # noqa: SLF001 contrib's hook
+    is_linked = languages is not None and bool(sitemap.alternates) and not is_text
+    if problem := location_problem(hooks["location"], languages):
+        raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.location {problem}.")
+    constants, errors = _constants(sitemap, hooks, is_strict=bool(expressions))
+    has_original = is_original(sitemap, "get_languages_for_item")
+    item_languages = None if has_original or not is_i18n else sitemap.get_languages_for_item
+    return Declared(
+        *(sitemap, base, limit, hosts, format_name, content, extensions, is_linked),
+        *(hooks, expressions, constants, errors, languages, sitemap.x_default, item_languages),
+    )
+
+
+def _constants(
+    sitemap: Any, hooks: Mapping[Field, Any], *, is_strict: bool
+) -> tuple[dict[Field, str | None], list[ItemError]]:
+    """Return the text of constants, and the errors of invalid ones."""
+    constants: dict[Field, str | None] = {}
+    errors = []
+    for name in FIELDS[1:]:
+        value = hooks[name]
+        if not (callable(value) or is_expression(value)):
+            try:
+                constants[name] = CONVERTERS[name](value)
+            except ValueError as error:
+                if is_strict:
+                    raise ImproperlyConfigured(
+                        f"{type(sitemap).__qualname__}.{name}: {error}. Change or remove it, or declare a "
+                        "query expression or a method that takes the item."
+                    ) from error
+                constants[name] = None
+                errors.append(ItemError("any", name, str(error)))
+    return constants, errors
+
+
+def _format(value: object, show: Callable[[object], str]) -> FormatName:
+    if isinstance(value, str) and value in FORMATS:
+        return cast("FormatName", value)
+    raise ValueError(f"must be 'xml' or 'text', not {show(value)}")
+
+
+def _protocol(value: object, show: Callable[[object], str]) -> object:
+    if value and value not in ("http", "https"):
+        raise ValueError(f"must be 'http' or 'https', not {show(value)}")
+    return value
+
+
+def _hosts(value: Any, show: Callable[[object], str]) -> Any:
+    if value is not None and not isinstance(value, (list, tuple, set, frozenset)):
+        raise ValueError(f"must be a list, not {show(value)}")
+    for host in value or ():
+        try:
+            parse_host(host, "https")
+        except ValueError as error:
+            raise ValueError(f"contains {show(host)}: {error}") from error
+    return value or ()
+
+
+def page_size(limit: Any, show: Callable[[object], str] = typed_repr) -> int:
+    """Return a `limit` as an integer, converted as in Django's paginator: `"60"` becomes 60.
+
+    Raise `ValueError` if it is less than 1, or not a whole number.
+    """
+    with suppress(TypeError, ValueError, OverflowError):
+        size = int(limit)
+        # int() accepts True and 60.5, which are mistakes. A string such as "60" never equals the result.
+        is_rounded = isinstance(limit, Number) and limit != size  # type: ignore[comparison-overlap]
+        if size >= 1 and not is_rounded and not isinstance(limit, bool):
+            return size
+    raise ValueError(f"must be a whole number of at least 1, not {show(limit)}")
+
+
+#: Rules of attributes: they return the meaning of a value, or raise `ValueError` with what is wrong.
+#: The second argument returns the words for a value. Checks use these rules on the data of a class.
+RULES: dict[str, Callable[[Any, Callable[[object], str]], Any]] = {
+    "format": _format,
+    "protocol": _protocol,
+    "limit": page_size,
+    "hosts": _hosts,
+}
