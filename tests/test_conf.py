@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
 from datetime import datetime, timedelta
@@ -31,8 +33,8 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "GZIP": ("gzip", True),
     "GZIP_LEVEL": ("gzip_level", None),
     "STYLESHEET": ("stylesheet", False),
-    "MAX_URLS": ("limits", Limits(50_000, 10_485_760)),
-    "MAX_BYTES": ("limits", Limits(50_000, 10_485_760)),
+    "MAX_URLS": ("max_urls", 50_000),
+    "MAX_BYTES": ("max_bytes", 10_485_760),
     "MAX_SHRINK": ("max_shrink", 0.5),
     "KEEP_REMOVED": ("keep_removed", 86_400.0),
     "ENGINE": ("engine", "processes"),
@@ -66,10 +68,10 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("GZIP", True, True),
     ("STYLESHEET", False, False),
     ("STYLESHEET", True, True),
-    ("MAX_URLS", 1, Limits(1, 10_485_760)),
-    ("MAX_URLS", 50_000, Limits(50_000, 10_485_760)),
-    ("MAX_BYTES", 1, Limits(50_000, 1)),
-    ("MAX_BYTES", 52_428_800, Limits(50_000, 52_428_800)),
+    ("MAX_URLS", 1, 1),
+    ("MAX_URLS", 50_000, 50_000),
+    ("MAX_BYTES", 1, 1),
+    ("MAX_BYTES", 52_428_800, 52_428_800),
     *(("MAX_SHRINK", value, float(value)) for value in (0, 0.25, 1, 1.0)),
     *(("KEEP_REMOVED", value, float(value)) for value in (0, 90, 0.5)),
     ("KEEP_REMOVED", timedelta(days=2), 172_800.0),
@@ -135,7 +137,13 @@ def read(key: str) -> Any:
 
 def test_each_key_has_its_property_and_each_default_is_known() -> None:
     assert {key: name for key, (name, _) in DEFAULTS.items()} == KEYS
-    assert all(isinstance(vars(Conf)[name], property) for name in KEYS.values())
+    assert conf.limits == Limits(50_000, 10_485_760)
+
+
+@pytest.mark.parametrize("name", KEYS.values())
+def test_a_comment_says_what_each_setting_means(name: str) -> None:
+    source = inspect.getsource(Conf).partition(f"\n    {name} = Setting(")[0]
+    assert re.search(r"\n    #: [A-Z][^\n]+(\n    #: [^\n]+)*\Z", source)
 
 
 @pytest.mark.parametrize("name", [name for name in vars(Conf) if not name.startswith("_")])

@@ -29,13 +29,12 @@ from django_sitemaps09.checks.subjects import (
     typed,
 )
 from django_sitemaps09.entries import Extension
-from django_sitemaps09.hooks.expressions import EXTENDING, FIELDS, FORMATS
+from django_sitemaps09.hooks.expressions import EXTENDING, FIELDS
 from django_sitemaps09.hooks.extensions import repeated_name
 from django_sitemaps09.hooks.values import CONVERTERS
-from django_sitemaps09.hosts import parse_host
 from django_sitemaps09.routing.location_templates import is_expression
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, NewsSitemap, Sitemap, is_contribs
-from django_sitemaps09.sitemaps.declared import page_size
+from django_sitemaps09.sitemaps.declared import RULES, page_size
 
 _NUMBERS = (int, float, Decimal)
 _CODES = {"lastmod": ("E010", "W010"), "changefreq": ("E011", "W011"), "priority": ("E012", "W012")}
@@ -61,10 +60,8 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
                 "Change or remove it, or declare a query expression or a method that takes the item."
             )
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
-    scheme = subject.data("protocol")
-    if scheme not in (None, "http", "https"):
-        text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
-        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
+    if problem := _problem(subject, "protocol"):
+        yield message("W014", problem, "Set 'http' or 'https': crawlers do not follow other schemes.")
     limit = subject.raw("limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
         # Only the project's code can compute the limit.
@@ -72,9 +69,10 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
     if limit is None and (subject.has_own_init or not is_contribs(subject.declaration, "paginator")):
         # __init__() may set another limit, and an overridden paginator might ignore `limit`.
         return
-    if problem := error_text(ValueError, page_size, limit):
-        text = f"{subject}.limit {problem}."
-        yield subject.graded("E013", "W013", text, f"Set a whole number from 1 to {protocol.MAX_URLS:,}.")
+    if problem := _problem(subject, "limit"):
+        yield subject.graded(
+            "E013", "W013", problem, f"Set a whole number from 1 to {protocol.MAX_URLS:,}."
+        )
     elif (size := page_size(limit)) > protocol.MAX_URLS:
         yield message(
             "W015",
@@ -84,21 +82,25 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
         )
 
 
+def _problem(subject: Subject, name: str) -> str | None:
+    """Return what is wrong with an attribute by the rules that reading a sitemap has, or `None`."""
+    problem = error_text(ValueError, RULES[name], subject.data(name), typed)
+    return problem and f"{subject}.{name} {problem}."
+
+
 def check_documents(subject: Subject) -> Iterator[CheckMessage]:
     """Check `format`, `hosts` and `extensions` if they are constants."""
     value = subject.data("format")
-    if value is not None and not (isinstance(value, str) and value in FORMATS):
+    if value is not None and (problem := _problem(subject, "format")):
         hint = "Set 'xml' or 'text', or rename the attribute if it means something else."
-        text = f"{subject}.format must be 'xml' or 'text', not {typed(value)}."
-        yield subject.graded("E051", "W051", text, hint)
+        yield subject.graded("E051", "W051", problem, hint)
     elif value == "text" and (xml_names := ", ".join(_xml_only_names(subject))):
         text = f"{subject}.format is 'text', which does not include {xml_names}."
         hint = f"Text files contain only URLs. Set format = 'xml', or remove {xml_names}."
         yield message("W052", text, hint)
-    hosts = subject.data("hosts")
-    if hosts is not None and (problem := _hosts_problem(hosts)):
+    if problem := _problem(subject, "hosts"):
         hint = "Set a list of hosts, such as ['https://shop.example.com', 'blog.example.com']."
-        yield subject.graded("E050", "W050", f"{subject}.hosts {problem}.", hint)
+        yield subject.graded("E050", "W050", problem, hint)
     extensions = subject.data("extensions")
     if extensions is not None and (problem := _extensions_problem(extensions)):
         hint = "Set a list of Extension objects, each with its own prefix and namespace."
@@ -113,17 +115,6 @@ def _xml_only_names(subject: Subject) -> list[str]:
     if callable(alternates) or (alternates is True and subject.data("i18n") is True):
         names.append("alternates")
     return names
-
-
-def _hosts_problem(hosts: object) -> str | None:
-    if not isinstance(hosts, COLLECTIONS):
-        return f"must be a list, not {typed(hosts)}"
-    for host in hosts:
-        if not issubclass(type(host), str):
-            return f"contains {typed(host)}, which is not a string"
-        if problem := error_text(ValueError, parse_host, host, "https"):
-            return f"contains {host!r}: {problem}"
-    return None
 
 
 def _extensions_problem(extensions: object) -> str | None:

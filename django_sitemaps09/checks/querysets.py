@@ -7,6 +7,7 @@ database.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -44,6 +45,8 @@ _HAS_KEY = "Set `key` to a field that is never NULL or infinite, or exclude thes
 _ORDERS_ALIKE = "Pages cannot be ranges of this key. Set `key` to a unique column of a common type."
 _IS_LONG = "Live pages cannot be divided there. Set `key` to a shorter unique column."
 _IS_PUBLIC = "The address of each live page has one of these values. Set `key` to a column that is public."
+# Django's error for a name that the rows do not have.
+_UNKNOWN_FIELD = re.compile(r"Cannot resolve keyword '(.+)' into field\. Choices are: (.+)")
 # Number of keys at each end of a table whose order a check compares.
 _KEYS = 500
 #: The types of columns that are valid for each optional element: check code, fields, description and hint.
@@ -316,6 +319,9 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
         try:
             if isinstance(rows, RawQuerySet):
                 raise TypeError("a raw() queryset does not support expressions")
+            # Each alone first, so that the error names no other expression of ours as a field.
+            for column in annotations.items():
+                add_columns(annotatable_rows(rows, dict([column])), dict([column]))
             plain_rows = annotatable_rows(rows, annotations)
             annotated_rows = add_columns(plain_rows, annotations)
         except ImproperlyConfigured:
@@ -325,6 +331,9 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
             text = f"{subject}.{name}: {error}.".replace("..", ".")
             hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."
+            if unknown := _UNKNOWN_FIELD.match(str(error)):
+                similar = get_close_matches(unknown[1], unknown[2].split(", "), n=1)
+                hint = f"Did you mean {similar[0]!r}? {hint}" if similar else hint
             yield message("E034", text, hint)
             continue
         if traits.repeats_rows(annotated_rows.query) and not traits.repeats_rows(plain_rows.query):

@@ -64,10 +64,9 @@ def _check_keys(options: Mapping[str, Any]) -> Iterator[CheckMessage]:
 
 
 def _check_values() -> Iterator[CheckMessage]:
-    problems = (error_text(ImproperlyConfigured, getattr, conf, name) for name in KEYS.values())
-    # Two keys can share a property.
-    for text in dict.fromkeys(filter(None, problems)):
-        yield message("E003", text, "See the settings in the documentation.")
+    for name in KEYS.values():
+        if problem := error_text(ImproperlyConfigured, getattr, conf, name):
+            yield message("E003", problem, "See the settings in the documentation.")
 
 
 def _check_paths() -> Iterator[CheckMessage]:

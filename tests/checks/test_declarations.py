@@ -428,6 +428,24 @@ def test_an_expression_must_have_the_type_of_its_element(
     assert ids(declaration(location=SLUG, **attributes)) == expected
 
 
+@pytest.mark.parametrize(
+    ("attributes", "similar"),
+    [
+        ({"location": Route("category", row=F("slug"), number=F("comment_cuont"))}, "comment_count"),
+        ({"location": PathTemplate("/{a}/{b}/{c}/", a=F("slug"), b=F("day"), c=F("catgory"))}, "category"),
+        ({"location": SLUG, "lastmod": F("updatd")}, "updated"),
+    ],
+)
+def test_the_nearest_name_is_offered_for_one_that_the_rows_lack(
+    attributes: dict[str, Any], similar: str
+) -> None:
+    rows = Article.objects.annotate(comment_count=Count("comments"))
+    found = check_declarations([declaration(queryset=rows, **attributes)])
+    [error] = [message for message in found if message.id == "sitemaps09.E034"]
+    assert error.hint.startswith(f"Did you mean {similar!r}? ")
+    assert "_sitemaps09" not in error.msg
+
+
 def test_a_projects_own_field_may_return_anything() -> None:
     assert ids(declaration(model=Name, location=Route("word", word=F("name")), lastmod=F("name"))) == []
 
