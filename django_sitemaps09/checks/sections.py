@@ -122,18 +122,14 @@ def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
 
 
 def _is_mentioned(cls: type, module: ModuleType) -> bool:
-    """Return whether another module imports a class or its module, or its module has its name twice.
-
-    Such code can be a factory, a dict, or a method `for_host()`.
-    """
-    package = sys.modules.get(module.__name__.rpartition(".")[0])
+    """Return whether another module imports a class or its module, or its module has its name twice."""
+    own_names = (module.__name__, module.__name__.rpartition(".")[0])
     # Only plain modules, because others can run code when they are read.
-    others = [each for each in [*sys.modules.values()] if type(each) is ModuleType and each is not module]
-    for other in others:
-        imported = (cls,) if other is package else (cls, module)
-        if any(value is each for value in [*vars(other).values()] for each in imported):
-            return True
-    return is_repeated(cls.__name__, module)
+    others = [
+        each for name, each in [*sys.modules.items()] if type(each) is ModuleType and name not in own_names
+    ]
+    found = {id(value) for each in others for value in [*vars(each).values()]}
+    return is_repeated(cls.__name__, module) or not found.isdisjoint({id(cls), id(module)})
 
 
 def _read_mapping(sitemaps: object) -> dict[Any, Any]:

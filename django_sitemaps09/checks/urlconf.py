@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -95,7 +94,7 @@ def route_problem(route: Route) -> str | None:
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check that requests reach our views, and that these can work with the arguments and settings."""
-    return [*_check_order(), *_check_arguments(), *_check_robots(), *_check_inspector()]
+    return [*_check_order(), *_check_robots(), *_check_inspector()]
 
 
 def _check_order() -> Iterator[CheckMessage]:
@@ -155,23 +154,6 @@ def _path(name: str, arguments: dict[str, str]) -> str | None:
     except NoReverseMatch:
         return None
     return f"/{unquote(url.removeprefix(get_script_prefix()))}"
-
-
-def _check_arguments() -> Iterator[CheckMessage]:
-    reported: set[str] = set()
-    for view, arguments in _views(_NATIVE_VIEWS, _COMPAT_VIEWS):
-        name = getattr(view, "__name__", "")
-        is_plain = getattr(sys.modules[_module_name(view)], name, None) is view
-        if not is_plain:
-            # A decorator of the project may use the argument.
-            continue
-        parameters = inspect.signature(view).parameters
-        for extra in sorted(arguments.keys() - parameters.keys() - reported):
-            # A middleware of the project may remove an argument with any other name.
-            for match in get_close_matches(extra, parameters, n=1, cutoff=0.8):
-                text = f"A URL pattern passes the argument {extra!r}, which the view {name} does not have."
-                yield message("E089", text, f"Did you mean {match!r}?")
-                reported.add(extra)
 
 
 def _robots_arguments() -> Iterator[dict[str, Any]]:
