@@ -108,10 +108,25 @@ def current_base(request: HttpRequest) -> Base:
     try:
         return protocol.parse_base(f"{request.scheme}://{domain}")
     except ValueError as error:
-        if not apps.is_installed("django.contrib.sites"):
-            # Django validates only the characters of the host, and accepts any number as a port.
-            raise DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.") from error
-        raise ImproperlyConfigured(f"The domain of the current site is invalid: {error}.") from error
+        raise _invalid_site(domain, error) from error
+
+
+def _invalid_site(domain: str, error: ValueError) -> Exception:
+    if not apps.is_installed("django.contrib.sites"):
+        # Django validates only the characters of the host, and accepts any number as a port.
+        return DisallowedHost(f"Invalid HTTP_HOST header: {short_repr(domain)}: {error}.")
+    return ImproperlyConfigured(f"The domain of the current site is invalid: {error}.")
+
+
+def contrib_site(request: HttpRequest) -> Any:
+    """Return the site of a request for `django.contrib.sitemaps`, which puts its domain before paths."""
+    site = current_site(request)
+    try:
+        # Unlike a base, it can have a path at its end.
+        protocol.uri(f"{request.scheme}://{site.domain}/")
+    except ValueError as error:
+        raise _invalid_site(site.domain, error) from error
+    return site
 
 
 def is_host_from_client() -> bool:
@@ -245,14 +260,8 @@ class AllowedHosts:
             location = protocol.uri(location)
         return protocol.join(str(self.base), location)
 
-    def external_location(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI. A URL without a scheme gets that of the base."""
-        text = str(check_text(value))
-        # Browsers read a reference that begins with two slashes as a URL without a scheme.
-        return self.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
-
     def media(self, value: object) -> str:
-        """Return the location of a media file, on any host, as `external_location()` does.
+        """Return the location of a media file, on any host, as `uri()` does.
 
         A value that is not a path and has no scheme is relative to `MEDIA_URL`.
         """
@@ -260,11 +269,15 @@ class AllowedHosts:
         if text[:1].isspace() or text[-1:].isspace():
             raise ValueError(f"{short_repr(text)} begins or ends with whitespace")
         relative = text[:1] != "/" and _SCHEME.match(text) is None
-        return self.external_location(f"{conf.media_url}{text}" if relative else text)
+        return self.uri(f"{conf.media_url}{text}" if relative else text)
 
     def uri(self, value: object) -> str:
-        """Return a path, or a URL on any host, as a URI. Raise `ValueError` if invalid or too long."""
-        text = protocol.uri(str(check_text(value)))
+        """Return a path, or a URL on any host, as a URI. Raise `ValueError` if invalid or too long.
+
+        Two slashes at the beginning are those of a URL without a scheme, which gets that of the base.
+        """
+        text = str(check_text(value))
+        text = protocol.uri(f"{self.base.scheme}:{text}" if text.startswith("//") else text)
         most = self.room if text[0] == "/" else protocol.MAX_LOCATION
         if self.is_limited and len(text) > most:
             raise ValueError(

@@ -192,7 +192,7 @@ def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:
     _check_type(image, Image)
     location = hosts.media(image.loc)
     if image.license:
-        return replace(image, loc=location, license=hosts.external_location(image.license))
+        return replace(image, loc=location, license=hosts.uri(image.license))
     return image if location == image.loc else replace(image, loc=location)
 
 
@@ -202,8 +202,8 @@ def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -
         video,
         thumbnail_loc=hosts.media(video.thumbnail_loc),
         content_loc=hosts.media(video.content_loc) if video.content_loc else None,
-        player_loc=hosts.external_location(video.player_loc) if video.player_loc else None,
-        uploader_info=hosts.external_location(video.uploader_info) if video.uploader_info else None,
+        player_loc=hosts.uri(video.player_loc) if video.player_loc else None,
+        uploader_info=hosts.uri(video.uploader_info) if video.uploader_info else None,
         expiration_date=_make_aware(video.expiration_date),
         publication_date=_make_aware(video.publication_date),
     )
@@ -289,9 +289,7 @@ def x_default_by_method(
     """
     default_urls = [None] * len(items.keys) if localization is None else localization.texts()
     choices = [default_urls[i] if value is True else value or None for i, value in enumerate(results)]
-    locations = items.each(
-        lambda url: url and hosts.external_location(url), choices, "x_default", failed=None
-    )
+    locations = items.each(lambda url: url and hosts.uri(url), choices, "x_default", failed=None)
     return Localization("x-default", locations, is_listed=False)
 
 
@@ -327,4 +325,4 @@ def alternate(link: Any, hosts: AllowedHosts) -> Alternate:
     if isinstance(link, str):
         raise TypeError(f"{link!r} is not an Alternate, such as Alternate('de', '/de/')")
     language, location = link
-    return Alternate(protocol.hreflang(language), hosts.external_location(location))
+    return Alternate(protocol.hreflang(language), hosts.uri(location))

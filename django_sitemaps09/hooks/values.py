@@ -22,6 +22,32 @@ from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.orm.internals import template_value
 
 
+def rooted(values: Sequence[Any], homes: set[str], code: str, items: Items) -> Sequence[Any]:
+    """Return the locations of methods, where an empty one is `/`, and a query belongs to that path.
+
+    `django.contrib.sitemaps` puts the host before both. An empty location is listed once in each language
+    of a page, whose `homes` are the languages in which it is. Others are reported.
+    """
+
+    def root(value: Any) -> Any:
+        if not isinstance(value, str) or str(value)[:1] not in ("", "?"):
+            return value
+        if not value:
+            check_home(homes, code)
+        return f"/{plain_text(value)}"
+
+    if all(type(value) is str and value[:1] == "/" for value in values):
+        return values
+    return items.each(root, values, "location")
+
+
+def check_home(homes: set[str], key: str) -> None:
+    """Add a key to `homes`. Raise `ValueError` if they have it."""
+    if key in homes:
+        raise ValueError("an earlier location of the page is empty, too, and both are the home page")
+    homes.add(key)
+
+
 def locations(values: Sequence[Any], hosts: AllowedHosts, items: Items) -> Sequence[str | None]:
     """Return a column of locations for a batch, with `None` for each invalid location."""
     if {*map(type, values)} <= {str}:

@@ -17,6 +17,7 @@ from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, reason_of
 from django_sitemaps09.filenames import parse_page_name
+from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry
 from django_sitemaps09.inspector.rows import LiveRow, SectionLookup, look_up_row
 from django_sitemaps09.protocol import Base
@@ -81,8 +82,8 @@ def look_up(text: str, base: Base) -> Answer:
     """Return the answer for a URL or a path that a person has typed."""
     try:
         text = text.strip()
-        location = protocol.uri(f"{base.scheme}://{text}" if text.startswith(f"{base.domain}/") else text)
-        location = f"{base}{location}" if location[0] == "/" else location
+        text = f"//{text}" if text.startswith(f"{base.domain}/") else text
+        location = AllowedHosts(base, joins_paths=True, is_limited=False).uri(text)
         host = protocol.origin(location)
         # The origin has no default port.
         path = location.partition("://")[2].partition("/")[2]

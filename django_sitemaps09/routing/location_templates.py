@@ -172,9 +172,17 @@ class CompiledPath(NamedTuple):
         if not (columns and columns[0] and self.literals[0].startswith("/") and _are_plain(self.literals)):
             return None
         texts = [text for column in columns if (text := _plain_texts(column)) is not None]
-        if len(texts) < len(columns):
+        if len(texts) < len(columns) or self.literals[0].startswith("//"):
+            return None
+        first = texts[self.positions[0]]
+        if self.literals[0] == "/" and not isinstance(first, SafeColumn) and _have_slashes(first):
+            # The location would begin with two slashes, and with a host after them.
             return None
         return TemplateColumn(self.literals, [texts[position] for position in self.positions])
+
+
+def _have_slashes(texts: Sequence[str]) -> bool:
+    return any(text[:1] in ("", "/") for text in texts)
 
 
 def _are_plain(texts: Sequence[str]) -> bool:

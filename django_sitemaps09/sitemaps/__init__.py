@@ -13,7 +13,6 @@ from django_sitemaps09.sitemaps.base import (
     is_contribs as is_contribs,
     is_original as is_original,
 )
-from django_sitemaps09.sitemaps.compat import is_path as is_path
 from django_sitemaps09.sitemaps.items import checked_items as checked_items, read_items as read_items
 from django_sitemaps09.sitemaps.models import (
     GenericSitemap as GenericSitemap,

@@ -46,6 +46,7 @@ from django_sitemaps09.orm.traits import (
     pin_database,
     repeats_rows,
 )
+from django_sitemaps09.protocol import uri
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host
 from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
@@ -246,6 +247,12 @@ class Sitemap(_Base[ItemT]):
     def _urls(self, page: Any, protocol: str, domain: str) -> list[dict[str, Any]]:
         """Return Django's entry dicts with the results of our hooks. Each key is the name of the hook."""
         base = f"{protocol}://{domain}"
+        try:
+            # Unlike the base of native views, a domain can have a path at its end.
+            uri(f"https://{domain}/")
+        except ValueError as error:
+            name = type(self).__qualname__
+            raise ImproperlyConfigured(f"{name}.get_domain() returned {domain!r}: {error}.") from error
         with log_skips() as errors:
             start = len(errors)
             try:

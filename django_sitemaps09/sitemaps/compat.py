@@ -31,22 +31,31 @@ from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.protocol import Base
 
 
-def is_path(text: object) -> bool:
-    """Return whether appending a string to a host keeps the host, unlike `.evil.com/` and `@evil.com/`."""
-    return str(text)[:1] in ("", "/", "?")
-
-
 def filter_on_host(urls: list[dict[str, Any]], base: str, errors: list[ItemError]) -> list[dict[str, Any]]:
-    """Return the entries whose location is on the host that Django puts before the path."""
+    """Return the entries, with the links, that are on the host that Django puts before a location."""
     entries = []
     for url in urls:
-        location = url["location"]
-        if location.startswith(f"{base}/") or is_path(location.removeprefix(base)):
-            entries.append(url)
-        else:
+        location = url["location"] = _meant_url(url["location"], base)
+        if not _is_on(location, base):
             reason = f"{short_repr(location)} is not on {base}"
             Items([url["item"]], errors).skip(0, "location", reason)
+            continue
+        entries.append(url)
+        if links := url.get("alternates"):
+            for link in links:
+                link["location"] = _meant_url(link["location"], base)
+            url["alternates"] = [link for link in links if _is_on(link["location"], base)]
     return entries
+
+
+def _meant_url(url: str, base: str) -> str:
+    """Return a URL without the base if a host follows: two slashes begin that of a URL without a scheme."""
+    return f"{base.partition(':')[0]}:{url[len(base) :]}" if url.startswith(f"{base}//") else url
+
+
+def _is_on(url: str, base: str) -> bool:
+    """Return whether a URL has the host of a base, unlike `{base}.evil.com/` and `{base}@evil.com/`."""
+    return url.startswith(base) and url[len(base) :][:1] in ("", "/", "?")
 
 
 def add_hook_results(
@@ -85,7 +94,7 @@ def add_hook_results(
             if x_default and choices[place] is not True:
                 url["alternates"] = [link for link in url["alternates"] if link["lang_code"] != "x-default"]
                 default_urls = [choices[place]] if choices[place] else []
-                locations = entries.each_of(position, hosts.external_location, default_urls, "x_default")
+                locations = entries.each_of(position, hosts.uri, default_urls, "x_default")
                 url["alternates"] += [_link("x-default", location) for location in locations]
             links = results["alternates"][place] if "alternates" in results else ()
             if links and links is not FAILED:
@@ -116,7 +125,7 @@ def _links(url: dict[str, Any], hosts: AllowedHosts, pairs: Sequence[Any]) -> li
         (hreflang(link["lang_code"]) or link["lang_code"], link["location"]) for link in url["alternates"]
     ]
     # The links from Django already include the page.
-    protocol.check_links(links, others, () if others else [hosts.external_location(url["location"])])
+    protocol.check_links(links, others, () if others else [hosts.uri(url["location"])])
     return [_link(*link) for link in links]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Any
 
 from django.utils import translation
@@ -55,12 +56,16 @@ class Declaration:
         """Number of entries of an item in all languages."""
         return 1 if ITEM_LANGUAGE in self.expressions else len(self.declared.languages or ("",))
 
-    def batch(self, rows: Rows) -> Batch:
-        """Return the entries for a slice of rows. Invalid items and fields are skipped and reported."""
+    def batch(self, rows: Rows, homes: set[str] | None = None) -> Batch:
+        """Return the entries for a slice of rows. Invalid items and fields are skipped and reported.
+
+        `homes` are the languages in which the page has an empty location so far, for all its slices.
+        """
+        homes = set() if homes is None else homes
         declared, rows = self.declared, rows._replace(errors=[*rows.errors, *self.declared.errors])
         with translation.override(conf.language):
             columns: dict[str, Any] = {name: self._texts(name, rows) for name in FIELDS[1:]}
-            localizations = self._localizations(rows)
+            localizations = self._localizations(rows, homes)
             self._report_languages(rows, localizations)
             rows, localizations, columns = drop_unlocated(rows, localizations, columns)
             results = extensions.content_results(
@@ -72,11 +77,11 @@ class Declaration:
                 rows.keyed_items, localizations, columns, results, declared.hosts
             )
 
-    def _localizations(self, rows: Rows) -> list[Localization]:
+    def _localizations(self, rows: Rows, homes: set[str]) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
         declared, languages = self.declared, self.declared.languages
         if languages is None:
-            return [Localization("", self._locations(rows, None))]
+            return [Localization("", self._locations(rows, None, homes))]
         if ITEM_LANGUAGE in rows.columns:
             spell_own = cache(partial(spelling, languages=languages))
             own = list(map(spell_own, rows.columns[ITEM_LANGUAGE]))
@@ -84,7 +89,7 @@ class Declaration:
         languages_of, spell = declared.item_languages, cache(self._spell)
         if languages_of is None:
             everything = range(len(rows.keys))
-            return [part for code in languages for part in self._localized(code, everything, rows)]
+            return [part for code in languages for part in self._localized(code, everything, rows, homes)]
         codes_by_item = rows.keyed_items.call(
             lambda item: list(map(spell, languages_of(item))), rows.items or (), "languages", failed=()
         )
@@ -95,7 +100,8 @@ class Declaration:
         # The order must not depend on how the rows are sliced.
         ranks = {code: rank for rank, code in enumerate(languages)}
         codes = sorted(positions_by_code, key=lambda code: (ranks.get(code, len(ranks)), code))
-        return [part for code in codes for part in self._localized(code, positions_by_code[code], rows)]
+        parts = (self._localized(code, positions_by_code[code], rows, homes) for code in codes)
+        return list(chain.from_iterable(parts))
 
     def _report_languages(self, rows: Rows, localizations: Sequence[Localization]) -> None:
         """Report the items that have no entry because their language is not one of the sitemap's."""
@@ -108,7 +114,9 @@ class Declaration:
                 if (problem := problems[code]) and not any(column[i] for column in texts):
                     rows.keyed_items.skip(i, "item_language", problem)
 
-    def _localized(self, code: str, positions: Sequence[int], rows: Rows) -> list[Localization]:
+    def _localized(
+        self, code: str, positions: Sequence[int], rows: Rows, homes: set[str]
+    ) -> list[Localization]:
         """Return localizations in one language for items at these positions. Skip items without a location.
 
         With `item_language`, items in other languages only link to their location in this language.
@@ -119,10 +127,10 @@ class Declaration:
             positions = [i for i in positions if not any(is_missing(column[i]) for column in columns)]
         own = rows.columns.get(ITEM_LANGUAGE)
         if own is None:
-            return [self._localization(code, positions, rows)]
+            return [self._localization(code, positions, rows, homes)]
         if not (is_dict and self.declared.is_linked):
-            return [self._localization(code, [i for i in positions if own[i] == code], rows)]
-        localization = self._localization(code, positions, rows)
+            return [self._localization(code, [i for i in positions if own[i] == code], rows, homes)]
+        localization = self._localization(code, positions, rows, homes)
         pairs = list(zip(localization.texts(), own, strict=True))
         listed = [url if language == code else None for url, language in pairs]
         linked = [url if language != code else None for url, language in pairs]
@@ -131,10 +139,12 @@ class Declaration:
             localization._replace(locations=linked, is_listed=False),
         ]
 
-    def _localization(self, code: str, positions: Sequence[int], rows: Rows) -> Localization:
+    def _localization(
+        self, code: str, positions: Sequence[int], rows: Rows, homes: set[str]
+    ) -> Localization:
         language = self._hreflang(code, rows.keyed_items) if self.declared.is_linked else ""
         with translation.override(code):
-            localization = Localization(language, self._locations(rows.part(positions), code))
+            localization = Localization(language, self._locations(rows.part(positions), code, homes))
         if len(positions) == len(rows.keys):
             return localization
         locations: list[str | None] = [None] * len(rows.keys)
@@ -180,12 +190,16 @@ class Declaration:
             default = defaults[0]._replace(locations=[first or second for first, second in texts])
         return [extensions.x_default_by_method(default, results, self.declared.hosts, rows.keyed_items)]
 
-    def _locations(self, rows: Rows, code: str | None) -> Sequence[str | None] | TemplateColumn:
+    def _locations(
+        self, rows: Rows, code: str | None, homes: set[str]
+    ) -> Sequence[str | None] | TemplateColumn:
         hook, names = location_in(self.declared.hooks["location"], code)
         columns, hosts = [rows.columns[name] for name in names], self.declared.hosts
         if isinstance(hook, LocationTemplate):
             return template_locations(hook.compiled(), columns, hosts, rows.keyed_items)
-        urls = columns[0] if is_expression(hook) else self._values("location", rows)
+        if is_expression(hook):
+            return values.locations(columns[0], hosts, rows.keyed_items)
+        urls = values.rooted(self._values("location", rows), homes, code or "", rows.keyed_items)
         return values.locations(urls, hosts, rows.keyed_items)
 
     def _texts(self, name: Field, rows: Rows) -> Column:

@@ -71,10 +71,11 @@ class PositionSource(CompiledSource):
         # One more item than fits on a page shows that the last page must be split.
         size = self.rows_per_page + 1 if is_last else _position(page.until) - start
         stop, end = start, start
+        homes: set[str] = set()
         while end == stop:
             stop += size
             for rows, position in self._slices(end, stop):
-                yield self.declaration.batch(rows)
+                yield self.declaration.batch(rows, homes)
                 end = position
             if not is_last:
                 return

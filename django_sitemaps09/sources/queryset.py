@@ -204,13 +204,14 @@ class QuerySource(CompiledSource):
         self, slices: Generator[Rows], after: Hashable | None, running: RunningFingerprint | None = None
     ) -> Generator[Batch]:
         previous_keys: set[Hashable] = {after}
+        homes: set[str] = set()
         # A traceback can keep these generators alive, and with them the thread that prefetches.
         with closing(slices):
             for rows in slices:
                 keys = set(rows.keys)
                 if len(keys) < len(rows.keys) or not keys.isdisjoint(previous_keys):
                     raise KeyOrderError(self._repetition(after))
-                batch = self.declaration.batch(rows)
+                batch = self.declaration.batch(rows, homes)
                 if running is not None:
                     lastmods = () if isinstance(batch.lastmods, str) else batch.lastmods
                     running.add(rows.hashed, lastmods or ())

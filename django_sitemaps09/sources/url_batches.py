@@ -54,10 +54,15 @@ def checked_batch(declared: Declared, urls: Sequence[Any], page: int, start: int
     """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
     declared_hosts, hosts = declared.hosts, _add_own_host(declared, site)
     own_bases = tuple(map(str, (declared.base, *hosts.others)))
+    homes: set[str] = set()
 
     def location(value: Any) -> str:
-        url = hosts.uri(value or "")
-        # `django.contrib.sitemaps` appends locations to the host, so `.evil.com/` would extend its name.
+        # `django.contrib.sitemaps` appends locations to the host: two slashes begin that of another one.
+        doubled = next((base for base in own_bases if str(value).startswith(f"{base}//")), "")
+        url = hosts.uri(str(value)[len(doubled) :] if doubled else value or "")
+        if value in own_bases:
+            values.check_home(homes, value)
+        # A location such as `.evil.com/` would extend the name of the host.
         return hosts.check_host(url) if declared_hosts.others or url.startswith(own_bases) else url
 
     def alternate(link: Any) -> Alternate:

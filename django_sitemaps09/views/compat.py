@@ -22,7 +22,7 @@ from django.utils.http import http_date
 
 from django_sitemaps09 import sections, sources
 from django_sitemaps09.conf import conf
-from django_sitemaps09.hosts import HostSite, current_site
+from django_sitemaps09.hosts import HostSite, contrib_site
 from django_sitemaps09.sections import Section
 from django_sitemaps09.views.responses import public, warn_no_section
 
@@ -114,7 +114,7 @@ def sitemap(
 def _host(request: HttpRequest) -> tuple[str | None, Any]:
     """Return the scheme and the site for sitemaps. With `BASE_URL`, this needs no database query."""
     if conf.base_url is None:
-        return request.scheme, current_site(request)
+        return request.scheme, contrib_site(request)
     return conf.base_url.scheme, HostSite(conf.base_url.domain)
 
 

@@ -14,7 +14,7 @@ from django.db.models import F, Value
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
 from django.urls import include, path, reverse
-from hypothesis import example, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from django_sitemaps09 import Route, Sitemap, sources, views
 from django_sitemaps09.protocol import MAX_LOCATION, Base
@@ -148,7 +148,6 @@ class TestHosts:
             "https://shop.example.com/",
             "HTTPS://SHOP.Example.COM",
             "https://shop.example.com:443",
-            "https://shop.example.com:",
             "shop.example.com",
             "Shop.Example.com",
             "shop.example.com:443",
@@ -159,7 +158,6 @@ class TestHosts:
         [
             "https://shop.example.com/a",
             "https://shop.example.com:443/a",
-            "https://shop.example.com:/a",
             "https://SHOP.EXAMPLE.COM/a",
             "HTTPS://shop.example.com/a",
         ],
@@ -242,9 +240,12 @@ class TestHosts:
             "//evil.example\\a\x00",
             "www.example.com/a",
             "a/b",
-            "?a",
-            "",
             " ",
+            "//shop.example.com:/a",
+            "https://shop.example.com:/a",
+            "https://https://shop.example.com/a",
+            "https://https/a",
+            "https://www.example.comhttps://www.example.com/a",
             "\\a",
             None,
             7,
@@ -314,9 +315,11 @@ class TestQuoting:
     @example("\\")
     @example("&'\"<>")
     @example("a b+c")
-    @example("//a")
+    @example("a//b")
     def test_is_done_once(self, text: str) -> None:
         """Converting a result again does not change it."""
+        # A host would follow two slashes.
+        assume(not text.startswith("/"))
         for prefix in ("/", f"{BASE}/"):
             once = admitted(f"{prefix}{text}")
             assert once is not None

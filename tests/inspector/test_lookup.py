@@ -321,6 +321,10 @@ class TestAUrl:
         assert answer.verdict == "elsewhere"
         assert answer.reasons[0].startswith("https://elsewhere.example.net is not https://www.example.com")
 
+    def test_without_a_scheme_is_on_the_host_that_it_names(self) -> None:
+        assert asked("//elsewhere.example.net/articles/s15/").verdict == "elsewhere"
+        assert asked("//www.example.com/articles/s15/").url == "https://www.example.com/articles/s15/"
+
     def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Callable[..., None]) -> None:
         class Elsewhere(Articles):
             hosts = ("https://shop.example.com",)

@@ -53,8 +53,8 @@ EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
     "F of a decimal": ("priority", F("weight"), lambda item: item.weight),
     "F over a foreign key": (
         "location",
-        Concat(Value("/"), "category__slug", Value("/"), "slug", output_field=CharField()),
-        lambda item: f"/{item.category.slug if item.category else ''}/{item.slug}",
+        Concat(Value("/c"), "category__slug", Value("/"), "slug", output_field=CharField()),
+        lambda item: f"/c{item.category.slug if item.category else ''}/{item.slug}",
     ),
     "Route over a foreign key": (
         "location",

@@ -84,7 +84,7 @@ def overridden_get_protocol(bases: Bases) -> Sections:
 def overridden_get_domain(bases: Bases) -> Sections:
     class Section(section(bases, BARE)):
         def get_domain(self, site: Any = None) -> str:
-            return f"mirror.{super().get_domain(site)}:8080"
+            return f"mirror.{super().get_domain(site).partition(':')[0]}:8080"
 
     return {"one": Section}
 
