@@ -135,7 +135,9 @@ def count_rows(items: QuerySet[Any]) -> int:
         union.query.clear_limits()
         last = query.high_mark if query.high_mark is not None else maxsize
         return max(0, min(count(union), last) - query.low_mark)
-    if not (query.combinator or query.distinct_fields) and order_repeats_rows(items):
+    # Django groups the count by the first column of a composite key only.
+    has_parts = query.group_by is not None and len(items.model._meta.pk_fields) > 1
+    if has_parts or (not (query.combinator or query.distinct_fields) and order_repeats_rows(items)):
         return count(items if query.is_sliced else items[:maxsize])
     if query.is_sliced and gives_instances(items) and not (query.distinct or query.group_by):
         # The database need not sort all rows to count the first ones.
