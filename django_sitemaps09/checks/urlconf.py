@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -49,6 +50,7 @@ _MIDDLEWARE = (
 _Called = tuple[Any, dict[str, Any]]
 # The callback of a path that a converter of the project may accept.
 _UNKNOWN = object()
+_SETS_URLCONF = re.compile(r"\.urlconf\s*=[^=]")
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
@@ -94,7 +96,7 @@ def route_problem(route: Route) -> str | None:
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check that requests reach our views, and that these can work with the arguments and settings."""
-    return [*_check_order(), *_check_robots(), *_check_inspector()]
+    return [*_check_order(), *_check_robots(), *_check_inspector(), *_check_urlconf_of_hosts()]
 
 
 def _check_order() -> Iterator[CheckMessage]:
@@ -104,11 +106,13 @@ def _check_order() -> Iterator[CheckMessage]:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
     has_root_files = _configures("ROOT", "STORAGE") and not _configures("FILES_URL")
+    # Exported files are at the root of the host, also if FORCE_SCRIPT_NAME puts the site below a path.
+    live_path = f"{conf.script_prefix.rstrip('/')}{paths[0]}" if paths else f"/{INDEX}"
     if paths and paths[0].count(INDEX) > 1:
         text = f"The index has the path {paths[0]}, because its URLs are included below {INDEX}."
         yield message("W087", text, 'Write path("", include("django_sitemaps09.urls")).')
-    elif paths and paths[0] != f"/{INDEX}" and has_root_files:
-        text = f"The live index has the path {paths[0]}, but exports have URLs such as /{INDEX}."
+    elif live_path != f"/{INDEX}" and has_root_files:
+        text = f"The live index has the path {live_path}, but exports have URLs such as /{INDEX}."
         hint = "Include the URLs at the root of the site, or set SITEMAPS09['FILES_URL']."
         yield message("W095", text, hint)
     if next(_robots_arguments(), None) is not None:
@@ -178,6 +182,25 @@ def _check_robots() -> Iterator[CheckMessage]:
             for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
                 hint = "Allow this URL in the `rules` of the view robots_txt."
                 yield message("W088", f"robots.txt: {problem}", hint)
+
+
+def _check_urlconf_of_hosts() -> Iterator[CheckMessage]:
+    if _configures("ROOT", "STORAGE") and (problem := other_urlconf()):
+        yield message("W079", *problem)
+
+
+def other_urlconf() -> tuple[str, str] | None:
+    """Return that a middleware sets the URLconf of requests, which no export is, and what to do."""
+    for path in settings.MIDDLEWARE:
+        with suppress(Exception):  # The modules of a project can raise anything.
+            source = inspect.getsource(inspect.unwrap(import_string(path)))
+            if not path.startswith("django.") and _SETS_URLCONF.search(source):
+                return (
+                    f"The middleware {path} sets request.urlconf, but exports use ROOT_URLCONF.",
+                    "If a section has URLs of another URLconf, return them from a method `location` by "
+                    "reverse(..., urlconf=...), which for_host() can choose. Then silence this check.",
+                )
+    return None
 
 
 def _check_inspector() -> Iterator[CheckMessage]:

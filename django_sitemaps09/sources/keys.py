@@ -22,6 +22,7 @@ from django.db.transaction import atomic
 
 from django_sitemaps09.entries import ItemError, pluralize
 from django_sitemaps09.orm.internals import filter_first
+from django_sitemaps09.orm.traits import count_rows
 from django_sitemaps09.pages import Key
 
 # SQLite stores decimals as floats with this number of digits.
@@ -111,7 +112,7 @@ class KeyColumns:
             dropped_rows = rows.filter(reduce(or_, conditions)).order_by()
             # An index shows that there are none. Only then are they counted.
             if dropped_rows.exists():
-                count = dropped_rows.count()
+                count = count_rows(dropped_rows)
                 affected = f"{pluralize(count, 'row')} {'has' if count == 1 else 'have'}"
                 reason = f"{affected} no place on any page, because the key {name!r} is {problem}"
                 yield count, ItemError(problem, "row", reason)

@@ -213,3 +213,39 @@ def test_the_live_index_has_the_path_of_the_exported_one(
     settings.SITEMAPS09 = options
     assert codes(path("seo/", INCLUDED)) == expected
     assert codes(path("", INCLUDED)) == []
+    settings.FORCE_SCRIPT_NAME = "/shop"
+    assert codes(path("", INCLUDED)) == expected
+
+
+def by_host(get_response: Any) -> Any:
+    """Middleware that chooses a URLconf by host."""
+
+    def respond(request: Any) -> Any:
+        request.urlconf = "shop.hosts"
+        return get_response(request)
+
+    return respond
+
+
+class ByHost:
+    """The same as a class."""
+
+    def process_request(self, request: Any) -> None:
+        request.urlconf = "shop.hosts"
+
+
+def reading(get_response: Any) -> Any:
+    """Middleware that reads the URLconf that another one sets."""
+    return lambda request: get_response(request) if request.urlconf == "shop.hosts" else None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("by_host", ["W079"]), ("ByHost", ["W079"]), ("reading", []), ("missing", [])]
+)
+def test_an_export_does_not_know_the_urlconf_of_a_middleware(
+    settings: Any, name: str, expected: list[str]
+) -> None:
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.{name}"]
+    assert codes(path("", INCLUDED)) == []
+    settings.SITEMAPS09 = {"ROOT": "/srv/public"}
+    assert codes(path("", INCLUDED)) == expected

@@ -41,7 +41,9 @@ def test_list_all_rows(alias: str, name: str) -> None:
             Ticket.objects.using(alias).create(category=category, number=place)
             Article.objects.using(alias).create(slug=f"a{number}{place}", category=category)
     location = PathTemplate("/{a}/{b}/", a=F("category_id"), b=F("number"))
-    section = type("Tickets", (ModelSitemap,), {"model": Ticket, "location": location, **DECLARATIONS[name]})
+    section = type(
+        "Tickets", (ModelSitemap,), {"model": Ticket, "location": location, **DECLARATIONS[name]}
+    )
     if "queryset" in DECLARATIONS[name]:
         section.queryset = section.queryset.using(alias)
     else:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_sitemaps09 import sections
+from django_sitemaps09.checks.urlconf import other_urlconf
 from django_sitemaps09.entries import pluralize, reason_of
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.export import (
@@ -136,6 +137,8 @@ class Command(BaseCommand):
             # Neither the table nor the warnings of single items are printed.
             sections = [section for report in reports.values() for section in report.sections]
             warnings += [skipped_line(section) for section in sections if section.errors]
+        if options["base_url"] and (problem := other_urlconf()):
+            warnings.append(" ".join(problem))
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
         failures = [failure for report in reports.values() for failure in report.failures]
