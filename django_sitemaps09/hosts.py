@@ -91,6 +91,15 @@ EXAMPLE_SITE = (
 )
 
 
+class RequestedHost(str):
+    """The domain of a live page if no setting and no option names it.
+
+    A class can tell by it whether the host that `for_host()` takes must be the host of its URLs.
+    """
+
+    __slots__ = ()
+
+
 def current_base(request: HttpRequest) -> Base:
     """Return `BASE_URL`, or else the scheme of the request with the domain of the current site.
 
@@ -106,9 +115,10 @@ def current_base(request: HttpRequest) -> Base:
             "set SITE_ID to its id."
         ) from error
     try:
-        return protocol.parse_base(f"{request.scheme}://{domain}")
+        base = protocol.parse_base(f"{request.scheme}://{domain}")
     except ValueError as error:
         raise _invalid_site(domain, error) from error
+    return base._replace(domain=RequestedHost(base.domain))
 
 
 def _invalid_site(domain: str, error: ValueError) -> Exception:

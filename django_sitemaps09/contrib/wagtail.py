@@ -26,6 +26,7 @@ from wagtail.coreutils import (
 from wagtail.models import Page, Site, get_page_models
 
 from django_sitemaps09.conf import conf
+from django_sitemaps09.hosts import RequestedHost
 from django_sitemaps09.sitemaps import ModelSitemap
 
 # Methods that Wagtail's own sitemap calls for each page.
@@ -48,12 +49,17 @@ class WagtailPageSitemap(ModelSitemap[Any]):
     exclude: Sequence[type[Any]] = ()
 
     def for_host(self, domain: str) -> WagtailPageSitemap:
-        """Return the sitemap for the Wagtail sites that serve a host."""
+        """Return the sitemap for the Wagtail sites that serve a host.
+
+        As in Wagtail, a requested host without a site of its own has the URLs of the default site.
+        """
         self._check_page_classes()
-        sites, sitemap = _find_sites(domain), copy(self)
-        roots, others = _roots(sites)
+        own_sites, sitemap = _own_sites(domain), copy(self)
+        sites = own_sites or _default_sites(domain)
+        is_elsewhere = len(sites) > 1 or (not own_sites and isinstance(domain, RequestedHost))
+        roots, others = _roots(sites, has_urls=is_elsewhere)
         sitemap.queryset = _listed_pages(roots, others).not_type(*self.exclude)
-        if len(sites) > 1:
+        if is_elsewhere:
             sitemap.hosts = [*self.hosts, *(site.root_url for site in sites)]
         roots_by_language: dict[str, list[_Root]] = {}
         for root in roots:
@@ -104,13 +110,13 @@ class WagtailSpecificPageSitemap(Sitemap):  # type: ignore[misc]
 
     def for_host(self, domain: str) -> WagtailSpecificPageSitemap:
         """Return the sitemap for the Wagtail sites that serve a host."""
-        sites = _find_sites(domain)
+        sites = _own_sites(domain) or _default_sites(domain)
         sitemap = type(self)(_request(domain, sites[0].port))
         sitemap._sites = sites  # noqa: SLF001 of the same class
         return sitemap
 
     def items(self) -> QuerySet[Any]:
-        pages = _listed_pages(*_roots(self._sites or [self.get_wagtail_site()]))
+        pages = _listed_pages(*_roots(self._sites or [self.get_wagtail_site()], has_urls=False))
         rows: Any = pages.type(*self.models) if self.models else pages
         # Wagtail orders pages by their path.
         return rows.defer_streamfields().specific()  # type: ignore[no-any-return]
@@ -134,15 +140,17 @@ def _request(domain: str, port: object) -> HttpRequest:
     return request
 
 
-def _find_sites(domain: str) -> list[Any]:
-    """Return the sites of a host: one, or two if HTTPS and HTTP have different sites."""
+def _own_sites(domain: str) -> list[Any]:
+    """Return the sites of a host: one, two if HTTPS and HTTP have different sites, or none."""
     name, port = split_domain_port(domain)
     # Other ports of the host can belong to other sites, so the port of the scheme must be exact.
     sites = Site.objects.filter(hostname=name, port__in=[port] if port else [443, 80])
-    found_sites = list(sites.select_related("root_page").order_by("-port"))
-    if found_sites:
-        return found_sites
-    site = Site.find_for_request(_request(domain, port or 80))
+    return list(sites.select_related("root_page").order_by("-port"))
+
+
+def _default_sites(domain: str) -> list[Any]:
+    """Return the site that Wagtail finds for a host without a site of its own."""
+    site = Site.find_for_request(_request(domain, split_domain_port(domain)[1] or 80))
     if site is None:
         raise ImproperlyConfigured(
             f"No Wagtail site has the host name {domain}, and none is the default. Add the site, or serve "
@@ -151,8 +159,10 @@ def _find_sites(domain: str) -> list[Any]:
     return [site]
 
 
-def _roots(sites: Sequence[Any]) -> tuple[list[_Root], list[str]]:
+def _roots(sites: Sequence[Any], *, has_urls: bool) -> tuple[list[_Root], list[str]]:
     """Return the root pages of a host's sites, the deepest first, and the paths of those of other sites.
+
+    If `has_urls` is true, locations are URLs on the hosts of the sites.
 
     A site has a root page in each locale. A translation that is the root page of another site belongs to
     that site. Wagtail serves no page below a translation that is a draft, or whose locale is not a content
@@ -169,7 +179,7 @@ def _roots(sites: Sequence[Any]) -> tuple[list[_Root], list[str]]:
         for site in sites:
             is_translation = page.translation_key == site.root_page.translation_key and not page.has_site
             if page.pk == site.root_page_id or (_is_translated() and is_translation):
-                own_roots.append(_Root(page, site.root_url if len(sites) > 1 else ""))
+                own_roots.append(_Root(page, site.root_url if has_urls else ""))
                 break
         else:
             others.append(page.path)
