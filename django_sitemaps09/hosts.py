@@ -1,4 +1,15 @@
-"""The host of a site: its base URL, its `Site`, and the hosts that its locations may be on."""
+"""Which host: the base URL of a site, its `Site`, the hosts of its locations, and the folder of its files.
+
+In this order, the base URL is:
+
+* for an export, an audit, and all that is read of them: an option (`--base-url`), else the setting
+  `BASE_URL`, else https and the domain of the current `Site`;
+* for live pages: `BASE_URL`, else the scheme of the request and the domain of the current `Site`, or
+  without the sites framework, the host of the request.
+
+The `protocol` of a sitemap changes the scheme of its URLs, and its `hosts` are further hosts for them.
+Exported files are below `FILES_URL`, or else at the base URL.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +37,8 @@ from django_sitemaps09.entries import check_text, short_repr
 from django_sitemaps09.orm.retry import retry
 from django_sitemaps09.protocol import Base
 
+# The name of the folder of a host.
+_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 # A URL reference that begins with a scheme is not relative (RFC 3986).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NO_BASE = (
@@ -89,6 +102,21 @@ EXAMPLE_SITE = (
     "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
     "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
 )
+
+
+def host_folder(base: Base) -> str:
+    """Return the name of the folder for a host, such as `www.example.com` or `localhost_8000`."""
+    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
+
+
+def is_host_folder(name: str) -> bool:
+    """Return whether a name is empty or valid for the folder of a host."""
+    return name == "" or _FOLDER.fullmatch(name) is not None
+
+
+def plain_host(domain: str) -> str:
+    """Return a domain without a default port, which clients and proxies can add, in lower case."""
+    return re.sub(r"\.?(?::(?:80|443))?$", "", domain.lower())
 
 
 class RequestedHost(str):

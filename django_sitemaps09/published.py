@@ -22,12 +22,13 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import excerpt
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import parse_page_name
+from django_sitemaps09.hosts import host_folder, plain_host
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import check_root
 from django_sitemaps09.state.manifest import Bounds, Manifest, SectionRecord
-from django_sitemaps09.stores import LocalStore, Store, host_folder, state_store, target_store
+from django_sitemaps09.stores import LocalStore, Store, state_store, target_store
 
 logger = logging.getLogger(__name__)
 
@@ -152,11 +153,6 @@ def export_folders(base: Base | None, output: Path | None = None) -> list[Export
         return []
     names = [""] if base is None else [host_folder(base), ""]
     return [ExportFolder.in_target(name, output).guarded() for name in names]
-
-
-def plain_host(domain: str) -> str:
-    """Return a domain without a default port, which clients and proxies can add, in lower case."""
-    return re.sub(r"\.?(?::(?:80|443))?$", "", domain.lower())
 
 
 def find_files(base: Base | None, output: Path | None = None) -> PublishedExport | None:

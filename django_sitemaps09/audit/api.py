@@ -28,10 +28,10 @@ from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.filenames import INDEX
-from django_sitemaps09.hosts import export_base
+from django_sitemaps09.hosts import export_base, host_folder
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import LocalStore, host_folder
+from django_sitemaps09.stores import LocalStore
 
 logger = logging.getLogger(__name__)
 

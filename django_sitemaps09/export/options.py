@@ -25,7 +25,7 @@ from django_sitemaps09.sections import Section
 from django_sitemaps09.state.journal import Journal
 from django_sitemaps09.state.manifest import Manifest, PageFile
 from django_sitemaps09.state.previous import PreviousState, load
-from django_sitemaps09.stores import LocalStore, Store, host_folder
+from django_sitemaps09.stores import LocalStore, Store
 
 ArgumentsT = ParamSpec("ArgumentsT")
 OptionsT = TypeVar("OptionsT")
@@ -257,7 +257,7 @@ class Host:
         if submit:
             check_configured()
         base, several = hosts.export_base(base_url), isinstance(options, SeveralHosts)
-        folder = host_folder(base)
+        folder = hosts.host_folder(base)
         output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
         robots = conf.robots_txt if robots is None else robots
         if several and robots is not None and _HOST not in str(robots):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import protocol, published, stores
+from django_sitemaps09 import hosts, published, stores
 from django_sitemaps09.conf import conf, local_path, strings
 from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.notify import engines
@@ -79,10 +79,7 @@ def submit_hosts(
     They are the changes of `export_hosts()`, or of an export for one host if it has no folder.
     """
     urls = strings(base_urls, "base_urls")
-    try:
-        bases = [protocol.parse_base(url) for url in urls]
-    except ValueError as error:
-        raise ImproperlyConfigured(f"--base-url: {error}.") from error
+    bases = [hosts.parse_base(url, "--base-url") for url in urls]
     return dict(zip(urls, _submit(bases, output, dry_run=dry_run), strict=True))
 
 
@@ -104,7 +101,7 @@ def _submit(bases: Iterable[Base | None], output: Path | str | None, *, dry_run:
 
 def _folder(base: Base | None, output: Path | None) -> ExportFolder:
     """Return the folder with the pending changes of a host; for `None`, the target itself."""
-    folder = ExportFolder.in_target("" if base is None else stores.host_folder(base), output)
+    folder = ExportFolder.in_target("" if base is None else hosts.host_folder(base), output)
     if base is None or _has_export(folder):
         return folder
     export = published.find_files(base, output)

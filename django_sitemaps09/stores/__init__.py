@@ -8,8 +8,6 @@ from django_sitemaps09.stores.plain import STATE as STATE
 from django_sitemaps09.stores.remote import RemoteStore as RemoteStore
 from django_sitemaps09.stores.store import (
     Store as Store,
-    host_folder as host_folder,
-    is_host_folder as is_host_folder,
     owner as owner,
     state_store as state_store,
     target_store as target_store,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -12,7 +11,6 @@ from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.protocol import Base
 from django_sitemaps09.stores.local import LocalStore
 from django_sitemaps09.stores.plain import STATE
 from django_sitemaps09.stores.remote import RemoteStore
@@ -20,7 +18,6 @@ from django_sitemaps09.stores.remote import RemoteStore
 # Packages of the extra `s3` that a storage imports.
 _S3_PACKAGES = {"storages", "boto3", "botocore", "s3transfer"}
 _S3_ADVICE = ". For S3, install the extra `s3`: pip install 'django-sitemaps09[s3]'."
-_FOLDER = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 class Store(Protocol):
@@ -92,16 +89,6 @@ class Store(Protocol):
 
         The folders of runs are kept.
         """
-
-
-def host_folder(base: Base) -> str:
-    """Return the name of the folder for a host, such as `www.example.com` or `localhost_8000`."""
-    return re.sub(r"[^a-z0-9._-]", "_", base.domain).rstrip(".")
-
-
-def is_host_folder(name: str) -> bool:
-    """Return whether a name is empty or valid for the folder of a host."""
-    return name == "" or _FOLDER.fullmatch(name) is not None
 
 
 def target_store(output: Path | None, folder: str = "") -> Store:

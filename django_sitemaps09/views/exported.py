@@ -23,7 +23,7 @@ from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.filenames import INDEX, content_type, parse_page_name
-from django_sitemaps09.hosts import current_base
+from django_sitemaps09.hosts import current_base, plain_host
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.published import PublishedExport, PublishedSection
@@ -148,8 +148,8 @@ def _file_url(
 
 def _is_elsewhere(request: HttpRequest, base: Base, url: str) -> bool:
     """Return whether a file is on another host. The scheme is ignored: a proxy can change it."""
-    own_hosts = {published.plain_host(host) for host in (base.domain, request.get_host())}
-    return published.plain_host(protocol.origin(url).domain) not in own_hosts
+    own_hosts = {plain_host(host) for host in (base.domain, request.get_host())}
+    return plain_host(protocol.origin(url).domain) not in own_hosts
 
 
 def _file_response(request: HttpRequest, store: Store, name: str, version: str) -> HttpResponseBase | None:

@@ -25,7 +25,7 @@ import django
 from django.core import signing
 
 import django_sitemaps09
-from django_sitemaps09 import stores
+from django_sitemaps09 import hosts, stores
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, ItemError, excerpt, reason_of
 from django_sitemaps09.exceptions import ExportError
@@ -129,7 +129,7 @@ class Folder:
         renderer = message["renderer"]
         output, folder = renderer["output"], renderer.get("folder", "")
         self.key, self.stage, self.token = key, renderer["stage"], message["token"]
-        if not (stores.is_host_folder(folder) and _PLACE.fullmatch(f"{self.stage} {self.token}")):
+        if not (hosts.is_host_folder(folder) and _PLACE.fullmatch(f"{self.stage} {self.token}")):
             raise ExportError(
                 f"A message contains an invalid stage ({self.stage!r:.100}), host folder ({folder!r:.100}) "
                 f"or token ({self.token!r:.100})."

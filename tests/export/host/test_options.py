@@ -15,8 +15,8 @@ from django.core.management import CommandError
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Published, export, export_hosts
+from django_sitemaps09.hosts import host_folder, is_host_folder
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import host_folder, is_host_folder
 from tests.support import published
 from tests.support.several_hosts import (
     FINE,

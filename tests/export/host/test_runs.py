@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from django_sitemaps09.hosts import host_folder
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import host_folder
 from tests.models import Article
 from tests.support import published
 from tests.support.several_hosts import (

@@ -19,8 +19,9 @@ from django_sitemaps09 import Sitemap
 from django_sitemaps09.entries import Alternate, Image
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
+from django_sitemaps09.hosts import host_folder
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import host_folder, target_store
+from django_sitemaps09.stores import target_store
 from tests.models import Article
 from tests.support.several_hosts import (
     COUNTED,
