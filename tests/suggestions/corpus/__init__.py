@@ -1,19 +1,22 @@
 """Methods as projects write them: what each of them is declared as, or why it stays a method.
 
-The docstring of a method is the expected declaration, or `Refused: ` with the reason.
+The docstring of a method is the expected declaration, or `Refused: ` with the reason. After
+`Can be empty:`, it is that of another hook: columns skip an empty location, which is the home page
+from a method.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import getdoc
 from typing import Any
 
 from tests.suggestions.blog.models import Entry
 
 CASES: list[Case] = []
+_CAN_BE_EMPTY = "Can be empty:"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +30,24 @@ class Case:
     annotations: dict[str, Any]
 
     def __str__(self) -> str:
-        return f"{self.form}.{self.name}"
+        return f"{self.form}.{self.name}" + (f" as {self.hook}" if self.hook == "changefreq" else "")
 
     @property
     def expected(self) -> str:
         """The expected declaration, or the reason."""
-        return " ".join(str(getdoc(self.method)).split())
+        text = " ".join(str(getdoc(self.method)).split())
+        if self.can_be_empty and self.hook == "location":
+            return "Refused: its text can be empty"
+        return text.removeprefix(_CAN_BE_EMPTY).strip()
 
     @property
     def takes_item(self) -> bool:
         function: Any = self.method
         return bool(function.__code__.co_argcount == 2)
+
+    @property
+    def can_be_empty(self) -> bool:
+        return str(getdoc(self.method)).startswith(_CAN_BE_EMPTY)
 
     @property
     def is_refused(self) -> bool:
@@ -51,11 +61,10 @@ class Form:
     annotations: dict[str, Any] = {}
 
     def __init_subclass__(cls) -> None:
-        CASES.extend(
-            Case(cls.__name__, name, cls.hook, method, cls.annotations)
-            for name, method in vars(cls).items()
-            if name[0] != "_" and callable(method)
-        )
+        for name, method in vars(cls).items():
+            if name[0] != "_" and callable(method):
+                case = Case(cls.__name__, name, cls.hook, method, cls.annotations)
+                CASES.extend([case, replace(case, hook="changefreq")] if case.can_be_empty else [case])
 
 
 def kept(method: Any) -> Any:

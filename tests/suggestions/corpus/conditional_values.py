@@ -12,22 +12,20 @@ from tests.suggestions.corpus import Form
 
 class Conditions(Form):
     def text_or_text(self: Any) -> Any:
-        """Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
+        """Can be empty:
+        Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
         return self.path or "/none/"
 
     def nullable_text_or_text(self: Any) -> Any:
-        """
+        """Can be empty:
         Case(When(Q(code="") | Q(code__isnull=True), then=Value("/none/")), default=F("code"),
-        output_field=CharField())
-        """
+        output_field=CharField())"""
         return self.code or "/none/"
 
     def one_of_three(self: Any) -> Any:
-        """
-        Case(When(Q(code="") | Q(code__isnull=True), then=Case(When(Q(path=""),
+        """Can be empty: Case(When(Q(code="") | Q(code__isnull=True), then=Case(When(Q(path=""),
         then=Concat(Value("/posts/"), F("slug"), Value("/"), output_field=CharField())),
-        default=F("path"), output_field=CharField())), default=F("code"), output_field=CharField())
-        """
+        default=F("path"), output_field=CharField())), default=F("code"), output_field=CharField())"""
         return self.code or self.path or f"/posts/{self.slug}/"
 
     def argument(self: Any) -> Any:
@@ -141,7 +139,8 @@ class Conditions(Form):
         return f"/{self.slug}/" if self.kind != "note" else "/note/"
 
     def equal_to_an_empty_text(self: Any) -> Any:
-        """Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
+        """Can be empty:
+        Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
         return "/none/" if self.path == "" else self.path
 
     def equal_nullable_text(self: Any) -> Any:
@@ -295,7 +294,8 @@ class Conditions(Form):
         return f"/{self.day.year}/" if self.public else "/hidden/"
 
     def none_in_a_branch(self: Any) -> Any:
-        """Case(When(Q(public=False), then=Value(None)), default=F("path"), output_field=CharField())"""
+        """Can be empty:
+        Case(When(Q(public=False), then=Value(None)), default=F("path"), output_field=CharField())"""
         return self.path if self.public else None
 
     def condition_in_a_condition(self: Any) -> Any:

@@ -132,10 +132,9 @@ class HiddenInText(Form):
         return f"/posts/{slug}/" if slug else f"/posts/{self.pk}/"
 
     def truth_of_or(self: Any) -> Any:
-        """
+        """Can be empty:
         Case(When(Q(path=""), then=Concat(Value("/posts/"), Cast(F("pk"), CharField()), Value("/"),
-        output_field=CharField())), default=F("path"), output_field=CharField())
-        """
+        output_field=CharField())), default=F("path"), output_field=CharField())"""
         return str(self.path) or f"/posts/{self.pk}/"
 
     def replaced(self: Any) -> Any:

@@ -20,46 +20,43 @@ TEMPLATE = "/posts/{slug}/"
 
 class Chains(Form):
     def field(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return self.path
 
     def text_of_field(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return str(self.path)
 
     def only_a_field_in_a_format(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return f"{self.path}"
 
     def nullable_field(self: Any) -> Any:
-        """F("code")"""
+        """Can be empty: F("code")"""
         return self.code
 
     def related(self: Any) -> Any:
-        """F("author__name")"""
+        """Can be empty: F("author__name")"""
         return self.author.name
 
     def nullable_relation_or_none(self: Any) -> Any:
-        """
-        Case(When(Q(section__isnull=True), then=Value(None)), default=F("section__slug"),
-        output_field=CharField())
-        """
+        """Can be empty: Case(When(Q(section__isnull=True), then=Value(None)), default=F("section__slug"),
+        output_field=CharField())"""
         return self.section.slug if self.section else None
 
     def two_relations(self: Any) -> Any:
-        """F("author__team__slug")"""
+        """Can be empty: F("author__team__slug")"""
         team = self.author.team
         return team.slug
 
     def fallback(self: Any) -> Any:
-        """Case(When(Q(code__isnull=True), then=F("path")), default=F("code"), output_field=CharField())"""
+        """Can be empty:
+        Case(When(Q(code__isnull=True), then=F("path")), default=F("code"), output_field=CharField())"""
         return self.code if self.code is not None else self.path
 
     def text_fallback(self: Any) -> Any:
-        """
-        Case(When(Q(code__isnull=True), then=Value("/none/")), default=F("code"),
-        output_field=CharField())
-        """
+        """Can be empty: Case(When(Q(code__isnull=True), then=Value("/none/")), default=F("code"),
+        output_field=CharField())"""
         return "/none/" if self.code is None else self.code
 
 
@@ -249,13 +246,14 @@ class Formats(Form):
         )
 
     def field_first(self: Any) -> Any:
-        """Concat(F("path"), Value("print/"), output_field=CharField())"""
+        """Can be empty: Concat(F("path"), Value("print/"), output_field=CharField())"""
         return f"{self.path}print/"
 
 
 class Computed(Form):
     def fallback_for_empty(self: Any) -> Any:
-        """Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
+        """Can be empty:
+        Case(When(Q(path=""), then=Value("/none/")), default=F("path"), output_field=CharField())"""
         return self.path or "/none/"
 
     def stripped(self: Any) -> Any:

@@ -17,28 +17,28 @@ LABEL: str = "label"
 
 class PlainChains(Form):
     def name_of_a_variable(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         path = self.path
         return path
 
     def variable_with_a_type(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         path: str = self.path
         return path
 
     def slug(self: Any) -> Any:
-        """F("slug")"""
+        """Can be empty: F("slug")"""
         return self.slug
 
     def deep(self: Any) -> Any:
-        """F("author__team__slug")"""
+        """Can be empty: F("author__team__slug")"""
         author = self.author
         team = author.team
         slug = team.slug
         return slug
 
     def of_the_item(self: Any, item: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return item.path
 
     def method_of_the_item(self: Any, item: Any) -> Any:
@@ -50,7 +50,7 @@ class PlainChains(Form):
         return item.kept
 
     def text_of_the_item(self: Any, item: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return str(item.path)
 
 
@@ -237,15 +237,15 @@ class PlainFormats(Form):
         return f"/posts/?slug={self.slug}&page=1"
 
     def text_first(self: Any) -> Any:
-        """Concat(F("path"), Value("all/"), output_field=CharField())"""
+        """Can be empty: Concat(F("path"), Value("all/"), output_field=CharField())"""
         return f"{self.path}all/"
 
     def only_fields(self: Any) -> Any:
-        """Concat(F("path"), F("slug"), output_field=CharField())"""
+        """Can be empty: Concat(F("path"), F("slug"), output_field=CharField())"""
         return self.path + self.slug
 
     def empty_text(self: Any) -> Any:
-        """F("path")"""
+        """Can be empty: F("path")"""
         return "" + self.path + ""
 
     def names_that_are_keywords(self: Any) -> Any:
