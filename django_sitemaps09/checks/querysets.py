@@ -29,12 +29,12 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import NEARBY, fits_in_address
 from django_sitemaps09.hooks.annotations import NEEDS_ANNOTATIONS, add_columns, annotatable_rows
 from django_sitemaps09.hooks.expressions import FIELDS, alias, hook_expressions
-from django_sitemaps09.orm import traits
+from django_sitemaps09.orm.facts import LACKS_GROUP, facts
 from django_sitemaps09.orm.internals import Col, assigned_names, has_database, overridden
+from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.pages import Key
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, ModelSitemap, NewsSitemap, Sitemap
 from django_sitemaps09.sitemaps.items import field_problem, queryset_problem
-from django_sitemaps09.sitemaps.models import can_filter
 from django_sitemaps09.sources.keys import KeyColumns
 
 _DATES = "Use a DateField or a DateTimeField, convert the expression with Cast()"
@@ -191,22 +191,21 @@ def did_you_mean(value: object, words: Iterable[str], names: Iterable[str]) -> s
 
 
 def _check_ranges(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any]) -> Iterator[CheckMessage]:
-    if isinstance(rows, QuerySet) and traits.lacks_group(rows.query):
-        yield message("E064", f"{subject}: {traits.LACKS_GROUP[0]}", traits.LACKS_GROUP[1])
-    if isinstance(rows, QuerySet) and traits.hides_columns(rows):
-        yield message("E065", f"{subject}: {traits.HIDES_COLUMNS[0]}", traits.HIDES_COLUMNS[1])
-    is_by_position = issubclass(subject.cls, NewsSitemap) or not traits.can_reorder(rows)
-    if is_by_position and isinstance(rows, QuerySet) and traits.has_random_order(rows.query):
+    own = facts(rows)
+    if problem := own.problem:
+        yield message("E064" if problem is LACKS_GROUP else "E065", f"{subject}: {problem[0]}", problem[1])
+    is_by_position = issubclass(subject.cls, NewsSitemap) or not own.can_reorder
+    if is_by_position and own.has_random_order:
         yield message(
             "W039",
             f"{subject} is read by position, but its queryset has a random order: each query returns other "
             "rows, so pages repeat or miss rows, and each export writes them again.",
             "Order by a column, such as order_by('-pk'). For a random choice, store it in a column.",
         )
-    if traits.can_reorder(rows):
+    if own.can_reorder:
         return
     is_filtered = issubclass(subject.cls, NewsSitemap) or subject.data("site_field") is not None
-    if is_filtered and not can_filter(rows):
+    if is_filtered and not own.can_filter:
         text = f"{subject} filters its rows, which its queryset does not support."
         hint = "News and `site_field` need a queryset that is not a slice, a union or raw()."
         yield message("E061", text, hint)
@@ -253,7 +252,7 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
     )
     rows: Any = _rows(subject) if is_declared else None
     name = subject.data("key")
-    if not (traits.can_reorder(rows) and rows.db in databases and isinstance(name, str)):
+    if not (facts(rows).can_reorder and rows.db in databases and isinstance(name, str)):
         return
     messages: list[CheckMessage] = []
     # Problems of declarations are reported without a database. There may be no table, or no database, yet.
@@ -284,7 +283,7 @@ def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
     try:
         return [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
-    except traits.UNREADABLE as error:
+    except UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
             f"{reason_of(error)}."
@@ -336,7 +335,7 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
                 hint = f"Did you mean {similar[0]!r}? {hint}" if similar else hint
             yield message("E034", text, hint)
             continue
-        if traits.repeats_rows(annotated_rows.query) and not traits.repeats_rows(plain_rows.query):
+        if facts(annotated_rows).repeats_rows and not facts(plain_rows).repeats_rows:
             text = f"{subject}.{name} follows a multi-valued relation, which would repeat items."
             yield message("E035", text, "Use an aggregate such as Max(), or a method that takes the item.")
         elif name in _KINDS:

@@ -22,7 +22,9 @@ from django_sitemaps09.hooks.expressions import (
     location_in,
 )
 from django_sitemaps09.orm import internals, traits
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import Query
+from django_sitemaps09.orm.reading import UNREADABLE, pin_database
 from django_sitemaps09.routing.location_templates import LocationTemplate
 
 #: The problem of an aggregate that cannot be computed beside the aggregates of its queryset, and the fix.
@@ -63,26 +65,26 @@ def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
 
 def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     """Return the aggregates that a query of the rows can compute without changing its other columns."""
-    query, names = rows.query, [alias("aggregate", place) for place in range(len(aggregates))]
+    query, own = rows.query, facts(rows)
+    names = [alias("aggregate", place) for place in range(len(aggregates))]
     # Grouping by the rows would merge equal dicts, and rows that a join repeats with different annotations.
     # distinct() merges equal dicts anyway. A window function would rank groups. A table of extra() is not
     # joined, and loses its rows if a join has the same name.
-    is_grouped = query.group_by is not None
-    can_group = is_grouped or query.distinct or internals.gives_instances(rows)
-    if not aggregates or traits.has_window_function(query) or query.extra_tables or not can_group:
+    can_group = own.is_grouped or query.distinct or own.has_instances
+    if not aggregates or own.has_window or query.extra_tables or not can_group:
         return []
-    if not is_grouped and internals.to_many_joins(query, _tables(query.annotation_select.values())):
+    if not own.is_grouped and internals.to_many_joins(query, _tables(query.annotation_select.values())):
         return []
     # distinct() would list a row once for each part of its group. A condition with an aggregate divides a
     # group by the column of a join. An order divides those of dicts, since distinct() selects its column.
-    if internals.gives_instances(rows):
-        is_divided = is_grouped and traits.divides_groups(query)
+    if own.has_instances:
+        is_divided = own.is_grouped and traits.divides_groups(query)
     else:
-        is_divided = not is_grouped and traits.order_repeats_rows(rows)
+        is_divided = not own.is_grouped and own.order_repeats_rows
     if query.distinct and is_divided:
         return []
     joined_query = rows.annotate(**dict(zip(names, aggregates, strict=True))).query
-    if query.distinct_fields or (query.is_sliced and internals.gives_instances(rows)):
+    if query.distinct_fields or (own.is_sliced and own.has_instances):
         # Django cannot group distinct(fields). Beside a slice, aggregates cover all related rows, however
         # they are read.
         return []
@@ -91,7 +93,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     ]
     own_joins = internals.to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
-    can_join = not is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
+    can_join = not own.is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
     return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
 
 
@@ -142,7 +144,7 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
     keys = [field.attname for field in rows.model._meta.pk_fields]
     row: QuerySet[Any] = QuerySet(rows.model, using=rows.db).filter(**{key: OuterRef(key) for key in keys})
     try:
-        if rows.query.group_by is not None and not internals.gives_instances(rows):
+        if facts(rows).is_grouped and not facts(rows).has_instances:
             raise FieldError("The groups of values() have no primary key.")
         # Without an order, GROUP BY has only the key.
         return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
@@ -167,9 +169,11 @@ def annotate(sitemap: object, items: Any) -> Any:
             f"{type(sitemap).__qualname__} declares query expressions, but its items() does not return a "
             "queryset. Return one, or define the hooks as methods that take the item."
         )
-    items = internals.copy_fetched(items) if internals.is_fetched(items) else traits.pin_database(items)
+    is_fetched = facts(items).is_fetched
+    items = internals.copy_fetched(items) if is_fetched else pin_database(items)
+    own = facts(items)
     rows = annotatable_rows(items, expressions)
-    if items.query.combinator:
+    if own.is_combined:
         try:
             add_columns(rows, expressions)
         except FieldError as error:
@@ -179,12 +183,12 @@ def annotate(sitemap: object, items: Any) -> Any:
             ) from error
     if rows is not items:
         return items
-    if internals.is_fetched(items):
+    if is_fetched:
         _add_to_fetched(sitemap, items, expressions)
         return items
     rows = add_columns(items, expressions)
-    is_grouped_here = items.query.group_by is None and rows.query.group_by is not None
-    if is_grouped_here and traits.can_reorder(items) and traits.order_repeats_rows(items):
+    is_grouped_here = not own.is_grouped and facts(rows).is_grouped
+    if is_grouped_here and own.can_reorder and own.order_repeats_rows:
         # Django would also group by the columns of the order.
         rows = rows.order_by(*traits.key_names(items.model))
     return rows
@@ -199,12 +203,12 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
     """
     # No database is named: checks must not ask the project's router for one.
     all_rows: QuerySet[Any] = QuerySet(items.model)
-    if items.query.combinator:
+    own = facts(items)
+    if own.is_combined:
         return all_rows
-    is_limited = items.query.is_sliced or items.query.distinct_fields
     has_aggregate = any(part for expression in expressions.values() for part in _aggregates(expression))
-    can_load_pages = is_limited or (internals.is_fetched(items) and not has_aggregate)
-    if not (can_load_pages and internals.gives_instances(items)):
+    can_load_pages = own.is_limited or (own.is_fetched and not has_aggregate)
+    if not (can_load_pages and own.has_instances):
         return items
     try:
         query = add_columns(all_rows, expressions).query
@@ -212,7 +216,7 @@ def annotatable_rows(items: QuerySet[Any], expressions: Mapping[str, Any]) -> Qu
         return items
     if any(traits.is_window_function(query.annotations[name]) for name in expressions):
         return items
-    can_annotate = not internals.is_fetched(items) and can_select(items.query, expressions)
+    can_annotate = not own.is_fetched and can_select(items.query, expressions)
     return items if can_annotate else all_rows
 
 
@@ -245,23 +249,24 @@ def _add_to_fetched(sitemap: object, items: QuerySet[Any], expressions: Mapping[
     or a dict by all its values.
     """
     rows, query = items.all(), items.query
-    if traits.can_reorder(rows) and not traits.needs_order(rows):
+    if facts(rows).can_reorder and not facts(rows).needs_order:
         # Django would also group by the columns of the order.
         rows = rows.order_by()
     own_names = [*query.values_select, *query.annotation_select]
     keys = ["pk"] if "pk" in own_names else [field.attname for field in items.model._meta.pk_fields]
-    has_keys = internals.gives_instances(items) or {*keys} <= {*own_names}
+    has_instances = facts(items).has_instances
+    has_keys = has_instances or {*keys} <= {*own_names}
     # GROUP BY contains selected annotations, so an aggregate could change without them.
     names = [*keys, *(name for name in own_names if name not in keys)] if has_keys else own_names
     rows = add_columns(rows, expressions)
     try:
-        if internals.gives_instances(items):
+        if has_instances:
             # MariaDB does not find columns of a HAVING condition that are not selected.
             rows = rows.select_related(None).prefetch_related(None)
             records = [tuple(getattr(row, name) for name in (*names, *expressions)) for row in rows]
         else:
             records = list(rows.values_list(*names, *expressions))
-    except traits.UNREADABLE:
+    except UNREADABLE:
         # load_columns() reads fewer rows at a time, so that only unreadable rows are skipped.
         return
     for width in (len(keys), len(names)) if has_keys else (len(names),):

@@ -34,17 +34,14 @@ from django_sitemaps09.hooks.annotations import annotate, declared_value, load_c
 from django_sitemaps09.hooks.calls import FAILED, Items, log_skips, skip_error
 from django_sitemaps09.hooks.expressions import FIELDS, Newest, alias, declared_expressions, location_in
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.internals import is_fetched
-from django_sitemaps09.orm.traits import (
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.reading import (
     AT_A_TIME,
     chunks,
     count_rows,
-    has_window_function,
     in_page_order,
     iterate_unordered,
-    needs_order,
     pin_database,
-    repeats_rows,
 )
 from django_sitemaps09.protocol import uri
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
@@ -179,16 +176,15 @@ class Sitemap(_Base[ItemT]):
                     return None
             return cast("date | None", latest)
         rows, name = annotate(self, in_page_order(read_items(self))), alias("lastmod")
-        query = rows.query
-        is_limited = query.is_sliced or query.distinct_fields
+        query, own = rows.query, facts(rows)
         # aggregate() drops the order.
-        if is_fetched(rows) or is_limited or name not in query.annotations or needs_order(rows):
+        if own.is_fetched or own.is_limited or name not in query.annotations or own.needs_order:
             expressions = {name: declared_expressions(self)[name]}
             columns = (load_columns(expressions, chunk)[1][name] for chunk in chunks(rows, AT_A_TIME))
             lastmods = list(chain.from_iterable(columns))
             return None if None in lastmods else max(lastmods, default=None)
         aggregates: dict[str, Any] = {"newest": Newest(name, expression=query.annotations[name])}
-        if has_window_function(query):
+        if own.has_window:
             # A filter would be applied before the window function.
             aggregates["without"] = Count("*") - Count(name)
         elif rows.filter(**{f"{name}__isnull": True}).exists():
@@ -213,9 +209,8 @@ class Sitemap(_Base[ItemT]):
             return Paginator(items if has_slices else list(items), self.limit)
         paginator = _Paginator(items, self.limit)
         paginator.sitemap = self
-        can_drop_columns = declared_expressions(self) and not (
-            is_fetched(items) or repeats_rows(items.query)
-        )
+        own = facts(items)
+        can_drop_columns = declared_expressions(self) and not (own.is_fetched or own.repeats_rows)
         counted_items = in_page_order(read_items(self)) if can_drop_columns else items
         paginator.counted_items = pin_database(counted_items, items.db)
         return paginator

@@ -17,7 +17,8 @@ from django_sitemaps09.hooks.annotations import column, load_columns
 from django_sitemaps09.hooks.calls import MAX_LOGGED, log_skipped
 from django_sitemaps09.hooks.expressions import ITEM_LANGUAGE, declared_expressions
 from django_sitemaps09.hooks.extensions import language_problem, spelling
-from django_sitemaps09.orm.traits import AT_A_TIME, can_reorder, chunks, count_rows, iterate_unordered
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.reading import AT_A_TIME, chunks, count_rows, iterate_unordered
 from django_sitemaps09.routing.location_templates import is_expression
 
 logger = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ class TranslatedItems(Sequence[Any]):
 
     def __init__(self, sitemap: Any, items: Any, codes: list[str] | None) -> None:
         self._sitemap = sitemap
-        self._codes = codes if codes and can_reorder(items) else None
+        self._codes = codes if codes and facts(items).can_reorder else None
         # Without languages, no item is listed, so none is read.
         self._items: Any = [] if codes == [] else items if hasattr(items, "query") else list(items)
 

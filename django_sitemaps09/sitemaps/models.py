@@ -17,14 +17,8 @@ from django.utils import timezone
 from django_sitemaps09 import hosts, protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import News, typed_repr
-from django_sitemaps09.orm.internals import is_fetched
-from django_sitemaps09.orm.traits import (
-    can_reorder,
-    identifying_columns,
-    key_names,
-    needs_order,
-    repeats_rows,
-)
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.traits import identifying_columns, key_names
 from django_sitemaps09.sitemaps.base import ModelT, Sitemap
 from django_sitemaps09.sitemaps.items import checked_items, field_problem, queryset_problem
 
@@ -74,17 +68,18 @@ class ModelSitemap(Sitemap[ModelT]):
         return self._sitemaps09_in_order(rows)
 
     def _sitemaps09_in_order(self, rows: QuerySet[ModelT]) -> QuerySet[ModelT]:
-        query = rows.query if isinstance(rows, QuerySet) else None
-        if query is None or is_fetched(rows) or rows.ordered:
+        own = facts(rows)
+        if not own.is_queryset or own.is_fetched or rows.ordered:
             return rows
         # The order of the model can change the groups, although Django does not sort groups by it.
-        if query.is_sliced or query.combinator or query.distinct_fields or needs_order(rows):
+        if own.is_limited or own.is_combined or own.needs_order:
             return rows
-        if not can_reorder(rows) and (query.distinct or query.group_by is not None):
+        query = rows.query
+        if not own.can_reorder and (query.distinct or own.is_grouped):
             # Do not order `values()` by the key: DISTINCT and GROUP BY would include it and add rows.
             return rows.order_by(*identifying_columns(query))
         # Rows with the same key can have different annotations.
-        other_columns = identifying_columns(query) if repeats_rows(query) else []
+        other_columns = identifying_columns(query) if own.repeats_rows else []
         return rows.order_by(*key_names(rows.model), *other_columns)
 
 
@@ -101,14 +96,9 @@ def _site(sitemap: ModelSitemap[Any]) -> Any:
     return site
 
 
-def can_filter(rows: Any) -> bool:
-    """Return whether `filter()` can be called on the rows. It fails for a slice, a union or `raw()`."""
-    return isinstance(rows, QuerySet) and not rows.query.is_sliced and not rows.query.combinator
-
-
 def filter_rows(sitemap: object, rows: Any, conditions: Mapping[str, Any]) -> Any:
     """Return the filtered rows. Raise `ImproperlyConfigured` if they cannot be filtered."""
-    if not can_filter(rows):
+    if not facts(rows).can_filter:
         raise ImproperlyConfigured(
             f"{type(sitemap).__qualname__} filters its rows, which a slice, a union or raw() does not "
             "support. Use a plain queryset."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.orm.traits import UNREADABLE as UNREADABLE
+from django_sitemaps09.orm.reading import UNREADABLE as UNREADABLE
 from django_sitemaps09.sources.base import (
     Source as Source,
     page_limits as page_limits,

@@ -15,7 +15,9 @@ from django.db.models import QuerySet
 
 from django_sitemaps09.hooks.annotations import add_columns, covers_joins
 from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.internals import copy_loading, is_fetched, remove_order
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.internals import copy_loading, remove_order
+from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind
 from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, read_items
@@ -37,7 +39,7 @@ def source(name: str, section: Section, base: Base, limits: Limits, using: str |
     declared = read(bind(section, base.domain), base, limits)
     if not declared.hooks:
         return UrlsSource(declared)
-    items = traits.pin_database(read_items(declared.sitemap), using)
+    items = pin_database(read_items(declared.sitemap), using)
     declaration = Declaration(declared)
     return _query_source(name, items, declaration) or PositionSource.from_items(items, declaration)
 
@@ -47,7 +49,7 @@ def ranged_source(name: str, declared: Declared) -> QuerySource | None:
 
     Unlike `source()`, this never counts or reads items, unless `items()` itself does.
     """
-    items = traits.pin_database(read_items(declared.sitemap))
+    items = pin_database(read_items(declared.sitemap))
     return _query_source(name, items, Declaration(declared))
 
 
@@ -60,13 +62,12 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
     # Pages of news are refilled in each export, so that their number does not grow.
     sitemap = declaration.declared.sitemap
     is_news = isinstance(sitemap, NewsSitemap)
-    if is_news or not isinstance(items, QuerySet) or is_fetched(items):
+    own = facts(items)
+    if is_news or not own.is_queryset or own.is_fetched:
         return None
-    lacks_group = traits.lacks_group(items.query)
-    if lacks_group or traits.hides_columns(items):
-        problem = traits.LACKS_GROUP if lacks_group else traits.HIDES_COLUMNS
+    if problem := own.problem:
         raise ImproperlyConfigured(f"{type(sitemap).__qualname__}: {' '.join(problem)}")
-    if not traits.can_reorder(items) or _declares_window_function(items, declaration.expressions):
+    if not own.can_reorder or _declares_window_function(items, declaration.expressions):
         return None
     if not isinstance(sitemap, ModelSitemap):
         try:
@@ -74,14 +75,13 @@ def _query_source(name: str, items: Any, declaration: Declaration) -> QuerySourc
         except ImproperlyConfigured:
             return None
     source_of = partial(QuerySource.from_rows, name, declaration)
-    keeps_order = traits.needs_order(items)
-    rows: QuerySet[Any] = items.all() if keeps_order else remove_order(items)
+    rows: QuerySet[Any] = items.all() if own.needs_order else remove_order(items)
     query = rows.query
-    if not keeps_order:
+    if not own.needs_order:
         # Rows with a primary key are distinct unless a join repeats them. With an order, Django also groups
         # by its columns if the rows are distinct.
         query.distinct = False
-        if not (traits.has_window_function(query) or traits.repeats_rows(query)):
+        if not (own.has_window or facts(rows).repeats_rows):
             return source_of(rows)
         # The aggregate includes all joined rows, and each row of the model occurs once.
         if (grouped_rows := _grouped_by_row(rows, declaration.expressions)) is not None:
@@ -117,6 +117,6 @@ def _grouped_by_row(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> Quer
         grouped_rows = add_columns(rows, expressions, is_selected=False)
     except FieldError:
         return None
-    query = grouped_rows.query
-    is_unique = query.group_by and not traits.has_window_function(query) and not traits.repeats_rows(query)
+    grouped = facts(grouped_rows)
+    is_unique = grouped.query.group_by and not grouped.has_window and not grouped.repeats_rows
     return grouped_rows if is_unique else None

@@ -9,8 +9,7 @@ from django.db.models import Model, QuerySet
 
 from django_sitemaps09.hooks.expressions import FIELDS, HOOKS
 from django_sitemaps09.hooks.profiling import Costs, Step
-from django_sitemaps09.orm.internals import is_fetched
-from django_sitemaps09.orm.traits import can_reorder
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS, Sitemap, is_original
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.members import Members
@@ -166,16 +165,14 @@ def _kind(source: Source) -> str:
             # Only a queryset has expressions. A sliced, ordered union is read as a list.
             return _UNION
         return _LIST if source.items and isinstance(source.items[0], Model) else _OBJECTS
-    if is_fetched(source.items):
+    own = facts(source.items)
+    if own.is_fetched:
         return _EVALUATED
-    query = source.items.query
-    if query.combinator:
+    if own.is_combined:
         return _UNION
-    if query.is_sliced:
-        return "a slice"
-    if query.distinct_fields:
-        return "a queryset with distinct(fields)"
-    return "a queryset without key ranges" if can_reorder(source.items) else "a values() queryset"
+    if own.is_limited:
+        return "a slice" if own.is_sliced else "a queryset with distinct(fields)"
+    return "a queryset without key ranges" if own.can_reorder else "a values() queryset"
 
 
 def _join_names(names: Sequence[str]) -> str:

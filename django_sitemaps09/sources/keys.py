@@ -22,7 +22,7 @@ from django.db.transaction import atomic
 
 from django_sitemaps09.entries import ItemError, pluralize
 from django_sitemaps09.orm.internals import filter_first
-from django_sitemaps09.orm.traits import count_rows
+from django_sitemaps09.orm.reading import count_rows
 from django_sitemaps09.pages import Key
 
 # SQLite stores decimals as floats with this number of digits.

@@ -13,8 +13,9 @@ from django.db import connections
 from django.db.models import BooleanField, F, Func, QuerySet
 
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, compile_query
-from django_sitemaps09.orm.traits import group_by_key, has_window_function
+from django_sitemaps09.orm.traits import group_by_key
 from django_sitemaps09.sources.keys import KeyColumns
 
 # The factor by which the next range is longer if a range has too few rows.
@@ -73,7 +74,7 @@ class Members(NamedTuple):
     @property
     def looks_beyond(self) -> bool:
         """Return whether the queryset filters by a window function, which can use rows outside a range."""
-        return self.original is not None and has_window_function(self.original.query)
+        return self.original is not None and facts(self.original).has_window
 
     def filter_range(
         self, rows: QuerySet[Any], after: Hashable | None, until: Hashable | None

@@ -12,7 +12,8 @@ from django.db.models import QuerySet
 from django_sitemaps09.hooks.annotations import can_select
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.internals import Query, fetches_plainly, gives_instances, is_fetched, reorder
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.internals import Query, reorder
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.slices import ConvertTexts, text_converter, with_lastmod_texts
@@ -45,9 +46,7 @@ def column_queries(items: Any, declaration: Declaration) -> list[ColumnQuery]:
     Return an empty list if a hook takes the items, or if only `load_columns` can read the columns.
     """
     expressions = declaration.expressions
-    if not expressions or declaration.needs_items or not isinstance(items, QuerySet):
-        return []
-    if is_fetched(items) or not (gives_instances(items, plainly=True) and fetches_plainly(items)):
+    if not expressions or declaration.needs_items or not facts(items).has_plain_instances:
         return []
     query, base = items.query, items
     if query.combinator:

@@ -17,8 +17,8 @@ from django.db.models import QuerySet
 from django_sitemaps09.entries import Batch, ItemError
 from django_sitemaps09.hooks.annotations import annotate, load_columns
 from django_sitemaps09.hooks.profiling import step
-from django_sitemaps09.orm import traits
-from django_sitemaps09.orm.internals import is_fetched
+from django_sitemaps09.orm import reading
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.sitemaps import NewsSitemap
 from django_sitemaps09.sources import slices
@@ -47,10 +47,11 @@ class PositionSource(CompiledSource):
         if not isinstance(items, QuerySet):
             items = list(items)
             return cls(declaration, items, len(items))
-        if not (is_fetched(items) or isinstance(declaration.declared.sitemap, NewsSitemap)):
-            has_free_order = traits.can_reorder(items) and not traits.order_repeats_rows(items)
-            items = traits.in_total_order(items.order_by() if has_free_order else items)
-        return cls(declaration, items, traits.count_rows(items))
+        own = facts(items)
+        if not (own.is_fetched or isinstance(declaration.declared.sitemap, NewsSitemap)):
+            has_free_order = own.can_reorder and not own.order_repeats_rows
+            items = reading.in_total_order(items.order_by() if has_free_order else items)
+        return cls(declaration, items, reading.count_rows(items))
 
     @property
     def declaration_digest(self) -> str:
@@ -92,7 +93,7 @@ class PositionSource(CompiledSource):
             reader = readers[0]
             # If the garbage collector closes a server-side cursor of PostgreSQL during another query, that
             # query waits for itself. So stream_items() uses a client-side cursor.
-            with traits.stream_items(reader.rows[start:stop], size) as rows:
+            with reading.stream_items(reader.rows[start:stop], size) as rows:
                 try:
                     while True:
                         with step("positions") as cost:
@@ -108,7 +109,7 @@ class PositionSource(CompiledSource):
                         start += len(records)
                         yield slice_rows, start
                     continue
-                except traits.UNREADABLE:
+                except reading.UNREADABLE:
                     if not (isinstance(self.items, QuerySet) or self.declaration.expressions):
                         raise
             keys = range(start + 1, min(start + size, stop) + 1)

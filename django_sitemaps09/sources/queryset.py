@@ -17,8 +17,9 @@ from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import add_condition, fetches_plainly
-from django_sitemaps09.orm.traits import UNREADABLE, repeats_rows
+from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.pages import MANY, Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
 from django_sitemaps09.sitemaps import ModelSitemap
@@ -76,14 +77,14 @@ class QuerySource(CompiledSource):
         all_rows = rows if original is None else add_condition(rows, KeyInRows(original))
         rows = key.filter_readable(rows)
         annotated_rows = add_columns(rows, declaration.expressions)
-        if repeats_rows(annotated_rows.query):
+        annotated = facts(annotated_rows)
+        if annotated.repeats_rows:
             raise ImproperlyConfigured(
                 f"Section {section!r}: an expression of {type(sitemap).__qualname__} follows "
                 "a multi-valued relation, which would repeat items. Use an aggregate such as Max(), or "
                 "a method that takes the item."
             )
-        are_grouped = annotated_rows.query.group_by is not None
-        members = Members(key, rows, original, are_grouped=are_grouped)
+        members = Members(key, rows, original, are_grouped=annotated.is_grouped)
         return cls(declaration, section, annotated_rows, members, all_rows)
 
     @cached_property

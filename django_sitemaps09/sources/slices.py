@@ -20,7 +20,7 @@ from django_sitemaps09.entries import ItemError, key_excerpt, reason_of
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.hooks.profiling import step
 from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
-from django_sitemaps09.orm.traits import UNREADABLE, stream_items
+from django_sitemaps09.orm.reading import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.fingerprints import HashedColumns

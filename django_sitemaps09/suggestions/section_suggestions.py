@@ -17,7 +17,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import MAX_MESSAGE, reason_of
 from django_sitemaps09.hooks.expressions import Field
 from django_sitemaps09.hosts import export_base
-from django_sitemaps09.orm.internals import fetches_plainly, gives_instances, is_fetched
+from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.sections import Section
@@ -94,9 +94,9 @@ def _suggestion(name: str, section: Section, base: Base, rows: int | None) -> Su
     if not methods:
         return Suggestion(name, notes=("All hooks are constants or expressions.",))
     items = sitemap.items()
-    is_plain = isinstance(items, QuerySet) and not is_fetched(items) and fetches_plainly(items)
     # The members of a union can be rows of other models, which become instances of the first one.
-    if not is_plain or items.query.combinator or not gives_instances(items, plainly=True):
+    own = facts(items)
+    if own.is_combined or not own.has_plain_instances:
         return Suggestion(name, notes=(_OTHER_ITEMS,))
     codes, notes = _codes(sitemap, items, methods)
     if not codes:

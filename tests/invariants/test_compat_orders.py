@@ -14,7 +14,7 @@ from django.db.models import Count, F, Max, QuerySet
 from django.test import RequestFactory
 
 from django_sitemaps09 import GenericSitemap, Route, Sitemap
-from django_sitemaps09.orm.traits import count_rows, in_page_order
+from django_sitemaps09.orm.reading import count_rows, in_page_order
 from tests.models import Article, Comment, Event
 from tests.support.databases import parameter
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory

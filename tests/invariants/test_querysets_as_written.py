@@ -18,7 +18,7 @@ from django_sitemaps09 import Route, checks, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.expressions import LastmodExpression
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.traits import count_rows, iterate_unordered
+from django_sitemaps09.orm.reading import count_rows, iterate_unordered
 from django_sitemaps09.sitemaps import GenericSitemap
 from tests.models import Article, Invoice, Seat
 from tests.support.databases import no_cursor_left, parameter
