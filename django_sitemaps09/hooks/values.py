@@ -10,12 +10,7 @@ from typing import Any
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import (
-    check_text,
-    plain_text,
-    short_repr,
-    typed_repr,
-)
+from django_sitemaps09.entries import check_text, plain_text, short_repr, typed_repr
 from django_sitemaps09.hooks.calls import Items
 from django_sitemaps09.hooks.expressions import is_missing
 from django_sitemaps09.hosts import AllowedHosts

@@ -278,20 +278,19 @@ class Sitemap(_Base[ItemT]):
             value = getattr(self, name, default)
             if type(value) in _PLAIN:
                 return value
-            row = item[0] if self.i18n else item
-            # A row only has such an attribute if the hook is declared.
-            known = FAILED if type(value) is MethodType else getattr(row, _ATTRIBUTES.get(name, ""), FAILED)
-            if known is not FAILED:
-                return plain_text(known)
-            if is_expression(value) or isinstance(value, LocationTemplate):
-                value = declared_value(value, name, row)
+            if type(value) is MethodType:
+                value = super()._get(name, item, default)
+            elif is_expression(value) or isinstance(value, LocationTemplate):
+                row = item[0] if self.i18n else item
+                known = getattr(row, _ATTRIBUTES.get(name, ""), FAILED)
+                value = declared_value(value, name, row) if known is FAILED else known
             elif name == "location" and self.i18n and isinstance(value, Mapping):
-                value = localized_location(value, get_language(), row)
+                value = localized_location(value, get_language(), item[0])
             else:
                 value = super()._get(name, item, default)
-                if name == "priority" and type(value) not in _PLAIN:
-                    # Django writes its `str()`, which can be the address of an object.
-                    check_text(value)
+            if name == "priority" and type(value) not in _PLAIN:
+                # Django writes its `str()`, which can be the address of an object.
+                check_text(value)
             # A lazy URL is in the language that is active when it is evaluated.
             return str(value) if isinstance(value, Promise) and name == "location" else plain_text(value)
         except Exception as error:

@@ -73,9 +73,8 @@ def add_hook_results(
     hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
     # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
     pairs = [url["item"] for url in urls]
-    entries = Items(
-        [pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in pairs], errors
-    )
+    owners = [pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in pairs]
+    entries = Items(owners, errors)
     # Entries of one item in several languages are adjacent, and share the results of hooks.
     are_first = [not i or item is not entries.keys[i - 1] for i, item in enumerate(entries.keys)]
     places = [count - 1 for count in accumulate(are_first)]

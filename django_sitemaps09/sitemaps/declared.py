@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import Extension, ItemError, typed_repr
+from django_sitemaps09.hooks.calls import SHARED_ERRORS
 from django_sitemaps09.hooks.expressions import (
     FIELDS,
     FORMATS,
@@ -97,8 +98,11 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
         try:
             return RULES[name](getattr(sitemap, name, default), typed_repr)
         except Exception as error:
-            if is_strict:
+            if isinstance(error, ValueError) and is_strict:
                 raise ImproperlyConfigured(f"{type(sitemap).__qualname__}.{name} {error}.") from error
+            # A property can raise anything, also on a class that means something else by this name.
+            if is_strict or isinstance(error, SHARED_ERRORS):
+                raise
             return default
 
     format_name = value("format", "xml")
@@ -106,10 +110,8 @@ def read(sitemap: Any, base: Base, limits: Limits) -> Declared:
         base = Base(value("protocol", None, is_strict=True) or base.scheme, base.domain)
     hosts = AllowedHosts.parse(value("hosts", ()), base)
     is_text = format_name == "text"
-    has_content = isinstance(sitemap, Sitemap) and not is_text
-    content = {
-        name: hook for name in HOOKS if has_content and callable(hook := getattr(sitemap, name, None))
-    }
+    names = HOOKS if isinstance(sitemap, Sitemap) and not is_text else ()
+    content = {name: hook for name in names if callable(hook := getattr(sitemap, name, None))}
     extensions = [] if is_text else own_extensions(sitemap)
     limit = min(limits.urls, protocol.MAX_NEWS) if "news" in content else limits.urls
     if is_opaque:

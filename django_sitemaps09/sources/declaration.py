@@ -15,22 +15,11 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, Column, ItemError, Localization, TemplateColumn
 from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.calls import Items
-from django_sitemaps09.hooks.expressions import (
-    FIELDS,
-    ITEM_LANGUAGE,
-    Field,
-    alias,
-    is_missing,
-    location_in,
-)
+from django_sitemaps09.hooks.expressions import FIELDS, ITEM_LANGUAGE, Field, alias, is_missing, location_in
 from django_sitemaps09.hooks.extensions import hreflang, spelling
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
 from django_sitemaps09.sitemaps.declared import Declared
-from django_sitemaps09.sources.columns import (
-    Rows,
-    drop_unlocated,
-    template_locations,
-)
+from django_sitemaps09.sources.columns import Rows, drop_unlocated, template_locations
 
 
 @dataclass(frozen=True)
@@ -68,14 +57,11 @@ class Declaration:
             localizations = self._localizations(rows, homes)
             self._report_languages(rows, localizations)
             rows, localizations, columns = drop_unlocated(rows, localizations, columns)
-            results = extensions.content_results(
-                declared.content, declared.extensions, rows.items or (), rows.keyed_items
-            )
+            content, items = (declared.content, declared.extensions), rows.keyed_items
+            results = extensions.content_results(*content, rows.items or (), items)
             if declared.is_linked:
                 localizations += self._x_default(rows, localizations)
-            return extensions.create_batch(
-                rows.keyed_items, localizations, columns, results, declared.hosts
-            )
+            return extensions.create_batch(items, localizations, columns, results, declared.hosts)
 
     def _localizations(self, rows: Rows, homes: set[str]) -> list[Localization]:
         """Return the locations in each language, in the order of the sitemap's languages."""
@@ -213,8 +199,6 @@ class Declaration:
         hook = self.declared.hooks[name]
         if is_expression(hook):
             return rows.columns[alias(name)]
-        return (
-            rows.keyed_items.call(hook, rows.items or (), name)
-            if callable(hook)
-            else [hook] * len(rows.keys)
-        )
+        if callable(hook):
+            return rows.keyed_items.call(hook, rows.items or (), name)
+        return [hook] * len(rows.keys)

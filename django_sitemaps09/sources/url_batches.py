@@ -92,11 +92,9 @@ def url_batch(
     are_dicts = {*map(type, urls)} <= {dict}
 
     def column(name: str) -> list[Any]:
-        return (
-            [url.get(name) for url in urls]
-            if are_dicts
-            else items.each(methodcaller("get", name), urls, name)
-        )
+        if are_dicts:
+            return [url.get(name) for url in urls]
+        return items.each(methodcaller("get", name), urls, name)
 
     keyed = items.each(itemgetter("location"), urls, "location")
     found = values.entry_values(keyed, "location", items, failed=FAILED)
@@ -105,18 +103,11 @@ def url_batch(
     urls, locations = [urls[i] for i in positions], [locations[i] for i in positions]
     items = items._replace(keys=[items.keys[i] for i in positions])
     reporting = items._replace(raises_errors=False)
-    texts = {
-        name: values.texts(
-            values.entry_values(column(name), name, items), name, reporting, converters[name]
-        )
-        for name in values.CONVERTERS
-    }
-    link_lists = items.each(
-        lambda value: [*(template_value(value) or ())] if value else (),
-        column("alternates"),
-        "alternates",
-        failed=(),
-    )
+    texts = {}
+    for name in values.CONVERTERS:
+        written = values.entry_values(column(name), name, items)
+        texts[name] = values.texts(written, name, reporting, converters[name])
+    link_lists = items.each(_links, column("alternates"), "alternates", failed=())
     alternates = [
         items.each_of(i, alternate, link_list, "alternates") if link_list else ()
         for i, link_list in enumerate(link_lists)

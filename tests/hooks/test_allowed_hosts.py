@@ -10,6 +10,7 @@ import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.contrib.sites.models import Site
 from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
 from django.db.models import F, Value
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
@@ -22,7 +23,7 @@ from django_sitemaps09.sitemaps.declared import read
 from tests.compat import projects
 from tests.models import Article
 from tests.support.factories import ArticleFactory
-from tests.support.sources import BASE, LIMITS, declaration, errors, listing, locations, rendered
+from tests.support.sources import BASE, LIMITS, compiled, declaration, errors, listing, locations, rendered
 
 ROOM = MAX_LOCATION - len(str(BASE))
 
@@ -258,6 +259,20 @@ class TestHosts:
         pages = done(["/before", url, "/after"], hosts=["https://shop.example.com"])
         assert locations(pages) == [f"{BASE}/before", f"{BASE}/after"]
         assert [error[:2] for error in errors(pages)] == [("2", "location")]
+
+    @pytest.mark.parametrize(("error", "is_raised"), [(OperationalError, True), (LookupError, False)])
+    def test_by_a_property_that_fails(self, error: type[Exception], is_raised: bool) -> None:
+        """Only an error of the database does not depend on what the class means by the name."""
+
+        def fail(self: Any) -> Any:
+            raise error("failed")
+
+        section = listing(["/a"], location=lambda self, item: item, hosts=property(fail))
+        if is_raised:
+            with pytest.raises(error):
+                compiled(section)
+        else:
+            assert locations(rendered(compiled(section))) == [f"{BASE}/a"]
 
     def test_are_listed_if_one_is_missing(self) -> None:
         ((_, _, reason),) = errors(done(["https://blog.example.com/a"]))

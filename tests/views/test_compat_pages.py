@@ -23,6 +23,7 @@ from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
 from django.utils import timezone as zones, translation
+from django.utils.functional import lazystr
 
 from django_sitemaps09 import Route, Sitemap, sitemaps, sources, views
 from django_sitemaps09.protocol import CHANGEFREQS, Base, Limits
@@ -132,6 +133,21 @@ def test_no_language_is_one_too() -> None:
     with translation.override(None):
         urls = views.sitemap(request(), {"s": Surrounded}).context_data["urlset"]
     assert [url["location"] for url in urls] == ["http://example.com/about/None/Europe/Zurich/None/none/"]
+
+
+class Anything:
+    """An item that has every attribute."""
+
+    def __getattr__(self, name: str) -> str:
+        return "/wrong/"
+
+
+def test_an_item_with_every_attribute_changes_no_value() -> None:
+    attributes = {"items": lambda self: [Anything()], "location": lambda self, item: "/right/"}
+    section = type("Any", (Sitemap,), {**attributes, "lastmod": DAY, "priority": lazystr("0.5")})
+    content = views.sitemap(request(), {"s": section}).render().content
+    assert b"/right/</loc><lastmod>2026-01-01T12:00:00Z</lastmod><priority>0.5</priority>" in content
+    assert b"wrong" not in content
 
 
 def test_an_error_of_an_item_is_raised_by_the_view() -> None:
