@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from datetime import date, datetime, time, timezone
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,12 @@ class SitemapResponse(TemplateResponse):
         resolved_template: Any = super().resolve_template(template_name)
         origin = getattr(resolved_template, "origin", None)
         path = Path(str(getattr(origin, "name", "")))
-        if path.parent == _CONTRIBS and "sitemaps09" in resolved_template.backend.engine.libraries:
-            text, name = (_OURS / path.name).read_text(encoding="utf-8"), resolved_template.template.name
-            engine = resolved_template.backend.engine
-            resolved_template.template = template.Template(text, origin, name, engine)
-        return resolved_template
+        if path.parent != _CONTRIBS or "sitemaps09" not in resolved_template.backend.engine.libraries:
+            return resolved_template
+        text, own_template = (_OURS / path.name).read_text(encoding="utf-8"), copy(resolved_template)
+        name, engine = resolved_template.template.name, resolved_template.backend.engine
+        own_template.template = template.Template(text, origin, name, engine)
+        return own_template
 
 
 @public
