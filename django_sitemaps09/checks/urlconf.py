@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -96,7 +97,10 @@ def route_problem(route: Route) -> str | None:
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check that requests reach our views, and that these can work with the arguments and settings."""
-    return [*_check_order(), *_check_robots(), *_check_inspector(), *_check_urlconf_of_hosts()]
+    return [
+        *(*_check_order(), *_check_arguments(), *_check_robots(), *_check_inspector()),
+        *_check_urlconf_of_hosts(),
+    ]
 
 
 def _check_order() -> Iterator[CheckMessage]:
@@ -158,6 +162,19 @@ def _path(name: str, arguments: dict[str, str]) -> str | None:
     except NoReverseMatch:
         return None
     return f"/{unquote(url.removeprefix(get_script_prefix()))}"
+
+
+def _check_arguments() -> Iterator[CheckMessage]:
+    found = set()
+    for view, arguments in _views(_NATIVE_VIEWS, _COMPAT_VIEWS):
+        # A decorator of the project may use any argument, and a middleware one with a less similar name.
+        is_plain = getattr(sys.modules[view.__module__], getattr(view, "__name__", ""), None) is view
+        names = [*inspect.signature(view).parameters] if is_plain else [*arguments]
+        extra = [(name, get_close_matches(name, names, 1, 0.8)) for name in arguments if name not in names]
+        found |= {(name, similar[0]) for name, similar in extra if similar}
+    for name, similar in sorted(found):
+        text = f"A URL pattern passes the argument {name!r}, which a view of this package does not have."
+        yield message("E089", text, f"Did you mean {similar!r}?")
 
 
 def _robots_arguments() -> Iterator[dict[str, Any]]:

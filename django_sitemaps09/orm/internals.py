@@ -306,8 +306,15 @@ def order_columns(rows: QuerySet[Any]) -> tuple[Query, Iterator[Col]]:
 
 def having_columns(query: Query) -> list[Any]:
     """Return what HAVING conditions compare beside aggregates. Django also groups by these expressions."""
-    conditions = query.where.split_having_qualify(must_group_by=True)[1]
-    return [] if conditions is None else conditions.get_group_by_cols()
+    return _group_by_columns(query.where.split_having_qualify(must_group_by=True)[1])
+
+
+def _group_by_columns(condition: Any) -> list[Any]:
+    # Unlike Django's method, ignore the text of extra(where=...), which is not parsed.
+    if isinstance(condition, WhereNode):
+        return [column for child in condition.children for column in _group_by_columns(child)]
+    columns: list[Any] = getattr(condition, "get_group_by_cols", list)()
+    return columns
 
 
 def to_many_aliases(query: Query) -> set[str]:

@@ -172,6 +172,7 @@ OWN_NAMES = include(([path("index.xml", views.sitemap_index, name="index")], "dj
         ([path("maps/", OWN_NAMES), ROBOTS], []),
         ([path("", INCLUDED), path("robots.txt", partial(views.robots_txt, rules=""))], []),
         ([path("", INCLUDED), path("robots.txt", cache_page(60)(partial(views.robots_txt)))], []),
+        ([path("", INCLUDED), path("robots.txt", partial(views.robots_txt, rule=""))], ["E089"]),
         ([path("robots.txt", partial(page)), path("", INCLUDED), ROBOTS], ["W092"]),
         ([*i18n_patterns(path("", INCLUDED), ROBOTS)], []),
         ([path("", INCLUDED), path("robots.txt", Robots.as_view()), path("de/", include([ROBOTS]))], []),
@@ -190,6 +191,15 @@ def test_the_rules_of_robots_txt_allow_the_index(rules: str, expected: list[str]
 @pytest.mark.parametrize("rules", [["Disallow: /"], b"Disallow: /", 7, lambda: ""])
 def test_the_rules_of_robots_txt_are_a_string(rules: Any) -> None:
     assert codes(path("", INCLUDED), path("robots.txt", views.robots_txt, {"rules": rules})) == ["E096"]
+
+
+def test_an_argument_that_a_view_does_not_have_is_an_error() -> None:
+    found = codes(path("", INCLUDED, {"sitemap": {}}), path("about.txt", page, {"sitemap": {}}))
+    assert found == ["E089"]
+    decorated = path("sitemap.xml", cache_page(60)(views.index), {"sitemap": {}, "sitemaps": {}})
+    assert codes(decorated) == []
+    # A middleware can remove other arguments in process_view().
+    assert codes(path("", INCLUDED, {"tenant": "a", "site": "b"})) == []
 
 
 def test_robots_txt_is_either_a_view_or_a_file(settings: Any) -> None:
