@@ -115,8 +115,9 @@ def texts(
     `convert` is by default that of `CONVERTERS`. Invalid values are reported.
     """
     convert, kinds = convert or CONVERTERS[field], {*map(type, values)}
-    with suppress(OverflowError, ValueError):
-        # A column of common types is converted at once, or each of its different values is.
+    # A column of common types is converted at once, or each of its different values is. If one of them is
+    # invalid, or has a time zone that fails, each value is converted below.
+    with suppress(Exception):
         if convert is lastmod_text and kinds <= _DATES:
             return protocol.w3c_column(values, conf.zone)
         if convert is not lastmod_text and kinds <= _WORDS:

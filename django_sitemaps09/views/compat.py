@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import django.contrib.sitemaps
-from django import template
 from django.contrib.sitemaps.views import (  # type: ignore[attr-defined]
     SitemapIndexItem,
     _get_latest_lastmod,
@@ -17,6 +16,7 @@ from django.contrib.sitemaps.views import (  # type: ignore[attr-defined]
 )
 from django.core.paginator import EmptyPage, PageNotAnInteger
 from django.http import Http404, HttpRequest
+from django.template import Engine, Template
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import http_date
@@ -30,27 +30,25 @@ from django_sitemaps09.views.responses import public, warn_no_section
 # Three of these names are from `django.contrib.sitemaps.views`. Projects import them for custom views.
 __all__ = ["SitemapIndexItem", "_get_latest_lastmod", "index", "sitemap", "x_robots_tag"]
 
-_OURS = Path(__file__).parents[1] / "templates"
 # The folder with the stock templates of Django, which ours replace. Templates of projects are rendered.
 _CONTRIBS = Path(django.contrib.sitemaps.__file__).parent / "templates"
+_OURS = Path(__file__).parents[1] / "templates"
+# An engine with our tags, also if our app comes after that of Django, or is not installed.
+_ENGINE = Engine(libraries={"sitemaps09": "django_sitemaps09.templatetags.sitemaps09"})
 
 
 class SitemapResponse(TemplateResponse):
-    """A `TemplateResponse` with our templates instead of Django's stock templates.
-
-    So the order of the apps does not matter.
-    """
+    """A `TemplateResponse` with our templates instead of Django's stock templates."""
 
     def resolve_template(self, template_name: Any) -> Any:
         """Return the template that Django selects, with the content of ours if it is a stock template."""
         resolved_template: Any = super().resolve_template(template_name)
         origin = getattr(resolved_template, "origin", None)
         path = Path(str(getattr(origin, "name", "")))
-        if path.parent != _CONTRIBS or "sitemaps09" not in resolved_template.backend.engine.libraries:
+        if path.parent != _CONTRIBS:
             return resolved_template
         text, own_template = (_OURS / path.name).read_text(encoding="utf-8"), copy(resolved_template)
-        name, engine = resolved_template.template.name, resolved_template.backend.engine
-        own_template.template = template.Template(text, origin, name, engine)
+        own_template.template = Template(text, origin, resolved_template.template.name, _ENGINE)
         return own_template
 
 

@@ -13,7 +13,7 @@ from django.template import loader
 from django.template.response import TemplateResponse
 from django.test import Client, RequestFactory, modify_settings, override_settings
 
-from django_sitemaps09 import views
+from django_sitemaps09 import Sitemap, views
 from tests.compat import projects
 from tests.compat.cases.parts import CASES, COMPAT_BASES, EARLY, LATE
 from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer, fetch
@@ -44,13 +44,16 @@ class TestTemplates:
     def test_with_contribs_names_exist_without_contribs_app(self, name: str) -> None:
         assert loader.get_template(name).origin.name.startswith(str(ROOT / "django_sitemaps09"))
 
-    def test_of_contrib_are_rendered_without_our_app(self) -> None:
-        """Our template tags are part of the app."""
+    def test_of_contrib_are_replaced_without_our_app(self) -> None:
         apps = {"append": "django.contrib.sitemaps", "remove": "django_sitemaps09"}
+        attributes = {"items": lambda self: ["/a/"], "lastmod": LATE, "location": "/a/"}
+        section = type("Dated", (Sitemap,), attributes)
         with modify_settings(INSTALLED_APPS=apps):
-            content = views.sitemap(RequestFactory().get("/"), {}).render().content
-            theirs = contrib_views.sitemap(RequestFactory().get("/"), {}).render().content
-        assert content == theirs
+            content = views.sitemap(RequestFactory().get("/"), {"s": section}).render().content
+            theirs = contrib_views.sitemap(RequestFactory().get("/"), {"s": section}).render().content
+        # Contrib writes the date in the local time zone.
+        assert b"<lastmod>2026-01-02</lastmod>" in theirs
+        assert b"<lastmod>2026-01-02T02:15:59Z</lastmod>" in content
 
     def test_of_the_project_see_the_item(self) -> None:
         body = answer(COMPAT, "/items_as_a_queryset/sitemap.xml?p=2", folders=[PROJECT_TEMPLATES]).body
