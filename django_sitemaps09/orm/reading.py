@@ -101,7 +101,8 @@ def count_rows(items: QuerySet[Any]) -> int:
         return max(0, min(count(union), last) - query.low_mark)
     # Django groups the count by the first column of a composite key only.
     has_parts = own.is_grouped and len(items.model._meta.pk_fields) > 1
-    if has_parts or (not (query.combinator or query.distinct_fields) and own.order_repeats_rows):
+    # A union keeps the grouping of its first part, but its parts are already grouped.
+    if not own.is_combined and (has_parts or (not query.distinct_fields and own.order_repeats_rows)):
         return count(items if query.is_sliced else items[:maxsize])
     if query.is_sliced and own.has_instances and not (query.distinct or query.group_by):
         # The database need not sort all rows to count the first ones.

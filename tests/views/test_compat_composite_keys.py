@@ -27,6 +27,9 @@ DECLARATIONS: dict[str, dict[str, Any]] = {
         "lastmod": Max("category__article__updated"),
     },
     "in a filter": {"queryset": counted(Ticket.objects.all()).filter(articles__gt=1)},
+    "in a union": {
+        "queryset": counted(Ticket.objects.all()).union(counted(Ticket.objects.filter(number=1)))
+    },
     "as values": {"queryset": counted(Ticket.objects.values("category_id", "number"))},
 }
 
