@@ -94,7 +94,7 @@ def _joined(rows: QuerySet[Any], aggregates: Sequence[Any]) -> list[Any]:
     own_joins = internals.to_many_joins(query)
     # Further joins would repeat the rows of a group, and the rows of other joins.
     can_join = not own.is_grouped and len({*joins}) == 1 and own_joins <= joins[0]
-    return [part for part, own in zip(aggregates, joins, strict=True) if can_join or own <= own_joins]
+    return [part for part, tables in zip(aggregates, joins, strict=True) if can_join or tables <= own_joins]
 
 
 def _tables(expressions: Iterable[Any]) -> set[str]:

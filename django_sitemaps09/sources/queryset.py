@@ -18,7 +18,7 @@ from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import Newest, alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.facts import facts
-from django_sitemaps09.orm.internals import add_condition, fetches_plainly
+from django_sitemaps09.orm.internals import add_condition
 from django_sitemaps09.orm.reading import UNREADABLE
 from django_sitemaps09.pages import MANY, Fingerprint, Key, Look, Page
 from django_sitemaps09.protocol import drop_future
@@ -93,8 +93,7 @@ class QuerySource(CompiledSource):
         rows = self.members.filter_range(self.annotated_rows, None, None).order_by(*names)
         if not self.declaration.needs_items:
             rows = rows.values_list(*names, *self.declaration.expressions)
-        facts = declared_facts(self.declared)
-        return digest((names, *facts, query_facts(rows)))
+        return digest((names, *declared_facts(self.declared), query_facts(rows)))
 
     @property
     def key_identity(self) -> tuple[str, ...]:
@@ -111,7 +110,7 @@ class QuerySource(CompiledSource):
     def can_hash(self) -> bool:
         """Return whether a page has a fingerprint, even if no lastmod shows how old its rows are."""
         rows, needs_items = self.annotated_rows, self.declaration.needs_items
-        return not needs_items and can_hash(rows) and fetches_plainly(rows)
+        return not needs_items and can_hash(rows) and facts(rows).fetches_plainly
 
     @property
     def hashes_cheaply(self) -> bool:

@@ -19,7 +19,8 @@ from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import ItemError, key_excerpt, reason_of
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.hooks.profiling import step
-from django_sitemaps09.orm.internals import fetches_plainly, has_prefetches
+from django_sitemaps09.orm.facts import facts
+from django_sitemaps09.orm.internals import has_prefetches
 from django_sitemaps09.orm.reading import UNREADABLE, stream_items
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
@@ -150,7 +151,7 @@ class Slices:
     @cached_property
     def is_plain(self) -> bool:
         """Return whether Django's own methods fetch the rows."""
-        return fetches_plainly(self.rows)
+        return facts(self.rows).fetches_plainly
 
     def in_range(self, after: Hashable | None, until: Hashable | None, limit: int) -> Generator[Rows]:
         """Yield the rows of a page, which has at most `limit` rows."""
