@@ -10,7 +10,7 @@ from typing import Any
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import check_text, plain_text, short_repr, typed_repr
+from django_sitemaps09.entries import MAX_MESSAGE, check_text, plain_text, short_repr, typed_repr
 from django_sitemaps09.hooks.calls import Items
 from django_sitemaps09.hooks.expressions import is_missing
 from django_sitemaps09.hosts import AllowedHosts
@@ -72,8 +72,9 @@ def entry_values(column: Sequence[Any], field: str, items: Items, *, failed: Any
 
     If `items.raises_errors` is true, an error of a method that is called is raised.
     """
-    # A string can also be the `repr()` of an object, with its address.
-    if {*map(type, column)} <= _PLAIN and not any(" at 0x" in v for v in column if type(v) is str):
+    # A string can also be the `repr()` of an object, with its address at the end of a short text.
+    starts = (value[:MAX_MESSAGE] for value in column if type(value) is str)
+    if {*map(type, column)} <= _PLAIN and not any(" at 0x" in start for start in starts):
         return [value or None for value in column]
     called = items.each(template_value, column, field)
     return items._replace(raises_errors=False).each(_written, called, field, failed=failed)

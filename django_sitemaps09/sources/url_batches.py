@@ -57,11 +57,12 @@ def checked_batch(declared: Declared, urls: Sequence[Any], page: int, start: int
     homes: set[str] = set()
 
     def location(value: Any) -> str:
+        text = str(value or "")
         # `django.contrib.sitemaps` appends locations to the host: two slashes begin that of another one.
-        doubled = next((base for base in own_bases if str(value).startswith(f"{base}//")), "")
-        url = hosts.uri(str(value)[len(doubled) :] if doubled else value or "")
-        if value in own_bases:
-            values.check_home(homes, value)
+        doubled = next((base for base in own_bases if text.startswith(f"{base}//")), "")
+        url = hosts.uri(text[len(doubled) :])
+        if text in own_bases:
+            values.check_home(homes, text)
         # A location such as `.evil.com/` would extend the name of the host.
         return hosts.check_host(url) if declared_hosts.others or url.startswith(own_bases) else url
 
