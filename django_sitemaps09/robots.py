@@ -86,11 +86,9 @@ def _normalized(url: str) -> str:
 
 def sitemap_line(url: str) -> str:
     """Return a `Sitemap` line, without its line ending, in the form that every known client can read."""
-    try:
-        parts = urlsplit(url)
-        is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_absolute = False
+    is_absolute = False
+    with suppress(ValueError):
+        is_absolute = protocol.uri(url)[0] != "/"
     # A `#` would begin a comment. Unprintable characters include all line endings.
     if not is_absolute or not url.isprintable() or " " in url or "#" in url:
         raise RobotsError(

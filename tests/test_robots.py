@@ -445,6 +445,8 @@ def test_a_huge_file_that_needs_nothing_is_returned_and_warned_about() -> None:
         "javascript:alert(1)",
         "https:sitemap.xml",
         "https:///sitemap.xml",
+        "https://https://www.example.com/sitemap.xml",
+        "https://www.example.com:/sitemap.xml",
         "https://:80/sitemap.xml",
         "https://[::1/sitemap.xml",
         "https://www.example.com:port/sitemap.xml",

@@ -203,9 +203,11 @@ def choose_target(url: str | None, folder: Path | None, base_url: str | None, st
 
 
 def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
-    host = origin(url)
-    if host is None:
-        raise AuditError(f"{url!r} is not a URL that begins with http:// or https:// and a host.")
+    try:
+        host = protocol.origin(url)
+    except ValueError as error:
+        text = f"{url!r} is not a URL that begins with http:// or https:// and a host: {error}."
+        raise AuditError(text) from error
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
     parts = urlsplit(url)

@@ -32,8 +32,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # The characters that are percent-encoded, unlike those that make a location invalid.
 _QUOTABLE = re.compile(r"([^\x00-\x1f\x7f-\x9f\ud800-\udfff#A-Za-z0-9_.~:/?@!$&'()*+,;=%-]+)")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_ABSOLUTE = re.compile(r"(https?)://([^/?#]+)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
+_ABSOLUTE = re.compile(r"(https?)://([^/?#]*)(.*)", re.IGNORECASE | re.ASCII | re.DOTALL)
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:@\\\[\]]+))(?::([1-9][0-9]{0,4}))?")
+# A scheme, and no port.
+_SCHEME = re.compile(r"https?:(?![0-9])", re.IGNORECASE)
 # A DNS name with an optional dot at the end. RFC 3986 allows more characters, but they are likely typos.
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -67,9 +69,10 @@ def parse_base(url: str) -> Base:
     if parts is None:
         raise ValueError(f"{typed_repr(url, expected=str)} is not of the form https://www.example.com")
     scheme, authority, rest = parts.groups()
-    if rest not in ("", "/") or "@" in authority:
+    base = Base(scheme.lower(), _domain(authority, url))
+    if rest not in ("", "/"):
         raise ValueError(f"{short_repr(url)} may only contain a scheme, a host and a port")
-    return Base(scheme.lower(), _domain(authority, url))
+    return base
 
 
 def origin(url: str) -> Base:
@@ -187,11 +190,9 @@ def _quote(text: str) -> str:
 
 def _domain(authority: str, url: str, *, default_port: int | None = None) -> str:
     """Return the host, encoded as in DNS, and any port other than the default from an authority."""
-    if "@" in authority or "\\" in authority:
-        raise ValueError(f"{short_repr(url)} contains a user name or a backslash before the path")
     parts = _AUTHORITY.fullmatch(authority)
     if parts is None:
-        raise ValueError(f"{short_repr(url)} has an invalid host or port")
+        raise ValueError(f"{short_repr(url)} {_authority_problem(authority)}")
     address, name, port = parts.groups()
     try:
         if address:
@@ -203,6 +204,19 @@ def _domain(authority: str, url: str, *, default_port: int | None = None) -> str
     if port and int(port) > _MAX_PORT:
         raise ValueError(f"{short_repr(url)} has an invalid port")
     return host if not port or int(port) == default_port else f"{host}:{port}"
+
+
+def _authority_problem(authority: str) -> str:
+    if not authority:
+        return "has no host"
+    if "@" in authority or "\\" in authority:
+        return "contains a user name or a backslash before the path"
+    if _SCHEME.search(authority):
+        # A base before a complete URL, such as a `Site` whose domain is a URL.
+        return "contains a second scheme before the path"
+    if authority.endswith(":"):
+        return "has a colon after its host, but no port"
+    return "has an invalid host or port"
 
 
 def _idna(name: str) -> str:

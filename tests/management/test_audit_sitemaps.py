@@ -161,6 +161,12 @@ def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     assert said(*arguments) == ("", 2)
 
 
+def test_a_url_with_a_second_scheme_is_refused_with_this_reason() -> None:
+    with pytest.raises(CommandError, match="contains a second scheme before the path") as raised:
+        call_command("audit_sitemaps", url="https://https://www.example.com/")
+    assert raised.value.returncode == 2
+
+
 @pytest.mark.parametrize(
     "arguments", [["--dir", "a", "--url", "b"], ["--fetch", "some"], ["--format", "xml"]]
 )

@@ -75,6 +75,21 @@ def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url: str) -> 
         parse_base(url)
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("https://https://example.com", "contains a second scheme"),
+        ("https://example.comhttps://example.com/", "contains a second scheme"),
+        ("https://example.com:", "has a colon after its host, but no port"),
+        ("https://user@example.com/shop", "contains a user name"),
+        ("https://", "has no host"),
+    ],
+)
+def test_the_reason_names_what_is_wrong_with_the_host(url: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(repr(url))} {reason}"):
+        parse_base(url)
+
+
 #: Characters that Python's `urlsplit()` silently removes.
 SILENT = ["\t", "\r", "\n", "\r\n", "\x00", " ", "\x1f", "\x7f", "\x85"]
 

@@ -78,9 +78,12 @@ def test_a_path_or_an_absolute_url_becomes_a_uri_and_a_uri_stays_as_it_is(text: 
             (text, "is neither a path")
             for text in ("a", "a/b", " /a", "?a", "www.example.com/", "\\a", "://a/")
         ),
+        *((text, "is neither a path") for text in ("https:", "https:/a", "//", "//a/b", "https:https//a/")),
+        *((text, "has no host") for text in ("https://", "https:///a", "https://?a")),
+        *((f"https://{host}/", "a colon after its host, but no port") for host in ("a.b:", "[::1]:")),
         *(
-            (text, "is neither a path")
-            for text in ("https:", "https:/a", "https://", "https:///a", "https://?a")
+            (f"https://{host}/", "a second scheme")
+            for host in ("https://a.b", "HTTP:", "http:a.b", "a.bhttps://a.b", "a.b:80http://a.b")
         ),
         *(
             (text, "is neither a path")

@@ -46,7 +46,7 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
         ("/\ud800", "lone surrogate"),
         (None, "neither text"),
         ("//other.example/a", "'https://other.example/a' is not on https://www.example.com"),
-        ("///a", "is neither a path"),
+        ("///a", "has no host"),
         (f"{LONG}a", "has 2,048 characters; at most 2,047 are allowed"),
         (f"/{'ä' * 500}", "characters; at most 2,024 are allowed"),
         ("https://other.example/a", "is not on https://www.example.com"),
