@@ -25,13 +25,13 @@ def rooted(values: Sequence[Any], homes: set[str], code: str, items: Items) -> S
     """
 
     def root(value: Any) -> Any:
-        if not isinstance(value, str) or str(value)[:1] not in ("", "?"):
+        if not isinstance(value, str) or value[:1] not in ("", "?"):
             return value
         if not value:
             check_home(homes, code)
         return f"/{plain_text(value)}"
 
-    if all(type(value) is str and value[:1] == "/" for value in values):
+    if {"", "?"}.isdisjoint(value[:1] for value in values if isinstance(value, str)):
         return values
     return items.each(root, values, "location")
 

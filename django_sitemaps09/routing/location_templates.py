@@ -182,7 +182,7 @@ class CompiledPath(NamedTuple):
 
 
 def _have_slashes(texts: Sequence[str]) -> bool:
-    return any(text[:1] in ("", "/") for text in texts)
+    return "" in texts or "\n/" in "\n".join(["", *texts])
 
 
 def _are_plain(texts: Sequence[str]) -> bool:
