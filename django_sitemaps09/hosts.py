@@ -288,7 +288,7 @@ class AllowedHosts:
             return text
         raise ValueError(
             f"{short_repr(text)} is not on {self.base}: "
-            "use a path, or add its host to the sitemap's `hosts`"
+            "use a path that begins with one slash, or add its host to the sitemap's `hosts`"
         )
 
     def absolute_url(self, location: str) -> str:
@@ -322,6 +322,14 @@ class AllowedHosts:
                 f"{short_repr(text)} has {len(text):,} characters; at most {most:,} are allowed"
             )
         return f"{self.base}{text}" if self.joins_paths and text[0] == "/" else text
+
+
+def meant_url(url: str, start: str) -> str:
+    """Return the URL that a location means if `django.contrib.sitemaps` has put `start` before it.
+
+    Two slashes at the beginning of a location are those of a URL without a scheme.
+    """
+    return f"{start.partition(':')[0]}:{url[len(start) :]}" if url.startswith(f"{start}//") else url
 
 
 def parse_host(host: str, scheme: str) -> Base:

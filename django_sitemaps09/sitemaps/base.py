@@ -271,7 +271,7 @@ class Sitemap(_Base[ItemT]):
                     url["lastmod"] = lastmod
                 if all(isinstance(lastmod, date) for lastmod in lastmods):
                     self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
-            return add_hook_results(self, filter_on_host(urls, base, errors), base, errors)
+            return add_hook_results(self, filter_on_host(self, urls, base, errors), base, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         try:

@@ -7,6 +7,8 @@ of the project, so it must not break the compatibility views.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any
@@ -27,35 +29,48 @@ from django_sitemaps09.hooks.extensions import (
     hreflang,
     own_extensions,
 )
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.hosts import AllowedHosts, meant_url
 from django_sitemaps09.protocol import Base
 
 
-def filter_on_host(urls: list[dict[str, Any]], base: str, errors: list[ItemError]) -> list[dict[str, Any]]:
-    """Return the entries, with the links, that are on the host that Django puts before a location."""
-    entries = []
+def filter_on_host(
+    sitemap: Any, urls: list[dict[str, Any]], base: str, errors: list[ItemError]
+) -> list[dict[str, Any]]:
+    """Return the entries, with the links, whose URLs are on the host that Django puts before a location.
+
+    If two slashes begin a location, its host can also be one of the sitemap's `hosts`.
+    """
+    hosts, entries = _hosts(sitemap, base), []
+
+    def checked(entry: dict[str, Any]) -> dict[str, Any]:
+        url = meant_url(entry["location"], base)
+        if url is not entry["location"]:
+            return {**entry, "location": hosts.location(url)}
+        # Unlike `{base}.evil.com/` and `{base}@evil.com/`.
+        if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?"):
+            return entry
+        raise ValueError(f"{short_repr(url)} is not on {base}")
+
     for url in urls:
-        location = url["location"] = _meant_url(url["location"], base)
-        if not _is_on(location, base):
-            reason = f"{short_repr(location)} is not on {base}"
-            Items([url["item"]], errors).skip(0, "location", reason)
+        try:
+            entries.append(entry := checked(url))
+        except ValueError as error:
+            Items([url["item"]], errors).skip(0, "location", str(error))
             continue
-        entries.append(url)
         if links := url.get("alternates"):
+            entry["alternates"] = []
             for link in links:
-                link["location"] = _meant_url(link["location"], base)
-            url["alternates"] = [link for link in links if _is_on(link["location"], base)]
+                with suppress(ValueError):
+                    entry["alternates"].append(checked(link))
     return entries
 
 
-def _meant_url(url: str, base: str) -> str:
-    """Return a URL without the base if a host follows: two slashes begin that of a URL without a scheme."""
-    return f"{base.partition(':')[0]}:{url[len(base) :]}" if url.startswith(f"{base}//") else url
-
-
-def _is_on(url: str, base: str) -> bool:
-    """Return whether a URL has the host of a base, unlike `{base}.evil.com/` and `{base}@evil.com/`."""
-    return url.startswith(base) and url[len(base) :][:1] in ("", "/", "?")
+def _hosts(sitemap: Any, base: str) -> AllowedHosts:
+    hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
+    with suppress(Exception):
+        # A project can use the attribute for something else.
+        return replace(hosts, others=AllowedHosts.parse(sitemap.hosts, hosts.base).others)
+    return hosts
 
 
 def add_hook_results(
@@ -70,7 +85,7 @@ def add_hook_results(
     x_default = sitemap.x_default if callable(sitemap.x_default) and is_linked else None
     if not (hooks or extensions or x_default):
         return urls
-    hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
+    hosts = _hosts(sitemap, base)
     # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
     pairs = [url["item"] for url in urls]
     owners = [pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in pairs]

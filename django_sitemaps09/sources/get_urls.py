@@ -103,6 +103,7 @@ class UrlsSource(Source):
     def batches(self, page: Page) -> Generator[Batch]:
         first, offset = (1, 0) if page.after is None else map(int, page.after)
         last, stop = (None, None) if page.until is None else map(int, page.until)
+        homes: set[str] = set()
         for number in count(first):
             if (last is not None and number > last) or (number == last and not stop):
                 return
@@ -113,7 +114,7 @@ class UrlsSource(Source):
             start = offset if number == first else 0
             end = stop if number == last else None
             urls = page_urls.urls[start:end]
-            batch = checked_batch(self.declared, urls, number, start, self.site)
+            batch = checked_batch(self.declared, urls, number, start, self.site, homes)
             yield replace(batch, errors=[*batch.errors, *page_urls.skipped])
             if last is None and number >= self.paginator.num_pages:
                 return

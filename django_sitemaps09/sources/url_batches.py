@@ -14,7 +14,7 @@ from django_sitemaps09.hooks import extensions, values
 from django_sitemaps09.hooks.calls import FAILED, Items
 from django_sitemaps09.hooks.expressions import EXTENDING
 from django_sitemaps09.hooks.extensions import HookResults
-from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.sitemaps.declared import Declared
@@ -38,37 +38,39 @@ class _Place(NamedTuple):
         return f"{self.page}/{self.position} ({excerpt(item)})"
 
 
-def _add_own_host(declared: Declared, site: Any) -> AllowedHosts:
-    """Return the allowed hosts, with that of `get_protocol()` and `get_domain()` unless these fail."""
-    hosts, sitemap = declared.hosts, declared.sitemap
+def _contribs_base(declared: Declared, site: Any) -> str:
+    """Return what `django.contrib.sitemaps` puts before locations, or the base if that is invalid."""
     try:
-        scheme = sitemap.get_protocol(declared.base.scheme)
-        domain = sitemap.get_domain(site)
-        own_host = protocol.origin(str(protocol.parse_base(f"{scheme}://{domain}")))
+        sitemap = declared.sitemap
+        text = f"{sitemap.get_protocol(declared.base.scheme)}://{sitemap.get_domain(site)}"
+        protocol.parse_base(text)
     except Exception:  # noqa: BLE001 a project's method can raise anything or be missing
-        return hosts
-    return replace(hosts, others=(*hosts.others, own_host))
+        return str(declared.base)
+    return text
 
 
-def checked_batch(declared: Declared, urls: Sequence[Any], page: int, start: int, site: Any) -> Batch:
-    """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids."""
-    declared_hosts, hosts = declared.hosts, _add_own_host(declared, site)
-    own_bases = tuple(map(str, (declared.base, *hosts.others)))
-    homes: set[str] = set()
+def checked_batch(
+    declared: Declared, urls: Sequence[Any], page: int, start: int, site: Any, homes: set[str]
+) -> Batch:
+    """Return the dicts of `get_urls()` as a batch. Skip and report the values that the protocol forbids.
+
+    `homes` are the bases that the file has as a location so far, for an empty location.
+    """
+    base = _contribs_base(declared, site)
+    hosts = replace(declared.hosts, others=(*declared.hosts.others, protocol.origin(base)))
+    own_bases = (str(declared.base), str(protocol.origin(base)))
 
     def location(value: Any) -> str:
         text = str(value or "")
-        # `django.contrib.sitemaps` appends locations to the host: two slashes begin that of another one.
-        doubled = next((base for base in own_bases if text.startswith(f"{base}//")), "")
-        url = hosts.uri(text[len(doubled) :])
-        if text in own_bases:
+        url = hosts.uri(meant_url(text, base))
+        if text in (base, *own_bases):
             values.check_home(homes, text)
         # A location such as `.evil.com/` would extend the name of the host.
-        return hosts.check_host(url) if declared_hosts.others or url.startswith(own_bases) else url
+        return hosts.check_host(url) if declared.hosts.others or url.startswith(own_bases) else url
 
     def alternate(link: Any) -> Alternate:
         language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
-        return extensions.alternate((language, target), hosts)
+        return extensions.alternate((language, meant_url(str(target or ""), base)), hosts)
 
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]

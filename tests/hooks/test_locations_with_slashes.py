@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.db.models.functions import Concat
 from django.test import RequestFactory
 
 from django_sitemaps09 import ModelSitemap, PathTemplate, Sitemap, views
+from django_sitemaps09.pages import Page
 from tests.models import Parent
 from tests.support.sources import BASE, compiled, errors, locations, rendered, small_slices
 
@@ -125,6 +127,59 @@ def test_an_opaque_class_lists_a_url_on_the_host_that_it_names() -> None:
     ]
     section.hosts = ["docs.example.com"]
     assert locations(rendered(compiled(section))) == ["https://docs.example.com/x/", f"{BASE}/a//b"]
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("//docs.example.com/x/", ["https://docs.example.com/x/"]),
+        ("//docs.example.com", ["https://docs.example.com/"]),
+        ("//EXAMPLE.com:443/x/", ["https://example.com:443/x/"]),
+        ("//example.com.evil.example/", []),
+        ("//example.com@evil.example/", []),
+        ("///x/", []),
+    ],
+)
+def test_djangos_pages_list_a_url_on_an_allowed_host(location: str, expected: list[str]) -> None:
+    """These are the hosts that the native views and exports allow."""
+    attributes = {"hosts": ["docs.example.com"], "i18n": True, "languages": ["en"], "alternates": True}
+    section = WAYS["a method"](location, "/ok/", **attributes)
+    response = views.sitemap(RequestFactory().get("/", secure=True), {"s": section}).render()
+    content = response.content.decode()
+    for pattern in ("<loc>(.*?)</loc>", 'href="(.*?)"'):
+        assert re.findall(pattern, content) == [*expected, "https://example.com/ok/"]
+
+
+def test_djangos_pages_read_no_other_meaning_of_hosts() -> None:
+    section = WAYS["a method"]("//docs.example.com/x/", "/ok/", hosts=7)
+    response = views.sitemap(RequestFactory().get("/"), {"s": section}).render()
+    assert response.content.count(b"<loc>") == 1
+
+
+class TestAnOpaqueClass:
+    def test_links_to_the_host_that_two_slashes_name(self) -> None:
+        attributes = {"i18n": True, "languages": ["en", "de"], "alternates": True}
+        section = WAYS["a class of contrib"]("//docs.example.com/x/", **attributes)
+        (page,) = rendered(compiled(section))
+        assert page.text.count('href="https://docs.example.com/x/"') == 4
+        assert page.text.count("href=") == 4
+
+    def test_gives_its_own_scheme_to_a_url_without_one(self) -> None:
+        section = WAYS["a class of contrib"]("//docs.example.com/x/", protocol="http")
+        assert locations(rendered(compiled(section))) == ["http://docs.example.com/x/"]
+
+    def test_whose_domain_ends_in_a_slash_names_no_host_by_its_paths(self) -> None:
+        """Contrib writes `https://www.example.com//x/` for the path `/x/`."""
+        domain = lambda self, site=None: "www.example.com/"  # noqa: E731
+        for way in ("a method", "a class of contrib"):
+            pages = rendered(compiled(WAYS[way]("/x/", get_domain=domain)))
+            assert locations(pages) == [f"{BASE}//x/"]
+
+    def test_lists_an_empty_location_once_in_a_file_with_several_of_its_pages(self) -> None:
+        source = compiled(WAYS["a class of contrib"]("", "/a/", "", limit=1))
+        pages = rendered(source, found=[Page(1, None, None)])
+        assert locations(pages) == [f"{BASE}/", f"{BASE}/a/"]
+        assert [key for key, _, _ in errors(pages)] == ["3/1 ()"]
 
 
 @pytest.mark.parametrize("way", ["a method", "a class of contrib"])
