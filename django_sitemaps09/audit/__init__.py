@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_sitemaps09.audit.api import AuditReport, audit, last_report
+from django_sitemaps09.audit.api import AuditInterrupted, AuditReport, audit, last_report
 from django_sitemaps09.audit.rules import RULES, Finding, Rule
 
-__all__ = ["RULES", "AuditReport", "Finding", "Rule", "audit", "last_report"]
+__all__ = ["RULES", "AuditInterrupted", "AuditReport", "Finding", "Rule", "audit", "last_report"]

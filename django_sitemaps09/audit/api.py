@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
+from django.db import DatabaseError
 from django.urls import get_script_prefix
 
 from django_sitemaps09 import protocol, published
 from django_sitemaps09.audit import documents, readers
 from django_sitemaps09.audit.crawl import Crawl, ListedDocument
+from django_sitemaps09.audit.history import History
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
 from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings, robots as robots_rules
 from django_sitemaps09.audit.rules.pages import check_pages
@@ -26,7 +31,7 @@ from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, or
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
-from django_sitemaps09.exceptions import AuditError, ExportError
+from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.hosts import export_base, host_folder
 from django_sitemaps09.protocol import Base
@@ -49,7 +54,9 @@ class AuditReport:
     """Result of an audit.
 
     `target` is the URL or the folder that was audited. `urls` and `documents` count what was read, `pages`
-    the pages that were fetched. `findings` has each broken rule.
+    the pages that were fetched. `findings` has each broken rule. An interrupted audit `is_partial`. With a
+    history, `compared` counts the pages that were compared, and `varying` those whose content varies within
+    seconds.
     """
 
     started: datetime
@@ -59,6 +66,9 @@ class AuditReport:
     documents: int
     pages: int
     findings: tuple[Finding, ...]
+    is_partial: bool = False
+    compared: int = 0
+    varying: int = 0
 
     @property
     def errors(self) -> int:
@@ -91,6 +101,14 @@ class AuditReport:
         return {"format": _FORMAT, **asdict(self), "started": self.started.isoformat(), **totals}
 
 
+class AuditInterrupted(KeyboardInterrupt):
+    """The user has interrupted an audit. `report` has what was found so far."""
+
+    def __init__(self, report: AuditReport) -> None:
+        super().__init__("The audit was interrupted.")
+        self.report = report
+
+
 def audit(
     url: str | None = None,
     *,
@@ -99,7 +117,10 @@ def audit(
     agents: Sequence[str] = (),
     fetch: Fetch = 0,
     rate: float = RATE,
+    user_agent: str | None = None,
+    history: Path | str | None = None,
     on_document: Callable[[str], object] = lambda place: None,
+    on_page: Callable[[int], object] = lambda number: None,
 ) -> AuditReport:
     """Audit sitemaps, and return a report of the broken rules.
 
@@ -108,27 +129,42 @@ def audit(
     is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
     which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
     `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
-    most `rate` per second. `on_document` is called with the name of each document before it is read.
+    most `rate` per second, with the name `user_agent`. `history` is a file for what the fetched pages
+    contain, to compare their lastmods with their changes since the last audit with it. `on_document` is
+    called with the name of each document before it is read, and `on_page` with the number of pages that
+    were fetched.
 
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
-    host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments.
+    host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments, and `AuditInterrupted` with a
+    partial report for Ctrl-C.
     """
     agents = strings(agents, "agents")
-    _check(url, directory, fetch, rate)
+    _check(url, directory, fetch, rate, user_agent)
+    path = local_path(history, "--history", "Name a file.")
+    if path is not None and not fetch:
+        raise AuditError("A history compares pages. Pass also the number of pages to fetch.")
     folder = _folder(directory)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     findings = Findings()
     with ExitStack() as stack:
         # Requests of the test client leave the language of the last page active.
         stack.enter_context(site_locale())
-        target = choose_target(url, folder, base_url, stack)
+        target = choose_target(url, folder, base_url, user_agent, stack)
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample_size = sys.maxsize if fetch == "all" else fetch
         scratch = Scratch(sample_size, target.robots.base if url is None else None)
         stack.callback(scratch.close)
         crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
-        crawl.run(roots(target, robots))
-        fetched = check_pages(scratch.pages(), target.pages, findings, rate if url is not None else 0)
+        stack.callback(crawl.close)
+        memory = None if path is None else History(path)
+        fetched, is_partial = 0, False
+        try:
+            crawl.run(roots(target, robots, findings))
+            delay = rate if url is not None else 0
+            for fetched in check_pages(scratch.pages(), target.pages, findings, delay, memory):
+                on_page(fetched)
+        except KeyboardInterrupt:
+            is_partial = True
     report = AuditReport(
         started=started,
         seconds=time.perf_counter() - clock,
@@ -137,7 +173,13 @@ def audit(
         documents=crawl.documents,
         pages=fetched,
         findings=findings.result(),
+        is_partial=is_partial,
+        **({} if memory is None else {"compared": memory.compared, "varying": memory.varying}),
     )
+    if is_partial:
+        raise AuditInterrupted(report)
+    if memory is not None:
+        memory.write()
     if target.project is not None:
         save_report(report, target.project, folder)
     return report
@@ -147,7 +189,9 @@ def _folder(directory: Path | str | None) -> Path | None:
     return local_path(directory, "--dir", "To audit a URL, pass it as --url.")
 
 
-def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: float) -> None:
+def _check(
+    url: str | None, directory: Path | str | None, fetch: Fetch, rate: float, user_agent: str | None
+) -> None:
     """Raise `AuditError` for missing libraries and invalid arguments."""
     libraries = {"lxml": documents.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
     if missing := [name for name, library in libraries.items() if library is None]:
@@ -165,6 +209,8 @@ def _check(url: str | None, directory: Path | str | None, fetch: Fetch, rate: fl
         )
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
         raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
+    if user_agent is not None and (url is None or not re.fullmatch("[ -~]+", user_agent)):
+        raise AuditError("A user agent is ASCII text, and only sent over HTTP: pass also the URL to audit.")
 
 
 class Target(NamedTuple):
@@ -183,10 +229,12 @@ class Target(NamedTuple):
     project: Base | None
 
 
-def choose_target(url: str | None, folder: Path | None, base_url: str | None, stack: ExitStack) -> Target:
+def choose_target(
+    url: str | None, folder: Path | None, base_url: str | None, user_agent: str | None, stack: ExitStack
+) -> Target:
     """Choose how documents and pages are read."""
     if url is not None:
-        return _http_target(url, base_url, stack.enter_context(closing(HttpReader())))
+        return _http_target(url, base_url, stack.enter_context(closing(HttpReader(user_agent))))
     base = export_base(base_url)
     client = ClientReader(base)
     home, name = f"{base}{get_script_prefix()}", f"live views at {base}"
@@ -203,28 +251,56 @@ def choose_target(url: str | None, folder: Path | None, base_url: str | None, st
 
 
 def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
+    name = url
     try:
+        # A host can have letters that are not ASCII.
+        url = protocol.uri(url)
         host = protocol.origin(url)
     except ValueError as error:
         text = f"{url!r} is not a URL that begins with http:// or https:// and a host: {error}."
         raise AuditError(text) from error
+    is_site = not urlsplit(url).query and urlsplit(url).path in ("/", "/robots.txt")
+    # The host that answers counts: the typed one can redirect, such as to `www`, or from http to https.
+    with suppress(DocumentError), reader.open(f"{host}/robots.txt" if is_site else url) as response:
+        if (moved := origin(response.url)) not in (None, host):
+            host, url = moved, response.url
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
-    parts = urlsplit(url)
-    document = url if parts.query or parts.path not in ("", "/", "/robots.txt") else None
-    return Target(url, reader, reader, RobotsLocation(base), f"{host}/", document, project)
+    document = None if is_site else url
+    return Target(name, reader, reader, RobotsLocation(base), f"{host}/", document, project)
 
 
-def roots(target: Target, robots: RobotsRules) -> list[ListedDocument]:
-    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
+def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[ListedDocument]:
+    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`.
+
+    If all of robots.txt are elsewhere, report the hosts: they can be those of another environment.
+    """
     if target.document is not None:
         return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
     roots = [ListedDocument(url, place) for url in robots.sitemaps if origin(url) is not None]
+    if target.project is not None:
+        homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
+        if roots and not any(_is_in(root, homes) for root in roots):
+            text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
+            findings.add(place, "robots-host", text)
     if not isinstance(target.reader, HttpReader):
         # A folder has the files of one host, and live views are on one host.
-        roots = [root for root in roots if root.url.startswith(target.home)]
+        roots = [root for root in roots if _is_in(root, (target.home,))]
     return roots or [ListedDocument(f"{target.home}{INDEX}", "")]
+
+
+def _is_in(document: ListedDocument, homes: Sequence[str]) -> bool:
+    return protocol.normalized(document.url).startswith(tuple(map(protocol.normalized, homes)))
+
+
+def _own_hosts(base: Base) -> str:
+    """Return which setting names the base, and the domain of the current `Site`, which may disagree."""
+    text = f"{'BASE_URL' if conf.base_url == base else 'the base URL'} is {base}"
+    if apps.is_installed("django.contrib.sites"):
+        with suppress(DatabaseError, ImproperlyConfigured, ObjectDoesNotExist):
+            text += f", the Site is {apps.get_model('sites', 'Site').objects.get_current().domain}"
+    return text
 
 
 def from_dict(values: Mapping[str, Any]) -> AuditReport:

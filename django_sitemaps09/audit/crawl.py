@@ -10,24 +10,30 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
-from django_sitemaps09.audit.documents import DocumentKind, DocumentPart, ReadEntry
+from django_sitemaps09.audit.documents import LINK, DocumentKind, DocumentPart, ReadEntry
 from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_size, peek
 from django_sitemaps09.audit.rules import Findings
-from django_sitemaps09.audit.rules.links import LINK, LinkRules
+from django_sitemaps09.audit.rules.links import LinkRules
 from django_sitemaps09.audit.rules.media import check_media
 from django_sitemaps09.audit.rules.robots import RobotsRules, origin
-from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, normalized, url_problem
-from django_sitemaps09.audit.rules.values import LastmodRange, Moment, check_values, parse_lastmod
+from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, url_problem
+from django_sitemaps09.audit.rules.values import (
+    LastmodSample,
+    Moment,
+    NewestLastmod,
+    check_values,
+    parse_lastmod,
+)
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base
+from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base, normalized
 
 MAX_DOCUMENTS = 100_000
 # The depth of nested indexes.
 MAX_LEVELS = 5
-# Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
-_GARBAGE = 10_000_000
+# Number of bytes of documents to read before garbage is collected, and the thread that parses is renewed.
+_GARBAGE = 1_000_000
 
 
 class ListedDocument(NamedTuple):
@@ -46,10 +52,12 @@ class Document:
     listed: ListedDocument
     place: str
     report: ReportRule
+    #: The last URL after redirects.
+    url: str = ""
     kind: DocumentKind = "urlset"
     entries: int = 0
     news: int = 0
-    span: LastmodRange = field(default_factory=LastmodRange)
+    newest: NewestLastmod = field(default_factory=NewestLastmod)
 
 
 class Crawl:
@@ -76,34 +84,49 @@ class Crawl:
         self._now, self._on_document = now, on_document
         self._url_rules = UrlRules(findings, base, robots, reader)
         self._link_rules = LinkRules(findings, scratch)
-        self._seen: set[str] = set()
+        self._thread = documents.ParserThread()
+        self._lastmods = LastmodSample()
+        # The documents that were read, and whether an index lists them.
+        self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
 
     def run(self, roots: Iterable[ListedDocument]) -> None:
         queue = deque(roots)
+        root = self._reader.label(queue[0].url)
         while queue:
             listed = queue.popleft()
-            report = self._findings.at(listed.place)
-            if listed.url in self._seen:
-                report("index-cycle" if listed.url in listed.parents else "index-duplicate", listed.url)
+            report, url = self._findings.at(listed.place), normalized(listed.url)
+            if url in self._seen:
+                if url in map(normalized, listed.parents):
+                    report("index-cycle", listed.url)
+                # A robots.txt can list an index and also its documents, as is usual for news.
+                elif listed.parents and self._seen[url]:
+                    report("index-duplicate", listed.url)
+                self._seen[url] = self._seen[url] or bool(listed.parents)
             elif self.documents >= MAX_DOCUMENTS:
                 report("document-limit", f"{MAX_DOCUMENTS:,} documents were read")
                 break
             elif len(listed.parents) > MAX_LEVELS:
                 report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
             else:
-                self._seen.add(listed.url)
+                self._seen[url] = bool(listed.parents)
                 queue.extendleft(reversed(self._read(listed)))
                 if Crawl._garbage > _GARBAGE:
                     gc.collect()
+                    self._thread.renew()
                     Crawl._garbage = 0
         self._link_rules.finish()
+        if text := self._lastmods.alike(self._now):
+            self._findings.add(root, "lastmod-alike", text)
+
+    def close(self) -> None:
+        self._thread.close()
 
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
         self._on_document(place)
-        document = Document(listed, place, self._findings.at(place))
+        document = Document(listed, place, self._findings.at(place), listed.url)
         self.documents += 1
         for agent in self._robots.blocking_agents(listed.url):
             document.report("robots-blocks-document", f"forbidden for {agent}")
@@ -121,7 +144,7 @@ class Crawl:
         except DocumentError as error:
             listed_in = f"listed in {listed.place}" if listed.place else ""
             document.report(error.rule, "; ".join(filter(None, (str(error), listed_in))))
-        self._url_rules.finish((listed.url, *listed.parents))
+        self._url_rules.finish((listed.url, document.url, *listed.parents))
         if document.kind != "sitemapindex":
             self.urls += document.entries
         return children
@@ -130,14 +153,16 @@ class Crawl:
         url, report = document.listed.url, document.report
         if response.url != url:
             report("document-redirect", f"to {response.url}")
+            document.url = response.url
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
             raise DocumentError(rule, f"status {response.status}")
-        kind = response.headers.get("content-type", "").lower()
+        kind = response.header("content-type").lower()
         head, body = peek(response.chunks, len(GZIP_MAGIC))
-        is_plain = "content-encoding" not in response.headers and not head.startswith(GZIP_MAGIC)
+        is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
-        yield from documents.batches(self._counted(chunks), report, text=documents.is_text(url, kind))
+        is_text = documents.is_text(url, kind)
+        yield from documents.batches(self._counted(chunks), report, self._thread, text=is_text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):
@@ -151,9 +176,13 @@ class Crawl:
 
     def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report
-        self._url_rules.check(place, document.listed.url, entries, document.entries)
-        check_values(report, entries, document.span, self._now)
-        self._check_duplicates(document, entries)
+        self._url_rules.check(place, document.url, entries, document.entries)
+        moments = check_values(report, entries, self._now)
+        document.newest.add(moments)
+        # The URLs of a feed are also in a sitemap, and have changed lately.
+        if document.kind != "feed":
+            self._lastmods.add(moments)
+            self._check_duplicates(document, entries)
         for entry in entries:
             if entry.extensions:
                 if LINK in entry.extensions:
@@ -165,8 +194,10 @@ class Crawl:
         urls = [normalized(entry.url) for entry in entries]
         # Two documents can have the same label.
         own = document.listed.url
-        seen = self._scratch.add_urls({*urls} - {""}, own)
+        seen, other_forms = self._scratch.add_urls(dict.fromkeys(filter(None, urls)), own)
         for url, entry in zip(urls, entries, strict=True):
+            if url in other_forms:
+                document.report("url-slash", url, entry.line)
             first = seen.get(url)
             if first == own:
                 text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
@@ -179,8 +210,8 @@ class Crawl:
 
     def _children(self, document: Document, entries: Sequence[ReadEntry]) -> Iterator[ListedDocument]:
         listed, report = document.listed, document.report
-        check_values(report, entries, LastmodRange(), self._now)
-        scope, index_origin = directory(listed.url), origin(listed.url)
+        check_values(report, entries, self._now)
+        scope, index_origin = directory(document.url), origin(document.url)
         parents = (*listed.parents, listed.url)
         for entry in entries:
             url = entry.url
@@ -204,7 +235,7 @@ def _check_whole(document: Document) -> None:
     """Apply the rules that need the whole document."""
     report, count = document.report, document.entries
     is_index = document.kind == "sitemapindex"
-    if not count:
+    if not count and document.kind != "feed":
         report("index-empty" if is_index else "urlset-empty")
     if count > MAX_URLS:
         report("index-too-many" if is_index else "document-too-many-urls", f"{count:,}")
@@ -212,7 +243,5 @@ def _check_whole(document: Document) -> None:
         report("index-nested", f"listed in {document.listed.place}")
     if document.news > MAX_NEWS:
         report("news-too-many", f"{document.news:,}")
-    if text := document.span.alike():
-        report("lastmod-alike", text)
-    if text := document.span.newer_than(document.listed.lastmod):
+    if text := document.newest.newer_than(document.listed.lastmod):
         report("index-lastmod", text)

@@ -8,25 +8,39 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timezone
+from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
+from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE
+from django_sitemaps09.protocol import MAX_URLS, SITEMAP_NAMESPACE, normalized
 
 etree = optional("lxml.etree")
 
-DocumentKind = Literal["urlset", "sitemapindex", "text"]
+DocumentKind = Literal["urlset", "sitemapindex", "text", "feed"]
 
+#: The tag of an alternate.
+LINK = f"{{{NAMESPACES['xhtml']}}}link"
 _ENTRY_TAGS = {"urlset": "url", "sitemapindex": "sitemap"}
 #: The elements of an entry in the order of the XSD.
 _ORDER = {"urlset": ("loc", "lastmod", "changefreq", "priority"), "sitemapindex": ("loc", "lastmod")}
+# The feeds of the protocol: by the tag of the root, the tags of the list of entries and of an entry.
+_ATOM = ("http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#")
+_FEEDS = {f"{{{space}}}feed": (f"{{{space}}}feed", f"{{{space}}}entry") for space in _ATOM}
+_FEEDS["rss"] = ("channel", "item")
+# RFC 3339.
+_ATOM_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
-# libxml2's code for bytes that are not in the encoding of the document: XML_ERR_INVALID_ENCODING.
-_INVALID_ENCODING = 81
+# libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
+_INVALID_ENCODING = (81, 32)
+# Number of characters that are shown before the place of an error, and after it.
+_NEAR = 30
 # Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
 _START = 512
 # Number of bytes to read at a time until the root element is found.
@@ -47,6 +61,17 @@ _USUAL = 8
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
+# Text and attributes that the schema does not allow: those without a namespace, apart from an extension.
+# Bytes that may be such, which are found in a tenth of the time.
+_MAY_BE_STRAY = re.compile(
+    rb"<(?:url|loc|lastmod|changefreq|priority|sitemap)\s"
+    rb"|<(?:url|sitemap|/(?:url|loc|lastmod|changefreq|priority|sitemap))>\s*[^<\s]"
+)
+_STRAY = (
+    "(text()[normalize-space()] | */text()[normalize-space()] | @*[not(namespace-uri())]"
+    " | */@*[not(namespace-uri())] | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
+)
+_MAX_STRAY = 60
 # Maximum length of a namespace, and of the names in an entry whose result is kept.
 _MAX_NAMESPACE = 1_000
 _MAX_NAMES = 1_000
@@ -72,6 +97,16 @@ class ReadEntry(NamedTuple):
         """The location without whitespace around it."""
         return self.location.strip()
 
+    @property
+    def language(self) -> str | None:
+        """The `hreflang` of the alternate that is the entry itself; `None` without one."""
+        url = normalized(self.url)
+        for link in self.extensions.get(LINK, ()):
+            language = (link.get("hreflang") or "").strip().lower()
+            if language not in ("", "x-default") and normalized((link.get("href") or "").strip()) == url:
+                return language
+        return None
+
 
 # The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
 DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
@@ -87,7 +122,9 @@ def is_text(url: str, content_type: str) -> bool:
     )
 
 
-def batches(chunks: Iterator[bytes], report: ReportRule, *, text: bool) -> Iterator[DocumentPart]:
+def batches(
+    chunks: Iterator[bytes], report: ReportRule, thread: ParserThread, *, text: bool
+) -> Iterator[DocumentPart]:
     """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
 
     Reading ends soon after the maximum number of entries.
@@ -97,7 +134,7 @@ def batches(chunks: Iterator[bytes], report: ReportRule, *, text: bool) -> Itera
         raise DocumentError("document-empty", "")
     if _HTML.match(head.removeprefix(codecs.BOM_UTF8)[:_START]):
         raise DocumentError("document-type", "it contains HTML")
-    yield from _text(chunks, report) if text else _xml(chunks, report)
+    yield from _text(chunks, report) if text else _xml(chunks, report, thread.call)
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -137,45 +174,91 @@ def _line_text(line: bytes, number: int, report: ReportRule) -> str:
         return line.decode(errors="replace")
 
 
-def _xml(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]:
-    """Parse a document in a thread that ends with it.
+class ParserThread:
+    """The thread in which documents are parsed, until `renew()` starts another one. Close it to end it.
 
     lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
     up to a limit of libxml2, after which it parses no document with new names in the same thread.
     Elements can be read in all threads. Removing them in another thread damages the memory.
     """
-    with ThreadPoolExecutor(1, "sitemap-xml") as pool:
-        yield from _parsed(chunks, report, lambda *arguments: pool.submit(*arguments).result())
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+
+    def call(self, *arguments: Any) -> Any:
+        return self._pool.submit(*arguments).result()
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+    def renew(self) -> None:
+        self.close()
+        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
 
 
-def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
-    kind, start, head = _root(chunks, report, call)
+class _Text:
+    """The last two chunks of a document, to show the place of an error in them."""
+
+    def __init__(self) -> None:
+        self._previous = self._chunk = b""
+        # The number of lines before the two chunks, and of characters of the line that ends in them.
+        self._lines = self._columns = 0
+
+    def add(self, chunk: bytes) -> None:
+        before, ending, line = self._previous.rpartition(b"\n")
+        self._lines += before.count(b"\n") + len(ending)
+        self._columns = len(line.decode(errors="ignore")) + (0 if ending else self._columns)
+        self._previous, self._chunk = self._chunk, chunk
+
+    def near(self, line: int, column: int) -> str:
+        """Return the characters around a place, both numbered from 1; an empty string if it is earlier."""
+        lines = (self._previous + self._chunk).split(b"\n")
+        number = line - 1 - self._lines
+        position = column - 1 - (0 if number else self._columns)
+        if not (0 <= number < len(lines) and position >= 0):
+            return ""
+        start = max(position - _NEAR, 0)
+        return lines[number].decode(errors="replace")[start : start + 2 * _NEAR]
+
+    @property
+    def recent(self) -> bytes:
+        return self._previous[-_HEAD:] + self._chunk
+
+
+def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
+    kind, tags, head = _root(chunks, report, call)
     yield kind, []
-    events, tags = ("start", "end", "start-ns"), (f"{start}{kind}", f"{start}{_ENTRY_TAGS[kind]}")
+    events, start = ("start", "end", "start-ns"), tags[0].removesuffix(kind)
     parser = call(partial(etree.XMLPullParser, events, tag=tags, **_SAFE))
     parent: Any = None
-    tail, count, unknown, elements, open_size = b"", 0, 0, 0, 0
+    text, count, unknown, elements, open_size = _Text(), 0, 0, 0, 0
     for chunk in chain([head], chunks):
         failure: DocumentError | None = None
-        tail = (tail + chunk)[-_HEAD:]
+        text.add(chunk)
         try:
             call(parser.feed, chunk)
         except etree.XMLSyntaxError as error:
-            failure = _invalid(error)
+            failure = _invalid(error, parser, text)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
         children = [] if parent is None else parent[:]
         if children[-1:] != entries[-1:]:
             # It may be incomplete.
             children.pop()
-        complete = {*entries}
-        for child in children if len(children) > len(entries) else ():
-            if child not in complete:
-                report("element-unknown", child.tag, child.sourceline)
-        yield kind, [_entry(element, kind, start, report) for element in entries]
+        if kind == "feed":
+            yield kind, [*filter(None, map(_feed_entry, entries))]
+        else:
+            complete = {*entries}
+            for child in children if len(children) > len(entries) else ():
+                # The schema allows elements of other namespaces before the entries.
+                if child not in complete and (child.tag[0] != "{" or child.tag.startswith(start or "{{")):
+                    report("element-unknown", child.tag, child.sourceline)
+            yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
             raise failure
         open_size = 0 if children else open_size + len(chunk.strip())
+        if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(text.recent)):
+            call(_check_stray, parent, report)
         elements += call(_remove, parent, children)
         count += len(entries)
         unknown += len(children) - len(entries)
@@ -188,9 +271,10 @@ def _parsed(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterato
     try:
         element = call(parser.close)
     except etree.XMLSyntaxError as error:
-        is_whole = tail.rstrip().endswith(f"{kind}>".encode())
-        raise _invalid(error) if is_whole else DocumentError("xml-truncated", str(error)) from error
-    for child in element:
+        root = "rss" if tags[0] == "channel" else etree.QName(tags[0]).localname
+        is_whole = text.recent.rstrip().endswith(f"{root}>".encode())
+        raise _invalid(error, parser, text, "xml-invalid" if is_whole else "xml-truncated") from error
+    for child in element if kind != "feed" else ():
         report("element-unknown", child.tag, child.sourceline)
 
 
@@ -209,9 +293,15 @@ def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
     return parent, entries
 
 
-def _invalid(error: Any) -> DocumentError:
-    rule = "document-encoding" if error.code == _INVALID_ENCODING else "xml-invalid"
-    return DocumentError(rule, str(error))
+def _invalid(error: Any, parser: Any, text: _Text, rule: str = "xml-invalid") -> DocumentError:
+    """Return the first error of a parser, with the text around it."""
+    first = next(iter(parser.feed_error_log), None)
+    if first is None:
+        return DocumentError(rule, str(error))
+    rule = "document-encoding" if first.type in _INVALID_ENCODING else rule
+    near = text.near(first.line, first.column)
+    where = f"line {first.line:,}, column {first.column:,}{f', near {near!r}' if near else ''}"
+    return DocumentError(rule, f"{first.message.strip()} ({where})")
 
 
 #: Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
@@ -225,8 +315,13 @@ _SAFE = {
 }
 
 
-def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[DocumentKind, str, bytes]:
-    """Check the root element. Return its name, its namespace in braces, and the bytes that were read."""
+def _root(
+    chunks: Iterator[bytes], report: ReportRule, call: _Call
+) -> tuple[DocumentKind, tuple[str, str], bytes]:
+    """Check the root element. Return the kind of the document, and the bytes that were read.
+
+    Return also the tags of the list of entries, which is usually the root, and of an entry.
+    """
     element, head = _first_element(chunks, call)
     information = element.getroottree().docinfo
     name = etree.QName(element)
@@ -234,28 +329,36 @@ def _root(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> tuple[Doc
         raise DocumentError("document-type", f"its root element is {element.tag}")
     if information.doctype or information.internalDTD is not None:
         raise DocumentError("xml-doctype", information.doctype)
+    if element.tag in _FEEDS:
+        return "feed", _FEEDS[element.tag], head
     if name.localname not in _ENTRY_TAGS:
         raise DocumentError("xml-root", f"its root element is {element.tag}")
     if name.namespace != SITEMAP_NAMESPACE:
         report("xml-namespace", name.namespace or "there is no namespace")
     if element.prefix:
         report("xml-prefix", element.prefix)
-    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
-    encoding = declared[1].decode() if declared else "UTF-8"
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        encoding = "UTF-16"
-    if encoding.upper() not in ("UTF-8", "US-ASCII", "ASCII"):
+    if (encoding := _encoding(head)).upper() not in ("UTF-8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
     kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return kind, element.tag.removesuffix(kind), head
+    return kind, (element.tag, f"{element.tag.removesuffix(kind)}{_ENTRY_TAGS[kind]}"), head
+
+
+def _encoding(head: bytes) -> str:
+    """Return the encoding of the beginning of a document, or else the one that it declares."""
+    # Without a byte order mark, the zero beside `<` shows it.
+    if b"\0" in head[:4] or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "UTF-16"
+    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    return declared[1].decode() if declared else "UTF-8"
 
 
 def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
     """Find the root element, with a parser that reads no more than it needs."""
     parser = call(partial(etree.XMLPullParser, ("start",), **_SAFE))
-    head = bytearray()
+    head, text = bytearray(), _Text()
     for chunk in chunks:
         head += chunk
+        text.add(chunk)
         for start in range(0, len(chunk), _HEAD):
             failure = None
             try:
@@ -266,10 +369,21 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
             if element is not None:
                 return element, bytes(head)
             if failure is not None:
-                raise _invalid(failure)
+                encoding = _encoding(bytes(head))
+                if encoding.upper().startswith("UTF-16"):
+                    how = "is not in" if b"\0" not in head else "cannot be read as"
+                    raise DocumentError("document-encoding", f"it {how} {encoding}")
+                raise _invalid(failure, parser, text)
         if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
+
+
+def _check_stray(parent: Any, report: ReportRule) -> None:
+    """Report the first text or attribute that the schema does not allow."""
+    if found := etree.XPath(_STRAY)(parent, own=etree.QName(parent).namespace or ""):
+        what = f"the attribute {found[0].attrname}" if found[0].is_attribute else "the text"
+        report("xml-stray", f"{what} {found[0].strip()[:_MAX_STRAY]!r}", found[0].getparent().sourceline)
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:
@@ -295,13 +409,42 @@ def _remove(parent: Any, children: Sequence[Any]) -> int:
     return int(total - rest)
 
 
+def _feed_entry(element: Any) -> ReadEntry | None:
+    """Return the link and the date of an entry of a feed; `None` without a link, since none is required."""
+    start = element.tag.removesuffix("entry") if element.tag != "item" else ""
+    if element.tag == "item":
+        location, name = element.findtext("link") or "", "pubDate"
+        guid = element.find("guid")
+        if not location.strip() and guid is not None and guid.get("isPermaLink") != "false":
+            location = guid.text or ""
+    else:
+        links = element.iterfind(f"{start}link")
+        pages = (link.get("href") for link in links if link.get("rel", "alternate") == "alternate")
+        location, name = next(pages, None) or "", "updated"
+    if not location.strip():
+        return None
+    date = element.findtext(f"{start}{name}")
+    lastmod = None if date is None else _w3c_date(date[:_MAX_VALUE].strip(), name)
+    return ReadEntry(element.sourceline, location[:_MAX_VALUE], lastmod)
+
+
+def _w3c_date(text: str, name: str) -> str:
+    """Return the date of a feed as a W3C date. An invalid one has the name of its element before it."""
+    if name == "updated" and _ATOM_DATE.fullmatch(text.upper()):
+        return text.upper()
+    # An RFC 822 date can have no weekday, and names of months in any language.
+    with suppress(ValueError, TypeError, OverflowError):
+        if name == "pubDate":
+            moment = parsedate_to_datetime(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat()
+    return f"{name} {text}"
+
+
 def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> ReadEntry:
     values: dict[str, str | None] = {}
     tags = tuple([child.tag for child in element])
     find = _names if sum(map(len, tags)) <= _MAX_NAMES else _names.__wrapped__
     names, problems = find(tags, kind, start)
-    for rule, detail in problems:
-        report(rule, detail, element.sourceline)
     extensions: defaultdict[str, list[Any]] = defaultdict(list)
     for name, tag, child in zip(names, tags, element, strict=True):
         if name is None:
@@ -309,6 +452,9 @@ def _entry(element: Any, kind: DocumentKind, start: str, report: ReportRule) -> 
         elif name not in values:
             values[name] = (child.text or "")[:_MAX_VALUE]
     location = values.get("loc") or ""
+    for rule, detail in problems:
+        text = f"{location.strip()} ({detail})" if rule == "element-order" else detail
+        report(rule, text, element.sourceline)
     if not location.strip():
         report("index-loc" if kind == "sitemapindex" else "url-missing", "", element.sourceline)
     lastmod, changefreq, priority = map(values.get, ("lastmod", "changefreq", "priority"))
@@ -336,5 +482,5 @@ def _names(
     ranks = [order.index(name) if name in order else len(order) for name in names]
     if ranks != sorted(ranks):
         written = " ".join(name or tag for name, tag in zip(names, tags, strict=True))
-        problems.append(("element-order", written))
+        problems.append(("element-order", f"schema only: {written}"))
     return tuple(names), tuple(problems)

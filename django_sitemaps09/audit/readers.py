@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
@@ -19,7 +19,7 @@ from django.urls import get_script_prefix
 from django_sitemaps09.compression import GZIP_MAGIC, TrailingDataError, gunzip
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError, DocumentError, ExportError
-from django_sitemaps09.protocol import MAX_BYTES, Base
+from django_sitemaps09.protocol import MAX_BYTES, Base, normalized
 from django_sitemaps09.stores import Store
 
 
@@ -53,19 +53,29 @@ class ReportRule(Protocol):
 
 
 class Response(NamedTuple):
-    """A response to a request. Header names are lower case. `url` is the last one after redirects."""
+    """A response to a request. `url` is the last one after redirects.
+
+    `headers` has the values of all lines with a name in lower case.
+    """
 
     url: str
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, Sequence[str]]
     chunks: Iterator[bytes]
+
+    def header(self, name: str) -> str:
+        """Return the value of the last line with a name; an empty string if there is none."""
+        return self.headers.get(name, ("",))[-1].strip()
 
     @property
     def is_encoded(self) -> bool:
-        return self.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip")
+        return self.header("content-encoding").lower() in ("gzip", "x-gzip")
 
     def decoded(self, report: ReportRule) -> Iterator[bytes]:
-        """Return the content without its Content-Encoding."""
+        """Return the content without its Content-Encoding. Raise `DocumentError` if that is not gzip."""
+        encoding = self.header("content-encoding")
+        if encoding.lower() not in ("", "identity", "gzip", "x-gzip"):
+            raise DocumentError("content-encoding", f"{encoding}, but the request accepts only gzip")
         return _layer(self.chunks, report) if self.is_encoded else self.chunks
 
     def content(self, report: ReportRule) -> Iterator[bytes]:
@@ -81,8 +91,8 @@ class Response(NamedTuple):
             if layers == 2:
                 text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
                 report("gzip-twice", text)
-            elif "xml" in self.headers.get("content-type", "") and not self.is_encoded:
-                report("gzip-type", self.headers["content-type"])
+            elif "xml" in (kind := self.header("content-type")) and not self.is_encoded:
+                report("gzip-type", kind)
             chunks = _layer(chunks, report)
 
 
@@ -92,7 +102,9 @@ def _layer(chunks: Iterable[bytes], report: ReportRule) -> Iterator[bytes]:
     try:
         yield from limit_size(gunzip(chunks, most, members=True), most)
     except TrailingDataError as error:
-        report("gzip-trailing", f"{error.data[:20]!r}")
+        # Zeros at the end are padding, which engines ignore.
+        if error.data.strip(b"\0"):
+            report("gzip-trailing", f"{error.data[:20]!r}")
     except zlib.error as error:
         raise DocumentError("gzip-damaged", str(error)) from error
     except EOFError as error:
@@ -143,7 +155,7 @@ class StoreReader(Reader):
     """Reads files whose URLs begin with `prefix`, which ends in a slash."""
 
     def __init__(self, store: Store, prefix: str) -> None:
-        self._store, self._prefix = store, prefix
+        self._store, self._prefix = store, normalized(prefix)
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
@@ -166,6 +178,7 @@ class StoreReader(Reader):
 
     def name(self, url: str) -> str | None:
         """Return the name of the file at a URL, or `None` if the URL has another prefix."""
+        url = normalized(url)
         return unquote(url[len(self._prefix) :]) if url.startswith(self._prefix) else None
 
 
@@ -180,10 +193,9 @@ class ClientReader(Reader):
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
         """Request a URL. If its view raises an exception, the status is 500."""
-        start = str(self._base)
-        if not f"{url}/".startswith(f"{start}/"):
+        start, parts = str(self._base), urlsplit(normalized(url))
+        if not parts.geturl().startswith(normalized(start)):
             raise DocumentError("document-unreachable", f"it is not on {start}")
-        parts = urlsplit(url)
         path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
         # As in `request.path_info`, the path does not include the script prefix.
         path = f"/{path.removeprefix(self._prefix)}" if path.startswith(self._prefix) else path
@@ -202,7 +214,7 @@ class ClientReader(Reader):
                 f"The project rejects requests for {start}. Add {host!r} to ALLOWED_HOSTS, or "
                 "pass the base URL of an allowed host."
             )
-        headers = {name.lower(): value for name, value in answer.items()}
+        headers = {name.lower(): (value,) for name, value in answer.items()}
         chunks = answer.streaming_content if answer.streaming else [answer.content]
         # The client has closed other responses. Closing them again could close database connections.
         with closing(answer) if answer.streaming else nullcontext():
@@ -212,11 +224,12 @@ class ClientReader(Reader):
 class HttpReader(Reader):
     """Requests URLs over HTTP. Certificates are verified. Close it to close its connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, user_agent: str | None = None) -> None:
         # Imported only here, because urllib3 is optional.
-        from django_sitemaps09.notify.client import Connections
+        from django_sitemaps09.notify.client import Connections, problem_of
 
-        self._connections = Connections()
+        self._connections, self._problem_of = Connections(), problem_of
+        self._headers = _HEADERS | ({"User-Agent": user_agent} if user_agent else {})
 
     def close(self) -> None:
         self._connections.close()
@@ -230,7 +243,7 @@ class HttpReader(Reader):
                 with closing(answer):
                     target = answer.headers.get("Location")
                     if not redirects or answer.status not in _REDIRECTS or not target:
-                        headers = {name.lower(): value for name, value in answer.headers.items()}
+                        headers = {name.lower(): answer.headers.getlist(name) for name in answer.headers}
                         yield Response(url, answer.status, headers, self._chunks(answer))
                         return
                 url = _target(url, target)
@@ -241,7 +254,7 @@ class HttpReader(Reader):
             raise DocumentError("document-unreachable", f"{url} is not an HTTP URL")
         wait = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         with self._failures():
-            return self._connections.request("GET", url, wait=wait, headers=_HEADERS)
+            return self._connections.request("GET", url, wait=wait, headers=self._headers)
 
     def _chunks(self, answer: Any) -> Iterator[bytes]:
         """Yield the body as it was sent, with its Content-Encoding."""
@@ -258,7 +271,9 @@ class HttpReader(Reader):
             yield
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
             is_late = not self._connections.remaining
-            text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else reason_of(error)
+            text = (
+                f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else self._problem_of(error)
+            )
             raise DocumentError("document-unreachable", text) from error
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -18,23 +17,29 @@ _SCHEMA = """
     PRAGMA journal_mode = OFF;
     PRAGMA synchronous = OFF;
     PRAGMA locking_mode = EXCLUSIVE;
-    CREATE TABLE urls (digest INTEGER PRIMARY KEY, batch INTEGER NOT NULL);
+    CREATE TABLE urls (digest INTEGER PRIMARY KEY, batch INTEGER NOT NULL, has_slash INTEGER NOT NULL);
     CREATE TABLE sources (digest INTEGER PRIMARY KEY, url TEXT NOT NULL, place TEXT NOT NULL);
     CREATE TABLE links (
         source INTEGER NOT NULL, target INTEGER NOT NULL, url TEXT NOT NULL, needs_return INTEGER NOT NULL,
         PRIMARY KEY (source, target)
     ) WITHOUT ROWID;
     CREATE TABLE groups (digest INTEGER PRIMARY KEY);
-    CREATE TABLE pages (position INTEGER PRIMARY KEY, url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL);
+    CREATE TABLE pages (
+        digest INTEGER PRIMARY KEY, position INTEGER NOT NULL,
+        url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL, language TEXT
+    );
 """
+# The number of candidates for the sample after which those that are not in it are removed.
+_MANY = 10_000
 
 
 class SampledPage(NamedTuple):
-    """A page to fetch: its URL, its lastmod, and the document with the line that lists it."""
+    """A page to fetch. `place` is the document and the line that list it, and `language` its `hreflang`."""
 
     url: str
     lastmod: str | None
     place: str
+    language: str | None = None
 
 
 class Scratch:
@@ -51,33 +56,42 @@ class Scratch:
         self._connection.execute("BEGIN")
         # The document of each batch of URLs.
         self._documents: list[str] = []
-        self._sample_size, self._count = sample_size, 0
-        self._start = "http" if base is None else f"{base}/"
-        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
+        self._sample_size, self._start = sample_size, "http" if base is None else f"{base}/"
+        # The number of candidates for the sample, also when others were removed, and the highest digest.
+        self._count = self._kept = 0
+        self._highest = sys.maxsize
 
     def close(self) -> None:
         self._connection.close()
 
-    def add_urls(self, urls: Collection[str], document: str) -> dict[str, str]:
+    def add_urls(self, urls: Iterable[str], document: str) -> tuple[dict[str, str], set[str]]:
         """Remember the URLs of a batch. Return the known ones, with the document that has them first.
 
+        Return also those that are known with a slash at the end instead of without it, or vice versa.
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
-        digests = {_digest(url): url for url in urls}
+        digests: dict[int, str] = {}
+        others = set()
+        for url in urls:
+            path, mark, query = url.partition("?")
+            if digests.setdefault(_digest(f"{path.removesuffix('/')}{mark}{query}"), url) != url:
+                others.add(url)
         batch, before = len(self._documents), self._connection.total_changes
         self._documents.append(document)
         # In the order of the index, rows are inserted faster.
-        rows = [(digest, batch) for digest in sorted(digests)]
-        self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?)", rows)
+        rows = [(digest, batch, _has_slash(digests[digest])) for digest in sorted(digests)]
+        self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?, ?)", rows)
         if self._connection.total_changes - before == len(rows):
-            return {}
-        known = {}
+            return {}, others
+        known, query = {}, "SELECT batch, has_slash FROM urls WHERE digest = ?"
         for digest, url in digests.items():
-            [[first]] = self._connection.execute("SELECT batch FROM urls WHERE digest = ?", [digest])
-            if first != batch:
+            [[first, has_slash]] = self._connection.execute(query, [digest])
+            if has_slash != _has_slash(url):
+                others.add(url)
+            elif first != batch:
                 known[url] = self._documents[first]
-        return known
+        return known, others
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
@@ -106,24 +120,41 @@ class Scratch:
         )
 
     def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
-        """Add entries to the sample. The same URLs in the same order give the same sample."""
+        """Add entries to the sample: those with the lowest digests, so that each audit has the same."""
         if self._sample_size == 0:
             return
         rows = []
         for entry in entries:
             if entry.url.startswith(self._start):
-                position = self._count
-                self._count += 1
-                if position >= self._sample_size:
-                    # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
-                    position = self._random.randrange(self._count)
-                if position < self._sample_size:
-                    rows.append((position, entry.url, entry.lastmod, f"{place}:{entry.line}"))
-        self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", rows)
+                content = blake2b(entry.url.encode(errors="surrogatepass"), digest_size=8).digest()
+                digest = int.from_bytes(content, "big", signed=True)
+                if digest <= self._highest:
+                    self._count += 1
+                    source = f"{place}:{entry.line}"
+                    rows.append((digest, self._count, entry.url, entry.lastmod, source, entry.language))
+        self._connection.executemany("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?, ?, ?)", rows)
+        if self._count - self._kept > _MANY:
+            self._remove_pages()
+
+    def _remove_pages(self) -> None:
+        """Remove the pages that are not in the sample."""
+        query = "SELECT digest FROM pages ORDER BY digest LIMIT 1 OFFSET ?"
+        row = self._connection.execute(query, [self._sample_size - 1]).fetchone()
+        if row is not None:
+            self._highest = row[0]
+            self._connection.execute("DELETE FROM pages WHERE digest > ?", row)
+        self._kept = self._count
 
     def pages(self) -> Iterator[SampledPage]:
-        for row in self._connection.execute("SELECT url, lastmod, place FROM pages ORDER BY position"):
+        """Yield the pages of the sample in the order of their documents."""
+        self._remove_pages()
+        query = "SELECT url, lastmod, place, language FROM pages ORDER BY position"
+        for row in self._connection.execute(query):
             yield SampledPage(*row)
+
+
+def _has_slash(url: str) -> bool:
+    return url.partition("?")[0].endswith("/")
 
 
 def _digest(text: str) -> int:

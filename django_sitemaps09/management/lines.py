@@ -151,10 +151,14 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
     """Yield the lines of an audit: a table of the broken rules, with at most `examples` of each."""
     read = f"{pluralize(report.documents, 'document')} with {pluralize(report.urls, 'URL')}"
     fetched = f", {pluralize(report.pages, 'page')} fetched" if report.pages else ""
-    yield f"{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
+    partial = "PARTIAL, interrupted: " if report.is_partial else ""
+    yield f"{partial}{report.target}: read {read}{fetched} in {report.seconds:.2f} seconds"
+    if report.compared or report.varying:
+        compared, varying = pluralize(report.compared, "page"), pluralize(report.varying, "page")
+        yield f"Compared {compared} with the history; not judged: {varying} that differ within seconds."
     if not report.findings:
         unknown = "" if report.pages else " Whether their pages exist is unknown without --fetch."
-        yield f"Nothing is wrong with the documents.{unknown}"
+        yield f"Nothing is wrong with {'what was read' if report.is_partial else 'the documents'}.{unknown}"
         return
     yield ""
     rows = [
@@ -166,7 +170,10 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
         if finding.is_accepted:
             continue
         yield ""
-        yield f"{finding.rule}: {RULES[finding.rule].meaning} {RULES[finding.rule].fix}"
+        rule = RULES[finding.rule]
+        # A published site may be of another program.
+        project = "" if report.target.startswith("http") else f" {rule.project}"
+        yield f"{finding.rule}: {rule.meaning} {rule.fix}{project}".rstrip()
         for example in finding.examples[:examples]:
             yield f"  {example}"
 

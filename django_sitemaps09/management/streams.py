@@ -153,8 +153,8 @@ class Progress:
 
 
 @contextmanager
-def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
-    """Yield a `Progress`, or `None` without a terminal, without tqdm, or if `wanted` is false.
+def progress_line(stream: Any, *, wanted: bool) -> Iterator[Any]:
+    """Yield a progress line of tqdm, or `None` without a terminal, without tqdm, or if `wanted` is false.
 
     `stream` is Django's `OutputWrapper`. Inside the block, text on `sys.stderr` appears above the line.
     """
@@ -172,9 +172,16 @@ def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
     line = Line(file=_Terminal(stream, "standard error"), leave=False, ncols=columns - 1, delay=1e-9)
     try:
         with redirect_stderr(_Above(line, stream)):  # type: ignore[type-var]
-            yield Progress(line)
+            yield line
     finally:
         line.close()
+
+
+@contextmanager
+def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
+    """Yield the `Progress` of an export in a `progress_line()`, or `None`."""
+    with progress_line(stream, wanted=wanted) as progress:
+        yield None if progress is None else Progress(progress)
 
 
 class _Terminal(LenientStream):

@@ -31,11 +31,18 @@ _JSON = {"Content-Type": "application/json; charset=utf-8"}
 
 # The texts contain neither the URL nor anything that the server sent.
 _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
+    (NameResolutionError, "the name of the host cannot be resolved"),
     (NewConnectionError, "the connection failed"),
     (SSLError, "the TLS handshake failed, or its certificate is invalid"),
     (TimeoutError, "it did not respond in time"),
-    (ProtocolError, "it did not send a valid HTTP response"),
+    (ProtocolError, "the server closed the connection, or did not send a valid HTTP response"),
 )
+
+
+def problem_of(error: Exception) -> str:
+    """Return why a request failed, in words, with neither the URL nor text of the server."""
+    problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
+    return next(problems, f"the request failed ({type(error).__name__})")
 
 
 class Connections:
@@ -192,10 +199,7 @@ class Client:
             except (HTTPError, ValueError, OSError) as error:
                 if not self._connections.remaining:
                     return EngineResponse(None, problem="it did not respond in time")
-                problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
-                return EngineResponse(
-                    None, problem=next(problems, f"the request failed ({type(error).__name__})")
-                )
+                return EngineResponse(None, problem=problem_of(error))
             response.close()
         pause = None
         with suppress(InvalidHeader, ValueError, OverflowError):

@@ -27,6 +27,7 @@ from django_sitemaps09.protocol.urls import (
     check_keys as check_keys,
     is_local as is_local,
     join as join,
+    normalized as normalized,
     origin as origin,
     parse_base as parse_base,
     quote_all as quote_all,

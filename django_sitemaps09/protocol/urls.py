@@ -45,6 +45,10 @@ _MAX_PORT = 65_535
 _LONGEST = 2 * MAX_LOCATION
 # IDNA 2003: the separators of labels. NFKC converts further separators to a dot.
 _DOTS = re.compile("[.\u3002]")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+# The beginning of a URL with a usual host, and what may not be normal in a URL: an escape, a dot segment.
+_USUAL = re.compile(r"https?://[^/?A-Z:]+/")
+_UNUSUAL = re.compile(r"%(?:[0-9A-F]?[a-f]|2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)|/\.")
 # RFC 1035: the maximum number of characters in a name and in a label. Longer names are rejected early: the
 # time to normalize a name, or to encode a label, grows with the square of the length.
 _MAX_NAME = 253
@@ -107,6 +111,34 @@ def uri(text: str) -> str:
     scheme, authority, rest = parts.groups()
     domain = _domain(authority, text)
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"
+
+
+def normalized(url: str) -> str:
+    """Return the same string for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
+    if _USUAL.match(url) and not _UNUSUAL.search(url):
+        return url
+    try:
+        url_origin = origin(url)
+    except ValueError:
+        return url
+    _, _, rest = url.partition("://")
+    path, mark, query = rest[len(re.split("[/?]", rest, maxsplit=1)[0]) :].partition("?")
+    segments: list[str] = []
+    parts = _ESCAPE.sub(_unescaped, path).split("/")[1:] or [""]
+    for segment in parts:
+        if segment == "..":
+            del segments[-1:]
+        elif segment != ".":
+            segments.append(segment)
+    if parts[-1] in (".", ".."):
+        segments.append("")
+    return f"{url_origin}/{'/'.join(segments)}{mark}{_ESCAPE.sub(_unescaped, query)}"
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    character = chr(int(escape[1], 16))
+    is_unreserved = character.isascii() and (character.isalnum() or character in "-._~")
+    return character if is_unreserved else escape[0].upper()
 
 
 def join(base: str, location: str) -> str:

@@ -227,6 +227,7 @@ def test_the_report_of_one_of_several_hosts_is_kept_in_its_folder(
     assert last_report(base_url=hosts[0]) is None
 
 
+@pytest.mark.django_db
 def test_the_report_of_a_host_never_replaces_that_of_another(
     register: Register, folder: Path, configure: Callable[..., None], clock: Clock
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,16 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 from django.urls import get_script_prefix, set_script_prefix
 
+from django_sitemaps09 import protocol
 from django_sitemaps09.audit import audit, documents, last_report
 from django_sitemaps09.audit.api import choose_target
-from django_sitemaps09.audit.documents import ReadEntry
+from django_sitemaps09.audit.documents import ParserThread, ReadEntry
 from django_sitemaps09.audit.readers import Response
 from django_sitemaps09.audit.rules import Findings, urls
 from django_sitemaps09.audit.rules.links import parse_language
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
-from django_sitemaps09.audit.rules.urls import UrlRules, normalized, url_problem
+from django_sitemaps09.audit.rules.urls import UrlRules, url_problem
 from django_sitemaps09.audit.scratch import SampledPage, Scratch
 from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
@@ -33,6 +34,14 @@ from tests.support.configuration import BASE
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09
+# A server that does not answer.
+SILENT = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def thread() -> Iterator[ParserThread]:
+    with closing(ParserThread()) as thread:
+        yield thread
 
 
 class Words(Numbers):
@@ -45,7 +54,7 @@ class OneAnswer:
 
     def __init__(self, body: bytes, **headers: str) -> None:
         self._body = body
-        self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self._headers = {name.replace("_", "-"): [value] for name, value in headers.items()}
 
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
@@ -64,16 +73,16 @@ def broken(folder: Path, **files: str | bytes) -> set[str]:
 def page_rules(body: str = "", **headers: str) -> set[str]:
     findings = Findings()
     reader = OneAnswer(f"<html><head>{body}</head></html>".encode(), content_type="text/html", **headers)
-    check_pages([SampledPage(f"{BASE}/", None, "a:1")], reader, findings, 0)
+    assert [*check_pages([SampledPage(f"{BASE}/", None, "a:1")], reader, findings, 0, None)] == [1]
     return {finding.rule for finding in findings.result()}
 
 
 @pytest.mark.parametrize("size", [1, 2, 20])
-def test_a_server_can_send_a_document_in_small_pieces(size: int) -> None:
+def test_a_server_can_send_a_document_in_small_pieces(size: int, thread: ParserThread) -> None:
     body = urlset(url()).encode()
     found: list[str] = []
     pieces = (body[start : start + size] for start in range(0, len(body), size))
-    batches = documents.batches(pieces, lambda rule, *_: found.append(rule), text=False)
+    batches = documents.batches(pieces, lambda rule, *_: found.append(rule), thread, text=False)
     assert [entry.location for _, entries in batches for entry in entries] == [f"{BASE}/words/a/"]
     assert found == []
 
@@ -135,8 +144,8 @@ def test_only_rules_for_large_crawlers_forbid_indexing() -> None:
 
 def test_a_sitemap_can_be_a_query_of_the_home_page() -> None:
     with ExitStack() as stack:
-        assert choose_target(f"{BASE}/?sitemap=1", None, None, stack).document == f"{BASE}/?sitemap=1"
-        assert choose_target(f"{BASE}/", None, None, stack).document is None
+        assert choose_target(f"{SILENT}/?map=1", None, None, None, stack).document == f"{SILENT}/?map=1"
+        assert choose_target(f"{SILENT}/", None, None, None, stack).document is None
 
 
 def test_an_entry_with_many_elements_is_read_in_linear_time(tmp_path: Path) -> None:
@@ -186,7 +195,7 @@ def test_a_link_header_can_name_another_canonical_url() -> None:
         "page-canonical"
     }
     assert page_rules(link='</>; rel="canonical", </b/>; rel="next"') == set()
-    assert page_rules('<link rel="canonical" href="/">', link="</b/>; rel=canonical") == set()
+    assert page_rules('<link rel="canonical" href="/">', link="</b/>; rel=canonical") == {"page-canonicals"}
 
 
 def test_live_views_can_be_under_a_script_prefix(register: Callable[..., None]) -> None:
@@ -211,12 +220,12 @@ def test_the_report_of_another_site_is_not_kept(tmp_path: Path, register: Callab
         assert last_report() == report
 
 
-def test_a_long_live_page_is_parsed_in_pieces() -> None:
+def test_a_long_live_page_is_parsed_in_pieces(thread: ParserThread) -> None:
     """Django's test client has the whole body at once, and libxml2 rejects one of ten million bytes."""
     body = urlset(*(url(f"/words/{number}/{'a' * 300}/") for number in range(30_000))).encode()
     assert len(body) > 10_000_000
     report: list[str] = []
-    batches = documents.batches(iter([body]), lambda rule, *_: report.append(rule), text=False)
+    batches = documents.batches(iter([body]), lambda rule, *_: report.append(rule), thread, text=False)
     assert sum(len(entries) for _, entries in batches) == 30_000
     assert report == []
 
@@ -260,9 +269,9 @@ def test_a_query_needs_no_path() -> None:
     ],
 )
 def test_equivalent_urls_have_one_normal_form(address: str, expected: str) -> None:
-    assert normalized(address) == expected
-    assert normalized(expected) == expected
-    assert normalized(BASE) == f"{BASE}/"
+    assert protocol.normalized(address) == expected
+    assert protocol.normalized(expected) == expected
+    assert protocol.normalized(BASE) == f"{BASE}/"
 
 
 def test_findings_of_another_host_are_added_up_to_the_limit() -> None:

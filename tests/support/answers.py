@@ -26,10 +26,14 @@ Answers = Callable[[str], Mapping[str, Answer | str | bytes | None]]
 
 
 @contextmanager
-def site(answers: Answers = lambda base: {}) -> Iterator[str]:
+def site(
+    answers: Answers = lambda base: {},
+    on_request: Callable[[dict[str, Any]], object] = lambda environ: None,
+) -> Iterator[str]:
     """Serve a site without faults but for these answers, and yield its base."""
 
     def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        on_request(environ)
         base = f"http://{environ['HTTP_HOST']}"
         content = {**sound(base), **answers(base)}.get(environ["PATH_INFO"].removeprefix("/"))
         answer = content if isinstance(content, Answer) else Answer(content or "", 200 if content else 404)

@@ -172,7 +172,7 @@ DOCUMENTS = {
     "Latin-1": page(urlset(url()).replace("UTF-8", "ISO-8859-1").encode("iso-8859-1"), "document-encoding"),
     "UTF-16": page(urlset(url()).replace("UTF-8", "UTF-16").encode("utf-16"), "document-encoding"),
     "bytes that are not UTF-8": page(urlset(url("/words/ä/")).encode("iso-8859-1"), "document-encoding"),
-    "a feed": page('<rss version="2.0"><channel/></rss>', "xml-root"),
+    "RSS 1.0": page('<RDF xmlns="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>', "xml-root"),
     "the https namespace": page(urlset(url(), root=SPACE.replace("http:", "https:")), "xml-namespace"),
     "no namespace": page(urlset(url(), root=""), "xml-namespace"),
     "a prefix": page(
@@ -220,6 +220,7 @@ ELEMENTS = {
     "a time without a zone": element("<lastmod>2026-01-31T10:30:00</lastmod>", "lastmod-ambiguous"),
     "only a month": element("<lastmod>2026-01</lastmod>", "lastmod-ambiguous"),
     "a time without seconds": element("<lastmod>2026-01-31T10:30Z</lastmod>", "lastmod-ambiguous"),
+    "a lastmod that is zero": element("<lastmod>1970-01-01</lastmod>", "lastmod-old"),
     "a lastmod in the future": element(f"<lastmod>{TOMORROW}</lastmod>", "lastmod-future"),
     "lastmods that are all now": page(urlset(*ALIKE), "lastmod-alike"),
     "lastmods that are all one day": page(urlset(*SAME_DAY), "lastmod-alike"),

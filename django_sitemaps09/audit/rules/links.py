@@ -5,6 +5,7 @@ Languages are those of ISO 639 and ISO 3166-1. Common mistakes are named with th
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,15 +17,14 @@ from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.scratch import Scratch
-from django_sitemaps09.entries import NAMESPACES
-from django_sitemaps09.protocol import MAX_LOCATION, Base
+from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized
 
-LINK = f"{{{NAMESPACES['xhtml']}}}link"
 #: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
 #: other. Beyond this number, the links of the oldest group go to the temporary database.
 _MAX_GROUPS = 2_000
 # Maximum number of alternates of their entries.
 _MAX_KEPT = 50_000
+_APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
 # Maximum length of a language that is parsed and cached. A longer one is invalid.
 _MAX_LANGUAGE = 100
 
@@ -118,11 +118,20 @@ def parse_language(language: str) -> tuple[str, str | None, str]:
     return code, warning and "hreflang-unsupported", warning or ""
 
 
+def is_country(code: str) -> bool:
+    return code.upper() in _REGIONS
+
+
 class _Group(NamedTuple):
     """URLs with the same alternates: their places and targets, and the targets that are not among them."""
 
     entries: dict[str, tuple[str, frozenset[str]]]
     missing: set[str]
+
+
+def _is_other(kinds: Sequence[str], href: str) -> bool:
+    """Return whether a link is of another kind than an alternate page, or leads to an app."""
+    return bool(kinds) and ("alternate" not in kinds or _APP.match(href) is not None)
 
 
 class LinkRules:
@@ -135,19 +144,21 @@ class LinkRules:
         self._bases: set[Base | None] = set()
 
     def check(self, place: str, entry: ReadEntry, elements: Sequence[Any]) -> None:
-        report, url = self._findings.at(place), entry.url
+        report, url = self._findings.at(place), normalized(entry.url)
         languages: set[str] = set()
         targets: set[str] = set()
         hrefs: set[str] = set()
         for element in elements:
             language, href = element.get("hreflang"), (element.get("href") or "").strip()
-            is_link = element.get("rel") == "alternate" and href and url_problem(href) is None
-            if language is None and element.get("media") and is_link:
-                # A page for phones at a separate URL: such a link has no language.
+            kinds = (element.get("rel") or "").lower().split()
+            is_link = "alternate" in kinds and href and url_problem(href) is None
+            if language is None and (_is_other(kinds, href) or (element.get("media") and is_link)):
+                # A page for phones at a separate URL, AMP or an app: such a link has no language.
                 continue
             if not language or not is_link:
                 report("hreflang-link", f"{href or 'no href'} of {url}", entry.line)
                 continue
+            href = normalized(href)
             code, rule, reason = parse_language(language[:_MAX_LANGUAGE])
             if rule is not None:
                 report(rule, f"{language!r} of {url}: {reason}", entry.line)
@@ -160,7 +171,9 @@ class LinkRules:
                 targets.add(href)
         if not targets:
             return
-        if url not in targets and url not in {(element.get("href") or "").strip() for element in elements}:
+        if url not in targets and url not in {
+            normalized((element.get("href") or "").strip()) for element in elements
+        }:
             report("hreflang-no-self", url, entry.line)
         if len(url) <= MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from django_sitemaps09.audit.documents import ReadEntry
 from django_sitemaps09.audit.readers import ReportRule
+from django_sitemaps09.audit.rules.links import is_country
 from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.entries import NAMESPACES, Image, News, Video, media
 from django_sitemaps09.entries.fields import MAX_DURATION
-from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS
+from django_sitemaps09.protocol import MAX_IMAGES, NEWS_DAYS, normalized
 
 Problem = tuple[str, str]
 
@@ -51,6 +52,7 @@ _NEWS = _Elements("news", (*_NEWS_NAMES, *News.dropped_tags), News.dropped_tags)
 # Parts of the namespaces of extensions. A namespace with such a part is that extension, or misspelled.
 _PARTS = {"sitemap-image": "image", "sitemap-video": "video", "sitemap-news": "news", "/xhtml": "xhtml"}
 _NEWS_LANGUAGE = re.compile(r"[a-z]{2,3}|zh-cn|zh-tw")
+_ZONE = re.compile(r"(Z|[+-]\d\d:\d\d)$")
 # Google also accepts times without seconds here.
 _NEWS_DATES = (None, "lastmod-ambiguous")
 
@@ -123,6 +125,8 @@ def _news_problems(article: Any, now: datetime) -> Iterator[Problem]:
         if rule not in _NEWS_DATES:
             yield "news-date", repr(date)
         elif moment is not None:
+            if not moment.is_date and _ZONE.search(date) is None:
+                yield "news-zone", date
             # A date includes its whole day, in any time zone.
             slack = timedelta(days=2) if moment.is_date else timedelta(0)
             if moment.at + slack < now - timedelta(days=NEWS_DAYS):
@@ -139,12 +143,12 @@ def _image_problems(image: Any) -> Iterator[Problem]:
 def _video_problems(video: Any, page: str) -> Iterator[Problem]:
     texts = yield from _texts(video, _VIDEO)
     yield from _missing(texts, "video", ("thumbnail_loc", "title", "description"))
-    if "content_loc" not in texts and "player_loc" not in texts:
+    if not any(texts.get(name, "").strip() for name in ("content_loc", "player_loc")):
         yield "video-required", "content_loc or player_loc"
     for name in ("thumbnail_loc", "content_loc", "player_loc"):
         location = texts.get(name, "").strip()
-        if location and (url_problem(location) or location == page):
-            yield "video-url", f"{name} {location}"
+        if name in texts and (url_problem(location) or normalized(location) == normalized(page)):
+            yield "video-url", f"{name} {location or 'is empty'}"
     for name, text in texts.items():
         if name in _VIDEO_VALUES and not _VIDEO_VALUES[name](text):
             yield "video-value", f"{name} {text[:100]!r}"
@@ -152,6 +156,9 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
         for element in video.iterfind(f"{_VIDEO.namespace}{name}"):
             if element.get("relationship") not in ("allow", "deny"):
                 yield "video-value", f"relationship of {name}"
+    countries = texts.get("restriction", "").split()
+    if unknown := [code for code in countries if len(code) == 2 and not is_country(code)]:
+        yield "video-country", unknown[0]
     names = [element.tag.removeprefix(_VIDEO.namespace) for element in video]
     ranks = [_VIDEO_ORDER.index(name) for name in names if name in _VIDEO_ORDER]
     if ranks != sorted(ranks):

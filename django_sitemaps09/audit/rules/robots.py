@@ -25,27 +25,38 @@ _AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*(?=\s|#|$)|[^\s/*#]*)", 
 # The name that stands for all other agents.
 _OTHER = "no-agent-of-this-audit"
 # A rule that forbids something. Protego also reads several misspellings.
-_DISALLOW = re.compile(r"\s*d[a-z]+\s*:\s*[^\s#]", re.IGNORECASE)
+_DISALLOW = re.compile(r"\s*d[a-z]+(?:\s*:\s*|\s+)[^\s#:]", re.IGNORECASE)
+# Crawlers whose rules are checked by default.
+_CRAWLERS = ("Googlebot", "Bingbot")
+# The name of a field that Google ignores, and several URLs, or a tag, in the value of a field.
+_MISSPELLED = re.compile(r"\s*(?:sitemaps|site[ _]map|sitemap[-_]url)\s*:", re.IGNORECASE)
+_SEVERAL = re.compile(r"[\s<>]|[,;]\s*https?:", re.IGNORECASE)
+_HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 class RobotsRules:
     """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
 
-    `sitemaps` has the URLs of its `Sitemap` lines.
+    `crawlers` are the crawlers of large engines for which it has rules of their own. `sitemaps` has the
+    URLs of its `Sitemap` lines.
     """
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
-        self.base, self._start = base, f"{base}/"
-        lines = [*_simplified(text, agents)]
+        self.base, self._start = base, protocol.normalized(f"{base}/")
+        lines = [*_simplified(text, (*agents, *_CRAWLERS))]
         self._parser: Any = protego.Protego.parse("\n".join(lines))
         self.agents = agents if any(map(_DISALLOW.match, lines)) else ()
-        self._size = len(text) * len(self.agents)
-        self.sitemaps = tuple(dict.fromkeys(url.strip() for url in self._parser.sitemaps))
+        named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
+        self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
+        self._size = len(text) * (len(self.agents) + len(self.crawlers))
+        urls = {protocol.normalized(url.strip()): url.strip() for url in reversed([*self._parser.sitemaps])}
+        self.sitemaps = tuple(reversed(urls.values()))
 
-    def blocking_agents(self, url: str) -> Iterator[str]:
+    def blocking_agents(self, url: str, agents: Sequence[str] | None = None) -> Iterator[str]:
         """Yield the agents that must not request a URL. URLs on other hosts have rules of their own."""
-        if url.startswith(self._start):
-            for agent in self.agents:
+        agents = self.agents if agents is None else agents
+        if agents and (url := protocol.normalized(url)).startswith(self._start):
+            for agent in agents:
                 if not self._parser.can_fetch(url, agent):
                     yield agent
 
@@ -117,6 +128,8 @@ def read_robots(
     if is_longer:
         report("robots-size", f"more than {MAX_BYTES:,} bytes")
     content = content.removeprefix(codecs.BOM_UTF8)
+    if _HTML.match(content):
+        report("robots-type", "it contains HTML")
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -126,6 +139,9 @@ def read_robots(
     if not robots.sitemaps and (start is not None or where.is_expected):
         report("robots-no-sitemap")
     for sitemap in robots.sitemaps:
-        if origin(sitemap) is None:
+        if origin(sitemap) is None or _SEVERAL.search(sitemap):
             report("robots-line", sitemap)
+    for number, line in enumerate(text.splitlines(), 1):
+        if _MISSPELLED.match(line):
+            report("robots-field", line.strip(), number)
     return robots

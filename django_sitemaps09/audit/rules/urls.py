@@ -22,10 +22,17 @@ from django_sitemaps09.routing.routes import resolve_path
 
 #: The limit that Yandex documents.
 _LONG = 1_024
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# The beginning of a URL with a usual host, and what may not be normal in a URL: an escape, a dot segment.
-_USUAL = re.compile(r"https?://[^/?A-Z:]+/")
-_UNUSUAL = re.compile(r"%(?:[0-9A-F]?[a-f]|2[DE]|3[0-9]|[46][1-9A-F]|[57][0-9A]|5F|7E)|/\.")
+#: Rules for URLs that are valid, but unlikely to be meant, each with a part that such a URL has.
+_SUSPICIOUS = {
+    "url-placeholder": ("/", re.compile(r"/(?:None|undefined|%5Bobject%20Object%5D)(?=/|\?|$)")),
+    "url-nested": ("/http", re.compile(r"^[^?]*://[^?]*/https?:/")),
+    "url-session": (
+        "=",
+        re.compile(r"[;?&](?:jsessionid|phpsessid|session_?id|aspsessionid\w*)=", re.IGNORECASE),
+    ),
+    "url-double-encoded": ("%25", re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])")),
+    "url-document": (".", re.compile(r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$")),
+}
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
 #: takes more time than all other checks together.
@@ -64,41 +71,14 @@ def _cached_problem(url: str) -> tuple[str, str] | None:
     return None
 
 
-def normalized(url: str) -> str:
-    """Return the same string for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
-    if _USUAL.match(url) and not _UNUSUAL.search(url):
-        return url
-    url_origin = origin(url)
-    if url_origin is None:
-        return url
-    _, _, rest = url.partition("://")
-    path, mark, query = rest[len(re.split("[/?]", rest, maxsplit=1)[0]) :].partition("?")
-    segments: list[str] = []
-    parts = _ESCAPE.sub(_unescaped, path).split("/")[1:] or [""]
-    for segment in parts:
-        if segment == "..":
-            del segments[-1:]
-        elif segment != ".":
-            segments.append(segment)
-    if parts[-1] in (".", ".."):
-        segments.append("")
-    return f"{url_origin}/{'/'.join(segments)}{mark}{_ESCAPE.sub(_unescaped, query)}"
-
-
-def _unescaped(escape: re.Match[str]) -> str:
-    character = chr(int(escape[1], 16))
-    is_unreserved = character.isascii() and (character.isalnum() or character in "-._~")
-    return character if is_unreserved else escape[0].upper()
-
-
 def directory(url: str) -> str:
     """Return the URL of the directory that contains a document, with a slash at the end."""
-    return url.partition("?")[0].rpartition("/")[0] + "/"
+    return protocol.normalized(url).partition("?")[0].rpartition("/")[0] + "/"
 
 
 def is_inside(url: str, scope: str) -> bool:
     """Return whether the path of a URL is in a directory on the same host."""
-    return (urlsplit(url).path or "/").startswith(urlsplit(scope).path)
+    return urlsplit(protocol.normalized(url)).path.startswith(urlsplit(scope).path)
 
 
 class UrlRules:
@@ -114,11 +94,12 @@ class UrlRules:
         # Findings for the URLs of a document that are on another host.
         self._others: dict[Base, Findings] = {}
         # The documents that the robots.txt of each host names.
-        self._named = {robots.base: {*map(normalized, robots.sitemaps)}}
+        self._named = {robots.base: {*map(protocol.normalized, robots.sitemaps)}}
         self._base = base
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left = _MAX_COST
+        self._robots_label = reader.label(f"{robots.base}/robots.txt")
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
@@ -129,6 +110,7 @@ class UrlRules:
             for entry in entries:
                 if entry.url:
                     self._check_form(place, entry, scope, hosts)
+        self._check_suspicious(place, entries)
         self._check_blocked(place, entries, number)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
@@ -141,11 +123,11 @@ class UrlRules:
         `documents` are the URLs of the document, and of the indexes that lead to it: it is enough to name
         one of them. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
         """
-        names = [*map(normalized, documents)]
+        names = [*map(protocol.normalized, documents)]
         for host, findings in self._others.items():
             if host not in self._named and len(self._named) <= MAX_HOSTS:
                 robots = read_robots(self._reader, RobotsLocation(host), (), Findings())
-                self._named[host] = {*map(normalized, robots.sitemaps)}
+                self._named[host] = {*map(protocol.normalized, robots.sitemaps)}
             if self._named.get(host, set()).isdisjoint(names):
                 self._findings.add_all(findings)
         self._others.clear()
@@ -160,6 +142,16 @@ class UrlRules:
             return self._hosts[name.section]
         return {*chain.from_iterable(self._hosts.values())}
 
+    def _check_suspicious(self, place: str, entries: Sequence[ReadEntry]) -> None:
+        """Check for URLs that are valid, but unlikely to be meant."""
+        content = "\n".join([entry.url for entry in entries])
+        for rule, (hint, pattern) in _SUSPICIOUS.items():
+            # To look for the hint takes a hundredth of the time.
+            if hint in content:
+                for entry in entries:
+                    if pattern.search(entry.url):
+                        self._findings.add(place, rule, entry.url, entry.line)
+
     def _check_blocked(self, place: str, entries: Sequence[ReadEntry], number: int) -> None:
         left = self._left if number else _MAX_COST
         urls = [entry.url for entry in entries]
@@ -171,8 +163,12 @@ class UrlRules:
                 text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
                 self._findings.add(place, "document-limit", text)
         for entry, url in zip(entries, urls, strict=False):
-            for agent in self._robots.blocking_agents(url):
+            blocking = [*self._robots.blocking_agents(url)]
+            for agent in blocking:
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
+            if not blocking and (crawlers := [*self._robots.blocking_agents(url, self._robots.crawlers)]):
+                text = f"{url} is forbidden for {' and '.join(crawlers)}"
+                self._findings.add(self._robots_label, "robots-crawler", text)
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
@@ -199,6 +195,6 @@ class UrlRules:
         if not url or origin(url) != self._base:
             return True
         try:
-            return resolve_path(urlsplit(normalized(url)).path, conf.urlconf).match is not None
+            return resolve_path(urlsplit(protocol.normalized(url)).path, conf.urlconf).match is not None
         except Exception:  # noqa: BLE001 a converter of the project can raise anything
             return False

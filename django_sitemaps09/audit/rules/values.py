@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
@@ -18,16 +20,21 @@ _STRICT = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))
 _VALID = re.compile(
     r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
-_PRIORITY = re.compile(r"\+?(0?\.\d+|0\.?\d*|1\.?0*|-?0\.?0*)", re.ASCII)
+_PRIORITY = re.compile(r"\+?0*(\.\d+|0(\.\d*)?|1(\.0*)?)|-0*(0(\.0*)?|\.0+)", re.ASCII)
 # Maximum length of a value that is parsed and cached. A longer value is not a date.
 _LONGEST = 100
 _FRACTION = re.compile(r"\.\d+")
 #: Tolerances for clocks and time zones.
 _CLOCK = timedelta(minutes=5)
 _ZONES = timedelta(hours=14)
-#: The lastmods of a document are alike if all are within `_ALIKE`, and at least `_ALIKE_URLS` exist.
+#: The lastmods of a site are alike if a share of them is within `_ALIKE`, and at least `_ALIKE_URLS` exist.
 _ALIKE = timedelta(minutes=10)
 _ALIKE_URLS = 50
+_ALIKE_SHARE = 0.95
+# Number of lastmods that are compared.
+_SAMPLE = 10_000
+# There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
+_FIRST_YEAR = 1990
 
 
 class Moment(NamedTuple):
@@ -66,34 +73,53 @@ def _parse(text: str) -> ParsedValue:
     return ParsedValue(Moment(at, "T" not in value), rule)
 
 
-class LastmodRange:
-    """The oldest and the newest lastmod of a document."""
+class LastmodSample:
+    """A random sample of the lastmods of a site. The same values in the same order give the same sample."""
 
     def __init__(self) -> None:
         self._count = 0
-        # The oldest and the newest, after the first call of `add()`.
-        self._ends: list[Moment] = []
+        self._times: list[datetime] = []
+        self._random = random.Random(0)  # noqa: S311 a sample needs no secret
 
-    def add(self, moments: Sequence[Moment], count: int) -> None:
-        if moments:
-            known = [*self._ends, *moments]
-            self._ends = [min(known), max(known)]
-            self._count += count
+    def add(self, moments: Sequence[Moment]) -> None:
+        for moment in moments:
+            # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
+            if self._count < _SAMPLE:
+                self._times.append(moment.at)
+            elif (position := int(self._random.random() * (self._count + 1))) < _SAMPLE:
+                self._times[position] = moment.at
+            self._count += 1
 
-    def alike(self) -> str | None:
-        """Return the text of the finding if all values are alike."""
+    def alike(self, now: datetime) -> str | None:
+        """Return the text of the finding if the values are alike. `now` is the time of the audit."""
         if self._count < _ALIKE_URLS:
             return None
-        oldest, newest = (moment.at for moment in self._ends)
-        if newest - oldest > _ALIKE:
-            return None
-        return f"{self._count:,} URLs from {oldest:%Y-%m-%d %H:%M} to {newest:%Y-%m-%d %H:%M}"
+        times = sorted(self._times)
+        size = math.ceil(_ALIKE_SHARE * len(times))
+        for oldest, newest in zip(times, times[size - 1 :], strict=False):
+            if newest - oldest <= _ALIKE:
+                is_today = newest == now.replace(hour=0, minute=0, second=0, microsecond=0)
+                is_now = ", the time of the audit" if is_today or abs(now - newest) <= _ALIKE else ""
+                share = f"{_ALIKE_SHARE:.0%} or more of {self._count:,} values"
+                return f"{share} from {oldest:%Y-%m-%d %H:%M} to {newest:%Y-%m-%d %H:%M}{is_now}"
+        return None
+
+
+class NewestLastmod:
+    """The newest lastmod of a document."""
+
+    def __init__(self) -> None:
+        self._newest: Moment | None = None
+
+    def add(self, moments: Sequence[Moment]) -> None:
+        if moments:
+            self._newest = max(moments if self._newest is None else [self._newest, *moments])
 
     def newer_than(self, listed: Moment | None) -> str | None:
         """Return the text of the finding if the newest value is newer than that in the index."""
-        if not self._ends or listed is None:
+        newest = self._newest
+        if newest is None or listed is None:
             return None
-        newest = self._ends[-1]
         # A date includes its whole day. If only one of the values is a date, its zone is not known.
         slack = timedelta(0)
         if listed.is_date and not newest.is_date:
@@ -105,10 +131,8 @@ class LastmodRange:
         return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
 
 
-def check_values(
-    report: ReportRule, entries: Sequence[ReadEntry], span: LastmodRange, now: datetime
-) -> None:
-    """Check the values of a batch of entries, and add their lastmod to the span of the document."""
+def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime) -> list[Moment]:
+    """Check the values of a batch of entries. Return the valid lastmods."""
     moments: list[Moment] = []
     for entry in entries:
         if entry.lastmod is not None:
@@ -118,10 +142,12 @@ def check_values(
                 # It is in the future everywhere on earth.
                 if moment.at > now + (_ZONES if moment.is_date else _CLOCK):
                     rule = "lastmod-future"
+                elif moment.at.year < _FIRST_YEAR:
+                    rule = "lastmod-old"
             if rule is not None:
                 report(rule, f"{entry.lastmod!r} of {entry.url}", entry.line)
         if entry.changefreq is not None and entry.changefreq.strip() not in CHANGEFREQS:
             report("changefreq-value", f"{entry.changefreq!r} of {entry.url}", entry.line)
         if entry.priority is not None and not _PRIORITY.fullmatch(entry.priority.strip()):
             report("priority-value", f"{entry.priority!r} of {entry.url}", entry.line)
-    span.add(moments, sum(entry.lastmod is not None for entry in entries))
+    return moments

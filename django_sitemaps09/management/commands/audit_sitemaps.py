@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -12,12 +14,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from django_sitemaps09.audit import audit
-from django_sitemaps09.audit.api import RATE, Fetch, parse_baseline
+from django_sitemaps09.audit.api import RATE, AuditInterrupted, AuditReport, Fetch, parse_baseline
 from django_sitemaps09.conf import local_path
 from django_sitemaps09.entries import excerpt, pluralize
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.management.hosts import write_results
 from django_sitemaps09.management.lines import audit_lines
+from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol import MAX_LOCATION
 
 #: Exit status for invalid arguments, as in argparse.
@@ -37,7 +40,9 @@ class Command(BaseCommand):
             metavar="URL",
             help="robots.txt, sitemap, index or site to request (default: live views)",
         )
-        target.add_argument("--dir", metavar="DIR", help="folder with exported files (default: live views)")
+        target.add_argument(
+            "--dir", "--output", metavar="DIR", help="folder with exported files (default: live views)"
+        )
         add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
         add(
             "--agent",
@@ -54,6 +59,8 @@ class Command(BaseCommand):
             metavar="N",
             help=f"with --url, maximum number of pages to request each second (default: {RATE:g})",
         )
+        add("--user-agent", metavar="NAME", help="with --url, the name that requests send")
+        add("--history", metavar="FILE", help="with --fetch, compare lastmods with the changes of pages")
         add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
         add("--write-baseline", metavar="FILE", help="write a file that accepts all current findings")
         add("--strict", action=flag, help="exit with 1 for warnings, too")
@@ -68,17 +75,21 @@ class Command(BaseCommand):
             accepted = {} if path is None else parse_baseline(path.read_bytes(), str(path))
         except (SitemapError, ImproperlyConfigured, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
-        shows_documents = options["verbosity"] > 1 and options["format"] == "table"
+        is_table, is_long = options["format"] == "table", options["verbosity"] > 1
         try:
-            report = audit(
-                options["url"],
-                directory=options["dir"],
-                base_url=options["base_url"],
-                agents=options["agent"],
-                fetch=options["fetch"],
-                rate=options["rate"],
-                on_document=self._show if shows_documents else lambda place: None,
-            ).accepting(accepted)
+            with progress_line(self.stderr, wanted=is_table and not is_long) as progress:
+                report = audit(
+                    options["url"],
+                    directory=options["dir"],
+                    base_url=options["base_url"],
+                    agents=options["agent"],
+                    fetch=options["fetch"],
+                    rate=options["rate"],
+                    user_agent=options["user_agent"],
+                    history=options["history"],
+                    on_document=self._show if is_table and is_long else _counter(progress, "document"),
+                    on_page=_counter(progress, "page"),
+                ).accepting(accepted)
             if new_path is not None:
                 content = json.dumps(report.baseline(), indent=2)
                 new_path.write_text(f"{content}\n", encoding="utf-8")
@@ -86,17 +97,36 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=_USAGE) from error
         except (DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
+        except AuditInterrupted as interruption:
+            self._write(interruption.report.accepting(accepted), options)
+            raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
         except KeyboardInterrupt:
             raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
-        lines = partial(audit_lines, examples=3 if options["verbosity"] == 1 else None)
-        write_results(self.stdout, options, {None: report}, lines, by_host=False)
+        self._write(report, options)
         is_failed = report.errors or (options["strict"] and report.warnings)
         if is_failed and not options["write_baseline"]:
             counts = f"{pluralize(report.errors, 'error')} and {pluralize(report.warnings, 'warning')}"
             raise CommandError(f"The audit of {report.target} found {counts}.")
 
+    def _write(self, report: AuditReport, options: dict[str, Any]) -> None:
+        lines = partial(audit_lines, examples=3 if options["verbosity"] == 1 else None)
+        write_results(self.stdout, options, {None: report}, lines, by_host=False)
+
     def _show(self, place: str) -> None:
         self.stdout.write(excerpt(place, MAX_LOCATION))
+
+
+def _counter(progress: Any, noun: str) -> Callable[[Any], None]:
+    """Return a function that counts what was read in a progress line, if there is one."""
+    numbers = count(1)
+
+    def show(_: Any) -> None:
+        if progress is not None:
+            progress.bar_format = "{desc} [{elapsed}]"
+            progress.set_description_str(f"{pluralize(next(numbers), noun)} read", refresh=False)
+            progress.update()
+
+    return show
 
 
 def _fetch(text: str) -> Fetch:

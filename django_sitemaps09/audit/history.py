@@ -1,0 +1,77 @@
+"""What pages contained at the last audit, to compare their lastmods with their changes."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from django_sitemaps09.audit.scratch import SampledPage
+from django_sitemaps09.exceptions import AuditError
+
+_FORMAT = 1
+_MAX_BYTES = 500_000_000
+# Elements whose text changes without the page: https://html.spec.whatwg.org/#sections
+_CHANGING = ("script", "style", "nav", "header", "footer", "noscript", "template")
+
+
+class History:
+    """The file of a history. Raise `AuditError` if it exists and is not one.
+
+    A page is a digest of its main text, and its lastmod. `compared` counts the pages that were compared,
+    and `varying` those whose text differs within seconds.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.compared, self.varying = path, 0, 0
+        self._pages: dict[str, list[str | None]] = {}
+        try:
+            if path.exists():
+                with path.open("rb") as file:
+                    values = json.loads(file.read(_MAX_BYTES))
+                pages = values["pages"].items()
+                self._pages = {url: [text, lastmod] for url, (text, lastmod) in pages}
+                if values["format"] != _FORMAT:
+                    raise ValueError("another version has written it")
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError) as error:
+            raise AuditError(f"{path} is not a history of an audit: {error}. Name another file.") from error
+
+    def compare(self, page: SampledPage, document: Any, again: Any) -> list[tuple[str, str]]:
+        """Return the rules that the lastmod of a page breaks. `document` and `again` are two responses."""
+        text = _digest(document)
+        if again is None or _digest(again) != text:
+            self.varying += 1
+            return []
+        known, self._pages[page.url] = self._pages.get(page.url), [text, page.lastmod]
+        if known is None or page.lastmod is None:
+            return []
+        self.compared += 1
+        is_changed, is_newer = known[0] != text, known[1] != page.lastmod
+        if is_changed and not is_newer:
+            return [("page-changed", f"lastmod {page.lastmod}")]
+        if is_newer and not is_changed:
+            return [("page-unchanged", f"lastmod {page.lastmod}, before {known[1]}")]
+        return []
+
+    def write(self) -> None:
+        """Replace the file. Pages that were not compared are kept."""
+        content = json.dumps({"format": _FORMAT, "pages": self._pages})
+        try:
+            with NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
+                file.write(content)
+            Path(file.name).replace(self._path)
+        except OSError as error:
+            raise AuditError(f"The history cannot be written: {error}.") from error
+
+
+def _digest(document: Any) -> str:
+    """Return a digest of the main text of a page, without differences in whitespace."""
+    root = next(document.iter("main"), None)
+    if root is None:
+        root = next(document.iter("body"), document)
+    for element in [*root.iter(*_CHANGING)]:
+        element.clear(keep_tail=True)
+    text = " ".join("".join(root.itertext()).split())
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,120 @@
+"""Faults that concern a whole site: its hosts, crawlers, feeds, and what a server says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from django_sitemaps09.audit import Finding, audit
+from django_sitemaps09.exceptions import AuditError
+from tests.support.answers import Answer, site
+from tests.support.broken_sites import BASE, OTHER, PAGE, index, sound, url, urlset, write
+
+pytestmark = pytest.mark.sitemaps09
+
+RSS = (
+    f'<rss version="2.0"><channel><title>News</title><link>{BASE}/</link><item><link>{BASE}/words/a/</link>'
+    "<pubDate>Sat, 31 Jan 2026 10:30:00 GMT</pubDate></item></channel></rss>"
+)
+
+
+def findings(folder: Path, **files: str) -> dict[str, Finding]:
+    write(folder, {**sound(), **{name.replace("__", "."): text for name, text in files.items()}})
+    return {finding.rule: finding for finding in audit(directory=folder).findings}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("host", ["https://staging.example.com", "http://www.example.com"])
+def test_a_robots_txt_of_another_environment_names_both_hosts(host: str, tmp_path: Path) -> None:
+    found = findings(tmp_path, robots__txt=f"User-agent: *\nSitemap: {host}/sitemap.xml\n")
+    [finding] = found.values()
+    assert finding.rule == "robots-host"
+    assert finding.examples == (
+        f"robots.txt: {host}/sitemap.xml is not in {BASE}/; BASE_URL is {BASE}, the Site is example.com",
+    )
+
+
+def test_a_crawler_that_is_blocked_alone_is_one_warning(tmp_path: Path) -> None:
+    robots = (
+        f"User-agent: Googlebot\nDisallow: /words/\n\nUser-agent: *\nDisallow:\nSitemap: {BASE}/sitemap.xml"
+    )
+    [finding] = findings(tmp_path, robots__txt=robots).values()
+    assert (finding.rule, finding.count) == ("robots-crawler", 1)
+    assert finding.examples == (f"robots.txt: {BASE}/words/a/ is forbidden for Googlebot",)
+
+
+def test_a_feed_can_repeat_the_urls_of_sitemaps(tmp_path: Path) -> None:
+    files = {"sitemap__xml": index(PAGE, OTHER, "rss.xml"), "rss__xml": RSS}
+    assert findings(tmp_path, **files) == {}
+    late = RSS.replace("Sat, 31 Jan 2026 10:30:00 GMT", "2026-01-31T10:30:00Z")
+    [finding] = findings(tmp_path, **files | {"rss__xml": late}).values()
+    assert finding.examples == (f"rss.xml:1: 'pubDate 2026-01-31T10:30:00Z' of {BASE}/words/a/",)
+
+
+def test_the_schema_alone_is_reported_once_for_each_document(tmp_path: Path) -> None:
+    unordered = [f"<url><lastmod>2026-01-31</lastmod><loc>{BASE}/words/{n}/</loc></url>" for n in range(9)]
+    [finding] = findings(tmp_path, **{PAGE.replace(".", "__"): urlset(*unordered)}).values()
+    assert (finding.rule, finding.severity, finding.count) == ("element-order", "warning", 1)
+    assert finding.examples == (f"{PAGE}:3: {BASE}/words/0/ (schema only: lastmod loc)",)
+
+
+@pytest.mark.parametrize("line", [1, 3_000])
+def test_invalid_xml_is_shown_with_the_text_around_it(line: int, tmp_path: Path) -> None:
+    entries = [url(f"/words/ä{n:05}/") for n in range(5_000)]
+    entries[line] = url("/words/a?b=1&c=2")
+    page = urlset(*entries).replace("</url>\n", "</url>" if line == 1 else "</url>\n")
+    finding = findings(tmp_path, **{PAGE.replace(".", "__"): page})["xml-invalid"]
+    assert "/words/a?b=1&c=2</loc>" in finding.examples[0]
+    assert finding.examples[0].count("EntityRef") == finding.examples[0].count("line ") == 1
+
+
+def test_an_entity_that_is_not_declared_is_named(tmp_path: Path) -> None:
+    finding = findings(tmp_path, **{PAGE.replace(".", "__"): urlset(url("/words/a&nbsp;/"))})["xml-invalid"]
+    assert "Entity 'nbsp' not defined (line 3," in finding.examples[0]
+
+
+def test_a_site_can_redirect_to_another_host() -> None:
+    with site() as base:
+        moved = {
+            name: Answer("", 301, {"Location": f"{base}/{name}"}) for name in ("robots.txt", "sitemap.xml")
+        }
+        with site(lambda _: moved) as typed:
+            for address in (typed, f"{typed}/sitemap.xml"):
+                report = audit(address)
+                assert (report.findings, report.urls, report.target) == ((), 3, address)
+
+
+def test_a_user_agent_is_sent_over_http() -> None:
+    names: list[str] = []
+    with site(on_request=lambda environ: names.append(environ["HTTP_USER_AGENT"])) as base:
+        audit(base, user_agent="Examplebot/1.0")
+        assert {*names} == {"Examplebot/1.0"}
+        with pytest.raises(AuditError, match="ASCII text"):
+            audit(base, user_agent="a\r\nCookie: b")
+    with pytest.raises(AuditError, match="only sent over HTTP"):
+        audit(user_agent="Examplebot")
+
+
+@pytest.mark.parametrize("encoding", ["br", "deflate"])
+def test_an_encoding_that_was_not_accepted_is_named(encoding: str) -> None:
+    answer = Answer(b"\x1b\x2e\x00\xf8", 200, {"Content-Encoding": encoding})
+    with site(lambda base: {PAGE: answer}) as base:
+        [finding] = audit(base).findings
+    assert (finding.rule, encoding in finding.examples[0]) == ("content-encoding", True)
+
+
+def test_advice_for_another_site_names_no_setting(tmp_path: Path, register: Callable[..., None]) -> None:
+    with site(lambda base: {PAGE: urlset(url("https://other.example/a/", base=base))}) as base:
+        output = StringIO()
+        with pytest.raises(Exception, match="1 error"):
+            call_command("audit_sitemaps", url=base, stdout=output)
+    assert "List it in a document on its host.\n" in output.getvalue()
+    write(tmp_path, {**sound(), PAGE: urlset(url("https://other.example/a/"))})
+    output = StringIO()
+    with pytest.raises(Exception, match="1 error"):
+        call_command("audit_sitemaps", dir=str(tmp_path), stdout=output)
+    assert "Check `BASE_URL`" in output.getvalue()
