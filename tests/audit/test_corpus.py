@@ -1,0 +1,198 @@
+"""Documents that people really publish: valid ones get no error, and each fault is named by its rule.
+
+`corpus/README.md` describes the form of the data files, and where the documents are from.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import http
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.http import HttpResponse
+from django.urls import re_path
+
+from django_sitemaps09.audit import RULES, audit
+from django_sitemaps09.audit.rules import Finding
+from tests.support.broken_sites import HEAD, IMAGE, NEWS, SPACE, VIDEO, XHTML, write
+from tests.support.configuration import BASE
+from tests.support.wsgi import serve
+
+pytestmark = [pytest.mark.sitemaps09, pytest.mark.urls("tests.audit.test_corpus")]
+
+CORPUS = Path(__file__).parent / "corpus"
+#: The ids of rules whose names in `faulty.txt` differ. Rename a rule here.
+NAMES = {
+    "robots-other-host": "robots-host",
+    "robots-html": "robots-type",
+    "robots-misspelled": "robots-misspelled",
+    "crawler-blocked": "robots-blocks-crawler",
+    "several-canonicals": "page-canonicals",
+    "page-language": "page-language",
+    "stray-text": "element-text",
+    "stray-attribute": "element-attribute",
+    "old-lastmod": "lastmod-old",
+    "placeholder-in-url": "url-placeholder",
+    "url-in-url": "url-nested",
+    "session-in-url": "url-session",
+    "encoded-twice": "url-encoding-twice",
+    "document-as-page": "url-document",
+    "both-slashes": "url-slash",
+}
+_ROBOTS = f"User-agent: *\nDisallow:\n\nSitemap: {BASE}/sitemap.xml\n"
+_XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+_ROOTS = {
+    "url": f"{HEAD}<urlset {' '.join([SPACE, XHTML, IMAGE, VIDEO, NEWS, _XSI])}>\n%s</urlset>\n",
+    "sitemap": f"{HEAD}<sitemapindex {SPACE}>\n%s</sitemapindex>\n",
+}
+#: What can be done to the bytes of a document. Any other step is the name of an encoding.
+_STEPS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda content: gzip.compress(content, mtime=0),
+    "bom": lambda content: codecs.BOM_UTF8 + content,
+    "zeros": lambda content: content + bytes(512),
+    "nul": lambda content: content.replace(b"{nul}", b"\0"),
+    "junk": lambda content: content + b"<!-- cached -->",
+    "cut": lambda content: content[:-12],
+    "flip": lambda content: content[:20] + bytes([content[20] ^ 0xFF]) + content[21:],
+    "checksum": lambda content: content[:-8] + bytes(4) + content[-4:],
+    "no-newline": lambda content: content.rstrip(b"\n"),
+}
+
+
+class File(NamedTuple):
+    """A file of a site. `steps` make its bytes; `status` and `headers` are those of its HTTP response."""
+
+    text: str
+    steps: Sequence[str] = ()
+    status: int = 200
+    headers: Sequence[tuple[str, str]] = ()
+
+    def content(self, base: str = BASE) -> bytes:
+        text, steps = self.text.replace(BASE, base), self.steps
+        if steps and steps[0].startswith("repeat "):
+            count, steps = int(steps[0].removeprefix("repeat ")), steps[1:]
+            text = "".join(text.replace("{n}", str(number)) for number in range(count))
+        text = re.sub(r"\{now(?:([+-]\d+)d)?\}", _moment, text)
+        if entry := re.match(r"<(url|sitemap)[ >]", text):
+            text = _ROOTS[entry[1]].replace("%s", text)
+        content = text.encode()
+        for step in steps:
+            content = _STEPS[step](content) if step in _STEPS else content.decode().encode(step)
+        return content
+
+
+class Case(NamedTuple):
+    """A site, and its rules: the one that names its fault, or the warnings that a valid site may get.
+
+    A finding of the rule must contain the words that follow its id.
+    """
+
+    name: str
+    rules: Mapping[str, Sequence[str]]
+    files: Mapping[str, File]
+
+    @property
+    def is_served(self) -> bool:
+        """Return whether the site must be read over HTTP: it has pages, or responses with headers."""
+        return any(
+            name.endswith("/") or file.status != 200 or file.headers for name, file in self.files.items()
+        )
+
+
+def _moment(match: re.Match[str]) -> str:
+    moment = datetime.now(timezone.utc) + timedelta(days=int(match[1] or 0))
+    return moment.isoformat(timespec="seconds")
+
+
+def _cases(name: str) -> Iterator[Case]:
+    for block in (CORPUS / name).read_text("utf-8").split("\n=== ")[1:]:
+        head, *parts = block.split("\n--- ")
+        title, _, rules = head.partition(" | ")
+        files = dict(map(_file, parts))
+        named = (rule.split() for rule in rules.split(",") if rule.strip())
+        words = {NAMES.get(rule, rule): texts for rule, *texts in named}
+        yield Case(title.strip(), words, {"robots.txt": File(_ROBOTS), **files})
+
+
+def _file(part: str) -> tuple[str, File]:
+    first, _, text = part.partition("\n")
+    name, *steps = first.split(" | ")
+    status, headers = 200, []
+    while text.startswith("> "):
+        line, _, text = text[2:].partition("\n")
+        if line.isdecimal():
+            status = int(line)
+        else:
+            header, _, value = line.partition(": ")
+            headers.append((header, value))
+    return name.removeprefix("/"), File(f"{text}\n" if text else "", steps, status, headers)
+
+
+VALID = [*_cases("generated.txt"), *_cases("valid.txt")]
+FAULTY = [*_cases("faulty.txt")]
+urlpatterns = [re_path("", lambda request: HttpResponse(), name="anything")]
+
+
+def _type(name: str) -> str:
+    if name.endswith(".gz"):
+        return "application/gzip"
+    return "application/xml" if name.endswith(".xml") else "text/plain"
+
+
+@contextmanager
+def _served(files: Mapping[str, File]) -> Iterator[str]:
+    """Serve the files, and a page for each other path that has no extension."""
+
+    def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        name, base = environ["PATH_INFO"].encode("latin-1").decode()[1:], f"http://{environ['HTTP_HOST']}"
+        file = files.get(name, File("<!doctype html><title>Page</title>", (), 404 if "." in name else 200))
+        default = "text/html; charset=utf-8" if name.endswith("/") or "." not in name else _type(name)
+        headers = [(key, value.replace(BASE, base)) for key, value in file.headers]
+        status = f"{file.status} {http.HTTPStatus(file.status).phrase}"
+        start_response(status, headers or [("Content-Type", default)])
+        return [file.content(base)]
+
+    with serve(application) as base:
+        yield base
+
+
+def _findings(case: Case, folder: Path) -> Sequence[Finding]:
+    if case.is_served:
+        with _served(case.files) as base:
+            return audit(base, fetch="all", rate=0).findings
+    return audit(
+        directory=write(folder, {name: file.content() for name, file in case.files.items()})
+    ).findings
+
+
+@pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
+def test_a_valid_document_gets_no_error_and_only_the_expected_warnings(case: Case, tmp_path: Path) -> None:
+    findings = _findings(case, tmp_path)
+    assert {finding.rule: finding.examples for finding in findings if finding.severity == "error"} == {}
+    assert {finding.rule: finding.examples for finding in findings if finding.rule not in case.rules} == {}
+
+
+@pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.name)
+def test_a_fault_is_named_by_its_rule(case: Case, tmp_path: Path) -> None:
+    [(rule, words)] = case.rules.items()
+    examples = {finding.rule: finding.examples for finding in _findings(case, tmp_path)}
+    assert rule in examples
+    assert [word for word in words if word.lower() not in " ".join(examples[rule]).lower()] == []
+
+
+def test_the_corpus_has_150_faults_and_80_valid_documents() -> None:
+    assert len(FAULTY) >= 150
+    assert len(VALID) >= 80
+    assert len([*_cases("generated.txt")]) >= 40
+    assert {rule for case in VALID + FAULTY for rule in case.rules} <= RULES.keys()
+    assert [
+        name for name, count in Counter(case.name for case in VALID + FAULTY).items() if count > 1
+    ] == []
