@@ -178,9 +178,9 @@ class Crawl:
         place, report = document.place, document.report
         self._url_rules.check(place, document.url, entries, document.entries)
         moments = check_values(report, entries, self._now)
-        document.newest.add(moments)
         # The URLs of a feed are also in a sitemap, and have changed lately.
         if document.kind != "feed":
+            document.newest.add(moments)
             self._lastmods.add(moments)
             self._check_duplicates(document, entries)
         for entry in entries:

@@ -65,11 +65,13 @@ _MAX_VALUE = 16_384
 # Bytes that may be such, which are found in a tenth of the time.
 _MAY_BE_STRAY = re.compile(
     rb"<(?:url|loc|lastmod|changefreq|priority|sitemap)\s"
-    rb"|<(?:url|sitemap|/(?:url|loc|lastmod|changefreq|priority|sitemap))>\s*[^<\s]"
+    rb"|<(?:url|sitemap|/(?:url|loc|lastmod|changefreq|priority|sitemap|(?:image|video|news):\w+))>\s*[^<\s]"
 )
 _STRAY = (
-    "(text()[normalize-space()] | */text()[normalize-space()] | @*[not(namespace-uri())]"
-    " | */@*[not(namespace-uri())] | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
+    "(text()[normalize-space()] | *[namespace-uri()=$own]/text()[normalize-space()]"
+    " | */*[*][starts-with(namespace-uri(), 'http://www.google.com/schemas/')]/text()[normalize-space()]"
+    " | @*[not(namespace-uri())] | *[namespace-uri()=$own]/@*[not(namespace-uri())]"
+    " | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
 )
 _MAX_STRAY = 60
 # Maximum length of a namespace, and of the names in an entry whose result is kept.
@@ -197,20 +199,37 @@ class ParserThread:
 
 
 class _Text:
-    """The last two chunks of a document, to show the place of an error in them."""
+    """The last two chunks of a document, to show the place of its first error.
+
+    After an error, a parser returns no more entries, but can report it only at the end of the document. So
+    chunks after one without entries are not kept.
+    """
 
     def __init__(self) -> None:
+        self.error: DocumentError | None = None
+        self._has_gap = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
         self._lines = self._columns = 0
 
-    def add(self, chunk: bytes) -> None:
+    def add(self, chunk: bytes, *, is_reading: bool = True) -> None:
+        if not is_reading or self._has_gap:
+            self._has_gap = True
+            return
         before, ending, line = self._previous.rpartition(b"\n")
         self._lines += before.count(b"\n") + len(ending)
         self._columns = len(line.decode(errors="ignore")) + (0 if ending else self._columns)
         self._previous, self._chunk = self._chunk, chunk
 
-    def near(self, line: int, column: int) -> str:
+    def note(self, parser: Any) -> None:
+        """Remember the first error of a parser that has been fed with the chunk."""
+        if self.error is None and (first := next(iter(parser.feed_error_log), None)) is not None:
+            near = self._near(first.line, first.column)
+            where = f"line {first.line:,}, column {first.column:,}{f', near {near!r}' if near else ''}"
+            rule = "document-encoding" if first.type in _INVALID_ENCODING else "xml-invalid"
+            self.error = DocumentError(rule, f"{first.message.strip()} ({where})")
+
+    def _near(self, line: int, column: int) -> str:
         """Return the characters around a place, both numbered from 1; an empty string if it is earlier."""
         lines = (self._previous + self._chunk).split(b"\n")
         number = line - 1 - self._lines
@@ -220,10 +239,6 @@ class _Text:
         start = max(position - _NEAR, 0)
         return lines[number].decode(errors="replace")[start : start + 2 * _NEAR]
 
-    @property
-    def recent(self) -> bytes:
-        return self._previous[-_HEAD:] + self._chunk
-
 
 def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
     kind, tags, head = _root(chunks, report, call)
@@ -231,16 +246,20 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
     events, start = ("start", "end", "start-ns"), tags[0].removesuffix(kind)
     parser = call(partial(etree.XMLPullParser, events, tag=tags, **_SAFE))
     parent: Any = None
-    text, count, unknown, elements, open_size = _Text(), 0, 0, 0, 0
+    text, recent, is_reading = _Text(), b"", True
+    count, unknown, elements, open_size = 0, 0, 0, 0
     for chunk in chain([head], chunks):
         failure: DocumentError | None = None
-        text.add(chunk)
+        text.add(chunk, is_reading=is_reading)
+        recent = recent[-_HEAD:] + chunk
         try:
             call(parser.feed, chunk)
         except etree.XMLSyntaxError as error:
-            failure = _invalid(error, parser, text)
+            failure = DocumentError("xml-invalid", str(error))
+        text.note(parser)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
+        is_reading = bool(entries)
         children = [] if parent is None else parent[:]
         if children[-1:] != entries[-1:]:
             # It may be incomplete.
@@ -255,9 +274,9 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
                     report("element-unknown", child.tag, child.sourceline)
             yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
-            raise failure
+            raise text.error or failure
         open_size = 0 if children else open_size + len(chunk.strip())
-        if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(text.recent)):
+        if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
             call(_check_stray, parent, report)
         elements += call(_remove, parent, children)
         count += len(entries)
@@ -272,8 +291,11 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
         element = call(parser.close)
     except etree.XMLSyntaxError as error:
         root = "rss" if tags[0] == "channel" else etree.QName(tags[0]).localname
-        is_whole = text.recent.rstrip().endswith(f"{root}>".encode())
-        raise _invalid(error, parser, text, "xml-invalid" if is_whole else "xml-truncated") from error
+        is_whole = recent.rstrip().endswith(f"{root}>".encode())
+        text.note(parser)
+        if is_whole and text.error is not None:
+            raise text.error from error
+        raise DocumentError("xml-invalid" if is_whole else "xml-truncated", str(error)) from error
     for child in element if kind != "feed" else ():
         report("element-unknown", child.tag, child.sourceline)
 
@@ -291,17 +313,6 @@ def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
             text = f"a namespace has more than {_MAX_NAMESPACE:,} characters"
             raise DocumentError("document-limit", text)
     return parent, entries
-
-
-def _invalid(error: Any, parser: Any, text: _Text, rule: str = "xml-invalid") -> DocumentError:
-    """Return the first error of a parser, with the text around it."""
-    first = next(iter(parser.feed_error_log), None)
-    if first is None:
-        return DocumentError(rule, str(error))
-    rule = "document-encoding" if first.type in _INVALID_ENCODING else rule
-    near = text.near(first.line, first.column)
-    where = f"line {first.line:,}, column {first.column:,}{f', near {near!r}' if near else ''}"
-    return DocumentError(rule, f"{first.message.strip()} ({where})")
 
 
 #: Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
@@ -345,7 +356,9 @@ def _root(
 
 def _encoding(head: bytes) -> str:
     """Return the encoding of the beginning of a document, or else the one that it declares."""
-    # Without a byte order mark, the zero beside `<` shows it.
+    # Without a byte order mark, the zeros beside `<` show it.
+    if head[:8].count(b"\0") > 4:
+        return "UTF-32"
     if b"\0" in head[:4] or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "UTF-16"
     declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
@@ -370,10 +383,11 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
                 return element, bytes(head)
             if failure is not None:
                 encoding = _encoding(bytes(head))
-                if encoding.upper().startswith("UTF-16"):
+                if encoding.upper().startswith(("UTF-16", "UTF-32")):
                     how = "is not in" if b"\0" not in head else "cannot be read as"
                     raise DocumentError("document-encoding", f"it {how} {encoding}")
-                raise _invalid(failure, parser, text)
+                text.note(parser)
+                raise text.error or DocumentError("xml-invalid", str(failure))
         if len(head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
     raise DocumentError("xml-truncated", "it ends before the root element")
@@ -382,8 +396,11 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
 def _check_stray(parent: Any, report: ReportRule) -> None:
     """Report the first text or attribute that the schema does not allow."""
     if found := etree.XPath(_STRAY)(parent, own=etree.QName(parent).namespace or ""):
-        what = f"the attribute {found[0].attrname}" if found[0].is_attribute else "the text"
-        report("xml-stray", f"{what} {found[0].strip()[:_MAX_STRAY]!r}", found[0].getparent().sourceline)
+        value, line = found[0].strip()[:_MAX_STRAY], found[0].getparent().sourceline
+        if found[0].is_attribute:
+            report("element-attribute", f'{found[0].attrname}="{value}"', line)
+        else:
+            report("element-text", value, line)
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:

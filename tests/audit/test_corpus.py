@@ -26,7 +26,11 @@ from tests.support.broken_sites import HEAD, IMAGE, NEWS, SPACE, VIDEO, XHTML, w
 from tests.support.configuration import BASE
 from tests.support.wsgi import serve
 
-pytestmark = [pytest.mark.sitemaps09, pytest.mark.urls("tests.audit.test_corpus")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.sitemaps09,
+    pytest.mark.urls("tests.audit.test_corpus"),
+]
 
 CORPUS = Path(__file__).parent / "corpus"
 #: The ids of rules whose names in `faulty.txt` differ. Rename a rule here.

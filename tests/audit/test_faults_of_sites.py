@@ -43,7 +43,7 @@ def test_a_crawler_that_is_blocked_alone_is_one_warning(tmp_path: Path) -> None:
         f"User-agent: Googlebot\nDisallow: /words/\n\nUser-agent: *\nDisallow:\nSitemap: {BASE}/sitemap.xml"
     )
     [finding] = findings(tmp_path, robots__txt=robots).values()
-    assert (finding.rule, finding.count) == ("robots-crawler", 1)
+    assert (finding.rule, finding.count) == ("robots-blocks-crawler", 1)
     assert finding.examples == (f"robots.txt: {BASE}/words/a/ is forbidden for Googlebot",)
 
 

@@ -110,7 +110,7 @@ def test_an_interrupted_audit_has_a_partial_report(
         "fetch": "all",
         "rate": 0,
         "history": str(path),
-        "write_baseline": str(baseline),
+        "write_baseline": str(tmp_path / "baseline.json"),
     }
     output = StringIO()
     with pytest.raises(CommandError) as failure:

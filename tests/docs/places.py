@@ -58,6 +58,7 @@ RUN: Mapping[str, Mapping[Place, int]] = {
         Place("docs/howto/large-sites.md", "What makes a section fast", "sh"): 1,
         Place("docs/howto/ci.md", "Continuous integration", "sh"): 1,
         Place("docs/howto/audit.md", "Request pages, too", "sh"): 1,
+        Place("docs/howto/audit.md", "Find lastmods that are not true", "sh"): 1,
         Place("docs/howto/audit.md", "In CI", "sh"): 2,
         Place("docs/reference/commands.md", "`manage.py audit_sitemaps`", "sh"): 1,
         Place("docs/explanation/changed-only.md", "What `--changed-only` can miss", "sh"): 1,

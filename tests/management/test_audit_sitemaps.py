@@ -203,6 +203,7 @@ def test_agents_are_checked_in_addition(tmp_path: Path) -> None:
     assert f"{BASE}/words/a/ is forbidden for Newsbot" in output
 
 
+@pytest.mark.django_db
 def test_another_base_url_than_that_of_the_project(tmp_path: Path) -> None:
     path = write(tmp_path, sound("https://other.example"))
     assert said("--dir", path)[1] == 1

@@ -143,5 +143,5 @@ def read_robots(
             report("robots-line", sitemap)
     for number, line in enumerate(text.splitlines(), 1):
         if _MISSPELLED.match(line):
-            report("robots-field", line.strip(), number)
+            report("robots-misspelled", line.strip(), number)
     return robots

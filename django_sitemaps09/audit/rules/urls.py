@@ -24,13 +24,13 @@ from django_sitemaps09.routing.routes import resolve_path
 _LONG = 1_024
 #: Rules for URLs that are valid, but unlikely to be meant, each with a part that such a URL has.
 _SUSPICIOUS = {
-    "url-placeholder": ("/", re.compile(r"/(?:None|undefined|%5Bobject%20Object%5D)(?=/|\?|$)")),
+    "url-placeholder": ("/", re.compile(r"/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=/|\?|$)")),
     "url-nested": ("/http", re.compile(r"^[^?]*://[^?]*/https?:/")),
     "url-session": (
         "=",
-        re.compile(r"[;?&](?:jsessionid|phpsessid|session_?id|aspsessionid\w*)=", re.IGNORECASE),
+        re.compile(r"[;?&](?:(?:j?session_?id|phpsessid|aspsessionid\w*)=|sid=[\da-f]{16})", re.IGNORECASE),
     ),
-    "url-double-encoded": ("%25", re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])")),
+    "url-encoding-twice": ("%25", re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])")),
     "url-document": (".", re.compile(r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$")),
 }
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -168,7 +168,7 @@ class UrlRules:
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
             if not blocking and (crawlers := [*self._robots.blocking_agents(url, self._robots.crawlers)]):
                 text = f"{url} is forbidden for {' and '.join(crawlers)}"
-                self._findings.add(self._robots_label, "robots-crawler", text)
+                self._findings.add(self._robots_label, "robots-blocks-crawler", text)
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
