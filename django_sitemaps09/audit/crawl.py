@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
@@ -20,8 +20,8 @@ from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, u
 from django_sitemaps09.audit.rules.values import (
     LastmodSample,
     Moment,
-    NewestLastmod,
     check_values,
+    newer_than,
     parse_lastmod,
 )
 from django_sitemaps09.audit.scratch import Scratch
@@ -57,7 +57,7 @@ class Document:
     kind: DocumentKind = "urlset"
     entries: int = 0
     news: int = 0
-    newest: NewestLastmod = field(default_factory=NewestLastmod)
+    newest: Moment | None = None
 
 
 class Crawl:
@@ -180,7 +180,7 @@ class Crawl:
         moments = check_values(report, entries, self._now)
         # The URLs of a feed are also in a sitemap, and have changed lately.
         if document.kind != "feed":
-            document.newest.add(moments)
+            document.newest = max([document.newest, *moments] if document.newest else moments, default=None)
             self._lastmods.add(moments)
             self._check_duplicates(document, entries)
         for entry in entries:
@@ -243,5 +243,5 @@ def _check_whole(document: Document) -> None:
         report("index-nested", f"listed in {document.listed.place}")
     if document.news > MAX_NEWS:
         report("news-too-many", f"{document.news:,}")
-    if text := document.newest.newer_than(document.listed.lastmod):
+    if text := newer_than(document.newest, document.listed.lastmod):
         report("index-lastmod", text)

@@ -105,30 +105,19 @@ class LastmodSample:
         return None
 
 
-class NewestLastmod:
-    """The newest lastmod of a document."""
-
-    def __init__(self) -> None:
-        self._newest: Moment | None = None
-
-    def add(self, moments: Sequence[Moment]) -> None:
-        if moments:
-            self._newest = max(moments if self._newest is None else [self._newest, *moments])
-
-    def newer_than(self, listed: Moment | None) -> str | None:
-        """Return the text of the finding if the newest value is newer than that in the index."""
-        newest = self._newest
-        if newest is None or listed is None:
-            return None
-        # A date includes its whole day. If only one of the values is a date, its zone is not known.
-        slack = timedelta(0)
-        if listed.is_date and not newest.is_date:
-            slack = timedelta(days=1, microseconds=-1)
-        if newest.is_date != listed.is_date:
-            slack += _ZONES
-        if newest.at - listed.at <= slack:
-            return None
-        return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
+def newer_than(newest: Moment | None, listed: Moment | None) -> str | None:
+    """Return the text of the finding if the newest lastmod of a document is newer than in the index."""
+    if newest is None or listed is None:
+        return None
+    # A date includes its whole day. If only one of the values is a date, its zone is not known.
+    slack = timedelta(0)
+    if listed.is_date and not newest.is_date:
+        slack = timedelta(days=1, microseconds=-1)
+    if newest.is_date != listed.is_date:
+        slack += _ZONES
+    if newest.at - listed.at <= slack:
+        return None
+    return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"
 
 
 def check_values(report: ReportRule, entries: Sequence[ReadEntry], now: datetime) -> list[Moment]:
