@@ -284,7 +284,8 @@ class AllowedHosts:
         if text[0] == "/":
             return text
         host = protocol.origin(text)
-        if host in self.others or host == protocol.origin(str(self.base)):
+        # In compatibility views, the base is not a URI yet.
+        if host in self.others or host == protocol.origin(protocol.uri(str(self.base))):
             return text
         raise ValueError(
             f"{short_repr(text)} is not on {self.base}: "

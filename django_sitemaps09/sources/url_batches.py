@@ -57,8 +57,10 @@ def checked_batch(
     `homes` are the bases that the file has as a location so far, for an empty location.
     """
     base = _contribs_base(declared, site)
-    hosts = replace(declared.hosts, others=(*declared.hosts.others, protocol.origin(base)))
-    own_bases = (str(declared.base), str(protocol.origin(base)))
+    # A project can write the domain as Unicode.
+    own = protocol.origin(str(protocol.parse_base(base)))
+    hosts = replace(declared.hosts, others=(*declared.hosts.others, own))
+    own_bases = (str(declared.base), str(own))
 
     def location(value: Any) -> str:
         text = str(value or "")

@@ -175,6 +175,15 @@ class TestAnOpaqueClass:
             pages = rendered(compiled(WAYS[way]("/x/", get_domain=domain)))
             assert locations(pages) == [f"{BASE}//x/"]
 
+    def test_can_have_a_domain_in_unicode(self) -> None:
+        """The package writes a host as in DNS."""
+        domain = lambda self, site=None: "bücher.example"  # noqa: E731
+        base = "https://xn--bcher-kva.example"
+        texts = ("", "/x/", "//xn--bcher-kva.example/y/")
+        for way in ("a method", "a class of contrib"):
+            pages = rendered(compiled(WAYS[way](*texts, get_domain=domain)))
+            assert locations(pages) == [f"{base}/", f"{base}/x/", f"{base}/y/"]
+
     def test_lists_an_empty_location_once_in_a_file_with_several_of_its_pages(self) -> None:
         source = compiled(WAYS["a class of contrib"]("", "/a/", "", limit=1))
         pages = rendered(source, found=[Page(1, None, None)])
