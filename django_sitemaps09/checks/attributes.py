@@ -60,8 +60,11 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
                 "Change or remove it, or declare a query expression or a method that takes the item."
             )
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
-    if problem := _problem(subject, "protocol"):
-        yield message("W014", problem, "Set 'http' or 'https': crawlers do not follow other schemes.")
+    scheme = subject.data("protocol")
+    # Not the rule of `read()`, for which any false value is missing, and which asks a queryset for rows.
+    if scheme not in (None, "http", "https"):
+        text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
+        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
     limit = subject.raw("limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
         # Only the project's code can compute the limit.

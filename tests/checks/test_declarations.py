@@ -31,7 +31,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Random, Rank
 from django.test import override_settings
 from django.urls import path, re_path
-from django.utils.functional import cached_property
+from django.utils.functional import SimpleLazyObject, cached_property
 
 import tests.urls
 from django_sitemaps09 import (
@@ -215,6 +215,8 @@ def test_a_valid_declaration_is_silent(attributes: dict[str, Any]) -> None:
         ({"limit": None}, "W013"),
         ({"limit": b"sixty"}, "W013"),
         ({"protocol": "ftp"}, "W014"),
+        ({"protocol": ""}, "W014"),
+        ({"protocol": Tag.objects.all()}, "W014"),
         ({"hosts": "all"}, "W050"),
         ({"format": "%Y-%m-%d"}, "W051"),
         ({"extensions": ".html"}, "W054"),
@@ -464,6 +466,7 @@ DOCUMENTS: list[Declared] = [
     ({"hosts": ["shop example"]}, ["E050"]),
     ({"hosts": [""]}, ["E050"]),
     ({"hosts": [7]}, ["E050"]),
+    ({"hosts": [SimpleLazyObject(lambda: unread(None))]}, ["E050"]),
     ({"hosts": 7}, ["E050"]),
     ({"hosts": Tag.objects.values_list("name", flat=True)}, ["E050"]),
     ({"format": "text"}, []),
