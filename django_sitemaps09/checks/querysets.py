@@ -88,6 +88,9 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
             hint = "Import the model and write it without quotes"
             hint += f": model = {name}." if isinstance(name, str) else ", such as model = Article."
             yield message("E068", f"{subject}.model must be a model, not {typed(name)}.", hint)
+        elif queryset is None and _is_abstract(subject.raw("model")):
+            text = f"{subject}.model is {subject.raw('model').__name__}, which is abstract and has no rows."
+            yield message("E068", text, "Set a model that is not abstract.")
         else:
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
             yield from _check_queryset(subject, hint)
@@ -152,6 +155,11 @@ def _is_not_model(value: object) -> bool:
     return not is_code(value)
 
 
+def _is_abstract(model: object) -> bool:
+    """Return whether a raw attribute is a model without a table, and without a key."""
+    return isinstance(model, type) and issubclass(model, Model) and model._meta.abstract
+
+
 def _check_queryset(subject: Subject, hint: str) -> Iterator[CheckMessage]:
     """Check that `queryset` may be a queryset. A property may return one."""
     value = subject.raw("queryset")
@@ -169,7 +177,8 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     if isinstance(queryset, (QuerySet, RawQuerySet)):
         # Otherwise, `queryset.db` would call the routers of the project.
         return queryset if has_database(queryset) else queryset.using(DEFAULT_DB_ALIAS)
-    if queryset is None and isinstance(model, type) and issubclass(model, Model):
+    is_model = isinstance(model, type) and issubclass(model, Model)
+    if queryset is None and is_model and not model._meta.abstract:
         return QuerySet(model, using=DEFAULT_DB_ALIAS)
     return None
 

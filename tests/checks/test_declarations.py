@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 from django.contrib import sitemaps as contrib
+from django.contrib.auth.models import AbstractUser
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
 from django.db import connections
@@ -534,6 +535,7 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(type("Fixed", (Sitemap,), {"location": takes, "items": [1, 2]})) == ["E083"]
     assert ids(declaration(model="tests.Article", location=SLUG)) == ["E068"]
     assert ids(declaration(model="tests.Article", location=SLUG, site_field="site")) == ["E068"]
+    assert ids(declaration(model=AbstractUser, location=SLUG, site_field="site")) == ["E068"]
     assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E067"]
 
 
