@@ -49,7 +49,8 @@ def filter_on_host(
         # Unlike `{base}.evil.com/` and `{base}@evil.com/`.
         if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?"):
             return entry
-        raise ValueError(f"{short_repr(url)} is not on {base}")
+        location = short_repr(url.removeprefix(base))
+        raise ValueError(f"{location} does not begin with a slash, so its URL is not on {base}")
 
     for url in urls:
         try:
