@@ -620,6 +620,9 @@ def test_a_misspelled_name_is_a_warning_unless_the_class_has_the_right_one() -> 
     # A singular has a meaning of its own.
     assert ids(declaration(location=SLUG, image=takes, host="a", formats=["xml"])) == []
     assert ids(UsingItsDefault) == []
+    # The base class, in another module, uses the attribute.
+    attributes = {"default": "b", "__module__": "tests.support.checking"}
+    assert ids(type("Other", (UsingItsDefault,), attributes)) == []
     assert ids(declaration(_lastmods=takes, __images__=takes)) == []
 
 
