@@ -284,8 +284,7 @@ class AllowedHosts:
         if text[0] == "/":
             return text
         host = protocol.origin(text)
-        # In compatibility views, the base is not a URI yet.
-        if host in self.others or host == protocol.origin(protocol.uri(str(self.base))):
+        if host in self.others or host == protocol.origin(str(self.base)):
             return text
         raise ValueError(
             f"{short_repr(text)} is not on {self.base}: "

@@ -67,7 +67,10 @@ def filter_on_host(
 
 
 def _hosts(sitemap: Any, base: str) -> AllowedHosts:
-    hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
+    scheme, _, domain = base.partition("://")
+    # Django writes a domain as it is. The scheme can be any, too.
+    domain = protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/")
+    hosts = AllowedHosts(Base(scheme, domain), joins_paths=True, is_limited=False)
     with suppress(Exception):
         # A project can use the attribute for something else.
         return replace(hosts, others=AllowedHosts.parse(sitemap.hosts, hosts.base).others)

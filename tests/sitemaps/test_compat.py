@@ -38,6 +38,12 @@ def test_long_links_stay_as_contrib_has_long_locations() -> None:
     ]
 
 
+def test_a_path_of_a_link_is_on_a_site_whose_domain_is_unicode() -> None:
+    [url] = Linked().get_urls(site=SimpleNamespace(domain="bücher.example"), protocol="https")
+    assert url["location"] == f"https://bücher.example{LONG}"
+    assert url["alternates"][0]["location"] == f"https://xn--bcher-kva.example{LONG}"
+
+
 @pytest.mark.django_db
 def test_a_section_without_languages_has_no_entries() -> None:
     ArticleFactory.create_batch(2)
