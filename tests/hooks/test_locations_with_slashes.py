@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test import RequestFactory
+from django.utils.functional import lazystr
 
 from django_sitemaps09 import ModelSitemap, PathTemplate, Sitemap, views
 from django_sitemaps09.pages import Page
@@ -194,6 +195,10 @@ class TestAnEmptyLocation:
         pages = rendered(compiled(WAYS[way]("/a/", "", "?p=1")))
         assert locations(pages) == [f"{BASE}/a/", f"{BASE}/", f"{BASE}/?p=1"]
         assert errors(pages) == []
+
+    def test_can_be_lazy(self, way: str) -> None:
+        pages = rendered(compiled(WAYS[way](lazystr("/a/"), lazystr(""), lazystr("?p=1"))))
+        assert locations(pages) == [f"{BASE}/a/", f"{BASE}/", f"{BASE}/?p=1"]
 
     def test_is_listed_once_on_a_page(self, way: str, caplog: pytest.LogCaptureFixture) -> None:
         pages = rendered(compiled(WAYS[way]("", "/a/", "", "", "?p=1", "?p=1")))
