@@ -259,6 +259,8 @@ class Sitemap(_Base[ItemT]):
                     raise
                 del errors[start:]
                 undated_sitemap, lastmods = copy(self), list[Any]()
+                # That of the copy, on which the other hooks set attributes.
+                hook = undated_sitemap.lastmod
 
                 def keep_lastmod(item: Any) -> None:
                     # There is one for each item, also if the hook fails.
@@ -270,7 +272,9 @@ class Sitemap(_Base[ItemT]):
                 for url, lastmod in zip(urls, lastmods, strict=True):
                     url["lastmod"] = lastmod
                 if all(isinstance(lastmod, date) for lastmod in lastmods):
-                    self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
+                    # A time can be out of range in UTC.
+                    with suppress(ValueError):
+                        self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
             return add_hook_results(self, filter_on_host(self, urls, base, errors), base, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:

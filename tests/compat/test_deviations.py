@@ -131,6 +131,34 @@ def test_dates_and_times_can_be_mixed(other: date, i18n: bool) -> None:
     assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
+def test_mixed_lastmods_can_depend_on_what_another_hook_sets() -> None:
+    class Setting(Plain):
+        current = ""
+
+        def location(self, item: str) -> str:
+            self.current = item
+            return item
+
+        def lastmod(self, item: str) -> date:
+            return date(2026, 1, 3) if self.current == "/a/" else datetime(2026, 1, 2, tzinfo=timezone.utc)
+
+    response = views.sitemap(RequestFactory().get("/"), {"s": Setting})
+    assert [url["lastmod"] for url in response.context_data["urlset"]] == [
+        date(2026, 1, 3),
+        datetime(2026, 1, 2, tzinfo=timezone.utc),
+    ]
+
+
+@override_settings(TIME_ZONE="Europe/Zurich")
+def test_a_mixed_lastmod_that_is_out_of_range_in_utc_is_skipped() -> None:
+    lastmods = {"/a/": datetime.min, "/b/": date(2026, 1, 2)}
+    section = type("Mixed", (Plain,), {"lastmod": lambda self, item: lastmods[item]})
+    response = views.sitemap(RequestFactory().get("/"), {"s": section}).render()
+    assert response.content.count(b"<loc>") == 2
+    assert response.content.count(b"<lastmod>") == 1
+    assert "Last-Modified" not in response.headers
+
+
 LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
 
 
