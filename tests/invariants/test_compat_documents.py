@@ -132,6 +132,14 @@ class TestCompatibilityViews:
 
         assert texts(by_contrib(Others), "loc") == ["https://www.example.com/a/"]
 
+    def test_two_sections_can_have_extensions_for_one_namespace(self) -> None:
+        document = by_contrib(
+            section(Combination(), **shop(lambda item: "<shop:a/>")),
+            section(Combination(), **shop(lambda item: "<shop:b/>")),
+        )
+        assert b"<shop:a/>" in document
+        assert b"<shop:b/>" in document
+
     def test_two_sections_of_one_document_have_one_namespace_for_a_prefix(self) -> None:
         other = Extension("shop", "https://example.org/other", lambda item: "<shop:b/>")
         with pytest.raises(ImproperlyConfigured, match="prefix 'shop'"):
