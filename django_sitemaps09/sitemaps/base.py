@@ -296,7 +296,8 @@ class Sitemap(_Base[ItemT]):
                 # Django writes its `str()`, which can be the address of an object.
                 check_text(value)
             # A lazy URL is in the language that is active when it is evaluated.
-            return str(value) if isinstance(value, Promise) and name == "location" else plain_text(value)
+            is_lazy_url = name == "location" and isinstance(value, Promise)
+            return plain_text(str(value) if is_lazy_url else value)
         except Exception as error:
             if name not in FIELDS[1:]:
                 raise

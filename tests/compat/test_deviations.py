@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 from django.test import Client, RequestFactory, override_settings
 from django.urls import path, reverse, reverse_lazy
+from django.utils.functional import lazy
+from django.utils.safestring import SafeString, mark_safe
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
@@ -160,6 +162,13 @@ def test_a_mixed_lastmod_that_is_out_of_range_in_utc_is_skipped() -> None:
 
 
 LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
+
+
+def test_a_lazy_url_that_is_marked_as_safe_is_escaped_once() -> None:
+    location = lazy(lambda: mark_safe("/?a=1&amp;b=2"), SafeString)()
+    section = type("Marked", (Plain,), {"items": lambda self: ["x"], "location": location})
+    content = views.sitemap(RequestFactory().get("/"), {"s": section}).render().content
+    assert b"/?a=1&amp;b=2</loc>" in content
 
 
 @override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
