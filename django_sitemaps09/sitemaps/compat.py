@@ -51,10 +51,13 @@ def filter_on_host(
         url = meant_url(entry["location"], base)
         if url is not entry["location"]:
             return {**entry, "location": hosts.location(url)}
+        if not url.startswith(base):
+            raise ValueError(f"{short_repr(url)} is not on {base}")
         # Unlike `{base}.evil.com/` and `{base}@evil.com/`.
-        if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?"):
-            return entry
-        raise ValueError(f"{short_repr(url)} is not on {base}")
+        path = url[len(base) :]
+        if path[:1] not in ("", "/", "?"):
+            raise ValueError(f"{short_repr(path)} does not begin with a slash")
+        return entry
 
     for url in urls:
         try:

@@ -133,6 +133,15 @@ def test_dates_and_times_can_be_mixed(other: date, i18n: bool) -> None:
     assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
+@pytest.mark.parametrize("location", [None, "docs/", ".evil.com/", "https://www.example.com/"])
+def test_the_warning_about_a_skipped_location_has_what_the_class_returned(
+    location: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    section = type("Wrong", (Plain,), {"location": lambda self, item: location})
+    views.sitemap(RequestFactory().get("/"), {"s": section})
+    assert f"location: {str(location)!r} does not begin with a slash" in caplog.text
+
+
 def test_mixed_lastmods_can_depend_on_what_another_hook_sets() -> None:
     class Setting(Plain):
         current = ""
