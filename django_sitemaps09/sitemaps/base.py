@@ -286,7 +286,8 @@ class Sitemap(_Base[ItemT]):
                 value = super()._get(name, item, default)
             elif is_expression(value) or isinstance(value, LocationTemplate):
                 row = item[0] if self.i18n else item
-                known = getattr(row, _ATTRIBUTES.get(name, ""), FAILED)
+                # A model can have a `__getattr__()` for all other names.
+                known = getattr(row, "__dict__", {}).get(_ATTRIBUTES.get(name), FAILED)
                 value = declared_value(value, name, row) if known is FAILED else known
             elif name == "location" and self.i18n and isinstance(value, Mapping):
                 value = localized_location(value, get_language(), item[0])
