@@ -253,21 +253,16 @@ class Sitemap(_Base[ItemT]):
             try:
                 urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             except TypeError:
-                # Django compares all lastmods, but those of a method can be of several types.
-                hook: Any = getattr(self, "lastmod", None)
-                if not callable(hook):
-                    raise
+                # Django compares all lastmods, but they can be of several types.
                 del errors[start:]
                 undated_sitemap, lastmods = copy(self), list[Any]()
-                # That of the copy, on which the other hooks set attributes.
-                hook = undated_sitemap.lastmod
+                get = undated_sitemap._get  # noqa: SLF001 contrib's hook
 
-                def keep_lastmod(item: Any) -> None:
-                    # There is one for each item, also if the hook fails.
-                    lastmods.append(None)
-                    lastmods[-1] = hook(item)
+                def keep_lastmod(name: str, item: Any, default: Any = None) -> Any:
+                    value = get(name, item, default)
+                    return lastmods.append(value) if name == "lastmod" else value
 
-                undated_sitemap.lastmod = keep_lastmod
+                vars(undated_sitemap)["_get"] = keep_lastmod
                 urls = super(Sitemap, undated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
                 for url, lastmod in zip(urls, lastmods, strict=True):
                     url["lastmod"] = lastmod

@@ -142,22 +142,23 @@ def test_the_warning_about_a_skipped_location_has_what_the_class_returned(
     assert f"location: {str(location)!r} does not begin with a slash" in caplog.text
 
 
-def test_mixed_lastmods_can_depend_on_what_another_hook_sets() -> None:
-    class Setting(Plain):
-        current = ""
+@pytest.mark.parametrize("is_method", [True, False])
+def test_mixed_lastmods_can_depend_on_what_another_hook_sets(is_method: bool) -> None:
+    lastmods = {"/a/": date(2026, 1, 3), "/b/": datetime(2026, 1, 2, tzinfo=timezone.utc)}
 
+    class Setting(Plain):
         def location(self, item: str) -> str:
-            self.current = item
+            self.current = lastmods[item]
+            if not is_method:
+                self.lastmod = lastmods[item]
             return item
 
-        def lastmod(self, item: str) -> date:
-            return date(2026, 1, 3) if self.current == "/a/" else datetime(2026, 1, 2, tzinfo=timezone.utc)
+        def lastmod(self, item: str) -> date:  # type: ignore[no-redef]
+            return self.current
 
     response = views.sitemap(RequestFactory().get("/"), {"s": Setting})
-    assert [url["lastmod"] for url in response.context_data["urlset"]] == [
-        date(2026, 1, 3),
-        datetime(2026, 1, 2, tzinfo=timezone.utc),
-    ]
+    assert [url["lastmod"] for url in response.context_data["urlset"]] == list(lastmods.values())
+    assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
 @override_settings(TIME_ZONE="Europe/Zurich")
