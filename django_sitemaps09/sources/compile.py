@@ -13,7 +13,7 @@ from typing import Any
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.hooks.annotations import add_columns, covers_joins
+from django_sitemaps09.hooks.annotations import add_columns, annotated, covers_joins
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import copy_loading, remove_order
@@ -106,9 +106,9 @@ def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, An
     if not expressions:
         return False
     try:
-        annotations = items.annotate(**expressions).query.annotations
+        annotations = annotated(items, expressions).query.annotations
     except FieldError as error:
-        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
+        raise ImproperlyConfigured(f"{items.model._meta.label}: {error}") from error
     return any(traits.is_window_function(annotations[name]) for name in expressions)
 
 

@@ -13,6 +13,7 @@ from django.contrib import sitemaps as contrib
 from django.contrib.auth.models import AbstractUser
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
     CharField,
@@ -48,7 +49,9 @@ from django_sitemaps09 import (
     sections,
 )
 from django_sitemaps09.checks import check_declarations
+from django_sitemaps09.protocol import INDEX_LIMITS, parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
+from django_sitemaps09.sources import source
 from tests.models import Article, Category, Name, Reading, Tag, Visit
 from tests.support.checking import SLUG, Declared, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
@@ -447,6 +450,10 @@ def test_the_nearest_name_is_offered_for_one_that_the_rows_lack(
     [error] = [message for message in found if message.id == "sitemaps09.E034"]
     assert error.hint.startswith(f"Did you mean {similar!r}? ")
     assert "_sitemaps09" not in error.msg
+    section, base = declaration(queryset=rows, **attributes), parse_base("https://www.example.com")
+    with pytest.raises(ImproperlyConfigured, match=r"Article: the declared `[a-z]+`: Cannot ") as caught:
+        source("articles", section, base, INDEX_LIMITS)
+    assert "_sitemaps09" not in str(caught.value)
 
 
 def test_a_projects_own_field_may_return_anything() -> None:
