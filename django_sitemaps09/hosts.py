@@ -334,6 +334,7 @@ def meant_url(url: str, start: str) -> str:
 
 def parse_host(host: str, scheme: str) -> Base:
     """Parse an item of `hosts`: a URL, or a host name. Raise `ValueError` if it is neither."""
-    if not isinstance(host, str):
+    # Not isinstance(), which would evaluate a lazy object.
+    if not issubclass(type(host), str):
         raise ValueError("this is not a string")
     return protocol.parse_base(host if "://" in host else f"{scheme}://{host}")

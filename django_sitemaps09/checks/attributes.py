@@ -60,8 +60,11 @@ def check_constants(subject: Subject) -> Iterator[CheckMessage]:
                 "Change or remove it, or declare a query expression or a method that takes the item."
             )
             yield subject.graded(*_CODES[name], f"{subject}.{name}: {problem}.", hint)
-    if problem := _problem(subject, "protocol"):
-        yield message("W014", problem, "Set 'http' or 'https': crawlers do not follow other schemes.")
+    scheme = subject.data("protocol")
+    # Not the rule of `read()`, for which any false value is missing, and which asks a queryset for rows.
+    if scheme not in (None, "http", "https"):
+        text = f"{subject}.protocol must be 'http' or 'https', not {typed(scheme)}."
+        yield message("W014", text, "Set 'http' or 'https': crawlers do not follow other schemes.")
     limit = subject.raw("limit")
     if is_code(limit) or (hasattr(type(limit), "__int__") and not isinstance(limit, _NUMBERS)):
         # Only the project's code can compute the limit.
@@ -134,14 +137,16 @@ def check_names(subject: Subject) -> Iterator[CheckMessage]:
     base = next(cls for cls in classes if cls.__module__.startswith("django_sitemaps09."))
     names = {*dir(base), *FIELDS, *EXTENDING, "for_host"}
     missed_names = [name for name in names if not name.startswith("_") and subject.inherits(base, name)]
-    for cls in classes[: classes.index(base)]:
-        for name in sorted(name for name in {*vars(cls)} - names if not name.startswith("_")):
-            match = "".join(get_close_matches(name, missed_names, n=1, cutoff=0.85))
-            # A singular can have a meaning of its own, and a name that occurs twice is used.
-            is_plural = name.removesuffix("s") == match.removesuffix("s")
-            if match and not is_plural and not is_repeated(name, sys.modules.get(cls.__module__)):
-                text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
-                yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
+    own_classes = classes[: classes.index(base)]
+    own_names = {name for cls in own_classes for name in vars(cls) if not name.startswith("_")}
+    for name in sorted(own_names - names):
+        match = "".join(get_close_matches(name, missed_names, n=1, cutoff=0.85))
+        # A singular can have a meaning of its own, and a name that occurs twice is used.
+        is_plural = name.removesuffix("s") == match.removesuffix("s")
+        modules = (sys.modules.get(cls.__module__) for cls in own_classes)
+        if match and not is_plural and not any(is_repeated(name, module) for module in modules):
+            text = f"{subject}.{name} may be misspelled. Did you mean {match!r}?"
+            yield message("W084", text, f"Rename it to {match!r}, or to a name that is less similar.")
 
 
 def check_hooks(subject: Subject) -> Iterator[CheckMessage]:

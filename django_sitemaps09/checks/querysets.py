@@ -84,10 +84,12 @@ def check_rows(subject: Subject) -> Iterator[CheckMessage]:
         if queryset is None and subject.raw("model") is None:
             hint = "Set `queryset` or `model`, or override `get_queryset()` or `items()`."
             yield message("E030", f"{subject} has no queryset.", hint)
-        elif queryset is None and _is_not_model(name := subject.raw("model")):
+        elif queryset is None and _has_no_rows(name := subject.raw("model")):
             hint = "Import the model and write it without quotes"
             hint += f": model = {name}." if isinstance(name, str) else ", such as model = Article."
-            yield message("E068", f"{subject}.model must be a model, not {typed(name)}.", hint)
+            hint += " An abstract model has no rows." if isinstance(name, type) else ""
+            text = f"{subject}.model must be a model, not {typed(name)}."
+            yield message("E068", text, hint)
         else:
             hint = "Set `queryset` to a queryset, or `model` to a model, or override `get_queryset()`."
             yield from _check_queryset(subject, hint)
@@ -145,11 +147,16 @@ def _check_generic(subject: Subject) -> Iterator[CheckMessage]:
             yield message("W099", f"{subject}: `date_field` is {name!r}, which is a {kind}.", hint)
 
 
-def _is_not_model(value: object) -> bool:
-    """Return whether a raw attribute is certainly not a model. A property may return a model."""
+def _has_no_rows(value: object) -> bool:
+    """Return whether a raw attribute is certainly no model with rows. A property may return a model."""
     if issubclass(type(value), type):
-        return not issubclass(cast("type", value), Model)
+        return not _is_concrete(value)
     return not is_code(value)
+
+
+def _is_concrete(model: object) -> bool:
+    is_model = isinstance(model, type) and issubclass(model, Model) and model is not Model
+    return is_model and not cast("type[Model]", model)._meta.abstract
 
 
 def _check_queryset(subject: Subject, hint: str) -> Iterator[CheckMessage]:
@@ -169,8 +176,8 @@ def _rows(subject: Subject) -> QuerySet[Any] | RawQuerySet[Any] | None:
     if isinstance(queryset, (QuerySet, RawQuerySet)):
         # Otherwise, `queryset.db` would call the routers of the project.
         return queryset if has_database(queryset) else queryset.using(DEFAULT_DB_ALIAS)
-    if queryset is None and isinstance(model, type) and issubclass(model, Model):
-        return QuerySet(model, using=DEFAULT_DB_ALIAS)
+    if queryset is None and _is_concrete(model):
+        return QuerySet(cast("type[Model]", model), using=DEFAULT_DB_ALIAS)
     return None
 
 
@@ -318,9 +325,6 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
         try:
             if isinstance(rows, RawQuerySet):
                 raise TypeError("a raw() queryset does not support expressions")
-            # Each alone first, so that the error names no other expression of ours as a field.
-            for column in annotations.items():
-                add_columns(annotatable_rows(rows, dict([column])), dict([column]))
             plain_rows = annotatable_rows(rows, annotations)
             annotated_rows = add_columns(plain_rows, annotations)
         except ImproperlyConfigured:
@@ -328,9 +332,10 @@ def _check_expressions(subject: Subject, rows: QuerySet[Any] | RawQuerySet[Any])
             declared |= annotations
             continue
         except (FieldError, TypeError, ValueError, NotImplementedError) as error:
-            text = f"{subject}.{name}: {error}.".replace("..", ".")
+            # The error of Django does not name the hook.
+            text = f"{subject}.{name}: {error.__cause__ or error}.".replace("..", ".")
             hint = "Use only fields of the model and annotations of the queryset, which must not be raw()."
-            if unknown := _UNKNOWN_FIELD.match(str(error)):
+            if unknown := _UNKNOWN_FIELD.search(str(error)):
                 similar = get_close_matches(unknown[1], unknown[2].split(", "), n=1)
                 hint = f"Did you mean {similar[0]!r}? {hint}" if similar else hint
             yield message("E034", text, hint)

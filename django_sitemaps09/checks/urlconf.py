@@ -51,7 +51,7 @@ _MIDDLEWARE = (
 _Called = tuple[Any, dict[str, Any]]
 # The callback of a path that a converter of the project may accept.
 _UNKNOWN = object()
-_SETS_URLCONF = re.compile(r"\.urlconf\s*=[^=]")
+_SETS_URLCONF = re.compile(r"(?<!\bself)\.urlconf\s*=[^=]")
 _TEMPLATES = {"index": "sitemap_index.xml", "sitemap": "sitemap.xml"}
 
 
@@ -109,7 +109,7 @@ def _check_order() -> Iterator[CheckMessage]:
     if root is None:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
-    has_root_files = _configures("ROOT", "STORAGE") and not _configures("FILES_URL")
+    has_root_files = _has_target() and not _configures("FILES_URL")
     # Exported files are at the root of the host, also if FORCE_SCRIPT_NAME puts the site below a path.
     live_path = f"{conf.script_prefix.rstrip('/')}{paths[0]}" if paths else f"/{INDEX}"
     if paths and paths[0].count(INDEX) > 1:
@@ -152,6 +152,12 @@ def _configures(*keys: str) -> bool:
     # `check_settings()` reports a setting that is not a dict.
     with suppress(ImproperlyConfigured):
         return any(conf.settings_dict.get(key) for key in keys)
+    return False
+
+
+def _has_target() -> bool:
+    with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
+        return conf.has_target
     return False
 
 
@@ -202,20 +208,26 @@ def _check_robots() -> Iterator[CheckMessage]:
 
 
 def _check_urlconf_of_hosts() -> Iterator[CheckMessage]:
-    if _configures("ROOT", "STORAGE") and (problem := other_urlconf()):
+    if _has_target() and (problem := other_urlconf()):
         yield message("W079", *problem)
 
 
 def other_urlconf() -> tuple[str, str] | None:
     """Return that a middleware sets the URLconf of requests, which no export is, and what to do."""
-    for path in settings.MIDDLEWARE:
+    is_silenced = "sitemaps09.W079" in settings.SILENCED_SYSTEM_CHECKS
+    for path in () if is_silenced else settings.MIDDLEWARE:
         with suppress(Exception):  # The modules of a project can raise anything.
-            source = inspect.getsource(inspect.unwrap(import_string(path)))
-            if not path.startswith("django.") and _SETS_URLCONF.search(source):
+            middleware = inspect.unwrap(import_string(path))
+            parts = [
+                each
+                for each in getattr(middleware, "__mro__", [middleware])
+                if each.__module__.partition(".")[0] not in ("django", "builtins")
+            ]
+            if any(_SETS_URLCONF.search(inspect.getsource(each)) for each in parts):
                 return (
                     f"The middleware {path} sets request.urlconf, but exports use ROOT_URLCONF.",
                     "If a section has URLs of another URLconf, return them from a method `location` by "
-                    "reverse(..., urlconf=...), which for_host() can choose. Then silence this check.",
+                    "reverse(..., urlconf=...), which for_host() can choose. Then silence sitemaps09.W079.",
                 )
     return None
 

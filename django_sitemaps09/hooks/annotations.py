@@ -53,8 +53,28 @@ def add_columns(
         part: _related_aggregate(rows, name, part) for name, part in parts if part not in joined_parts
     }
     columns = {name: _with_subqueries(value, subqueries) for name, value in expressions.items()}
-    annotated_rows: QuerySet[Any] = rows.annotate(**columns) if is_selected else rows.alias(**columns)
-    return annotated_rows
+    return annotated(rows, columns, is_selected=is_selected)
+
+
+def annotated(
+    rows: QuerySet[Any], columns: Mapping[str, Any], *, is_selected: bool = True
+) -> QuerySet[Any]:
+    """Return annotated rows. Raise `FieldError` with the hook of a column that is invalid."""
+    method = rows.annotate if is_selected else rows.alias
+    try:
+        return method(**columns)
+    except FieldError:
+        # Each alone, so that the error names no other column of ours as a field.
+        for name, column in columns.items():
+            try:
+                method(**{name: column})
+            except FieldError as error:
+                raise FieldError(f"the declared `{_hook(name)}`: {error}") from error
+        raise
+
+
+def _hook(name: str) -> str:
+    return re.sub(r"^_sitemaps09_|_[0-9]+$", "", name)
 
 
 def covers_joins(rows: QuerySet[Any], expressions: Mapping[str, Any]) -> bool:
@@ -149,9 +169,8 @@ def _related_aggregate(rows: QuerySet[Any], name: str, aggregate: Any) -> Subque
         # Without an order, GROUP BY has only the key.
         return Subquery(row.order_by().values(*keys).annotate(**{name: aggregate}).values(name))
     except FieldError as error:
-        hook = re.sub(r"^_sitemaps09_|_[0-9]+$", "", name)
         raise ImproperlyConfigured(
-            f"{rows.model._meta.label}: the declared `{hook}` {' '.join(NEEDS_ANNOTATIONS)}"
+            f"{rows.model._meta.label}: the declared `{_hook(name)}` {' '.join(NEEDS_ANNOTATIONS)}"
         ) from error
 
 

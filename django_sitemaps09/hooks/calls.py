@@ -1,11 +1,16 @@
 """Calls of a project's methods for items, and what happens if one raises.
 
-All methods that take an item are called by `Items.call()`: `location`, `lastmod`, `changefreq`, `priority`,
-`alternates`, `images`, `videos`, `news`, `x_default`, `get_languages_for_item` and extensions. An exception
-skips the item or the element for which it was raised, and becomes an `ItemError`, but for `SHARED_ERRORS`.
+Who calls a method depends on the class and on the reader:
 
-Only with the views of `django.contrib.sitemaps`, its own `_get()` calls the first four, item by item. Those
-of our classes pass an exception to `skip_error()`, which does the same, but for `location`.
+* For a class of this package, native views and exports call all methods by `Items.call()`. An exception
+  skips the element, or the item if the method is `location` or `get_languages_for_item`. It becomes an
+  `ItemError`, but `SHARED_ERRORS` fail the section.
+* In Django's pages, the loop of `django.contrib.sitemaps` calls `location`, `lastmod`, `changefreq` and
+  `priority` by `_get()`. Ours passes an exception to `skip_error()`, which skips the element. Exceptions
+  of `location` and of `get_languages_for_item` are raised, as in contrib. All other methods are called by
+  `Items.call()`.
+* For an opaque sitemap, and so for each class of contrib, all readers call `get_urls()`. Unless the class
+  extends ours, no exception is caught: Django's pages raise it, and other readers fail the section.
 """
 
 from __future__ import annotations

@@ -139,13 +139,13 @@ def create_batch(
     if "alternates" in results:
         columns["alternates"] = alternates(results["alternates"], localizations, hosts, items)
     if "images" in results:
-        columns["images"] = _convert_lists("images", results, lambda _, i: _resolve_image(i, hosts), items)
+        columns["images"] = _convert_lists("images", results, lambda _, i: resolve_image(i, hosts), items)
     if "videos" in results:
         pages = [localization.texts() for localization in localizations if localization.is_listed]
         columns["videos"] = _convert_lists(
             "videos",
             results,
-            lambda i, value: _resolve_video(
+            lambda i, value: resolve_video(
                 value, hosts, {hosts.absolute_url(url) for page in pages if (url := page[i])}
             ),
             items,
@@ -188,7 +188,8 @@ def _check_type(value: object, kind: type) -> None:
         raise TypeError(f"{typed_repr(value)} is not of type {kind.__name__}")
 
 
-def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:
+def resolve_image(image: Image, hosts: AllowedHosts) -> Image:
+    """Return an image with its locations on these hosts. Raise an error if it is invalid."""
     _check_type(image, Image)
     location = hosts.media(image.loc)
     if image.license:
@@ -196,7 +197,8 @@ def _resolve_image(image: Image, hosts: AllowedHosts) -> Image:
     return image if location == image.loc else replace(image, loc=location)
 
 
-def _resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str]) -> Video:
+def resolve_video(video: Video, hosts: AllowedHosts, pages: AbstractSet[str] = frozenset()) -> Video:
+    """Return a video, which is not one of the pages, as `resolve_image()` does."""
     _check_type(video, Video)
     result = replace(
         video,

@@ -8,6 +8,8 @@ from datetime import date, datetime
 from types import NoneType
 from typing import Any
 
+from django.utils.functional import Promise
+
 from django_sitemaps09 import protocol
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import MAX_MESSAGE, check_text, plain_text, short_repr, typed_repr
@@ -25,13 +27,14 @@ def rooted(values: Sequence[Any], homes: set[str], code: str, items: Items) -> S
     """
 
     def root(value: Any) -> Any:
-        if not isinstance(value, str) or value[:1] not in ("", "?"):
+        text = str(value) if isinstance(value, Promise) else value
+        if not isinstance(text, str) or text[:1] not in ("", "?"):
             return value
-        if not value:
+        if not text:
             check_home(homes, code)
-        return f"/{plain_text(value)}"
+        return f"/{plain_text(text)}"
 
-    if {"", "?"}.isdisjoint(value[:1] for value in values if isinstance(value, str)):
+    if {*map(type, values)} <= {str} and {"", "?"}.isdisjoint(value[:1] for value in values):
         return values
     return items.each(root, values, "location")
 

@@ -130,8 +130,10 @@ def column_conditions(model: type[Model], location: F, url: str) -> list[dict[st
     field = _fields(model).get(name)
     if field is None or not _has_index(field):
         return None
-    path = _path(url)
-    return [{f"{name}__in": list(dict.fromkeys((path, unquote(path), url, unquote(url))))}]
+    # A location without a scheme begins with two slashes.
+    texts = (_path(url), url, url.partition(":")[2])
+    forms = (form for text in texts for form in (text, unquote(text)))
+    return [{f"{name}__in": list(dict.fromkeys(forms))}]
 
 
 def _path(url: str) -> str:

@@ -280,13 +280,17 @@ def _check_lengths(name: str) -> None:
 def check_keys(value: object) -> str | Mapping[str, str] | None:
     """Return a key, or a dict of keys by host, unchanged. Raise `ValueError` without the key itself."""
     keys = value if isinstance(value, Mapping) else {"localhost": value}
-    for host, key in keys.items():
+    for number, (host, key) in enumerate(keys.items(), 1):
         if not isinstance(key, str):
             raise ValueError(f"a key must be a string, not {type(key).__name__}")
         if KEY.fullmatch(key) is None:
             raise ValueError("a key must have 8 to 128 letters, digits or hyphens (a-z, A-Z, 0-9, -)")
-        if not isinstance(host, str) or parse_base(f"https://{host}").domain != host:
-            raise ValueError(f"{typed_repr(host)} must be a host in lower case, such as 'www.example.com'")
+        is_host = False
+        with suppress(ValueError):
+            is_host = isinstance(host, str) and parse_base(f"https://{host}").domain == host
+        if not is_host:
+            # It can be the key, if someone swaps the two.
+            raise ValueError(f"host {number} must be a host name in lower case, such as 'www.example.com'")
     return value if isinstance(value, str | Mapping) else None
 
 

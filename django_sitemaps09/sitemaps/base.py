@@ -253,24 +253,23 @@ class Sitemap(_Base[ItemT]):
             try:
                 urls: list[dict[str, Any]] = super()._urls(page, protocol, domain)  # type: ignore[misc]
             except TypeError:
-                # Django compares all lastmods, but those of a method can be of several types.
-                hook: Any = getattr(self, "lastmod", None)
-                if not callable(hook):
-                    raise
+                # Django compares all lastmods, but they can be of several types.
                 del errors[start:]
                 undated_sitemap, lastmods = copy(self), list[Any]()
+                get = undated_sitemap._get  # noqa: SLF001 contrib's hook
 
-                def keep_lastmod(item: Any) -> None:
-                    # There is one for each item, also if the hook fails.
-                    lastmods.append(None)
-                    lastmods[-1] = hook(item)
+                def keep_lastmod(name: str, item: Any, default: Any = None) -> Any:
+                    value = get(name, item, default)
+                    return lastmods.append(value) if name == "lastmod" else value
 
-                undated_sitemap.lastmod = keep_lastmod
+                vars(undated_sitemap)["_get"] = keep_lastmod
                 urls = super(Sitemap, undated_sitemap)._urls(page, protocol, domain)  # type: ignore[misc]
                 for url, lastmod in zip(urls, lastmods, strict=True):
                     url["lastmod"] = lastmod
                 if all(isinstance(lastmod, date) for lastmod in lastmods):
-                    self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
+                    # A time can be out of range in UTC.
+                    with suppress(ValueError):
+                        self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
             return add_hook_results(self, filter_on_host(self, urls, base, errors), base, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
@@ -282,7 +281,8 @@ class Sitemap(_Base[ItemT]):
                 value = super()._get(name, item, default)
             elif is_expression(value) or isinstance(value, LocationTemplate):
                 row = item[0] if self.i18n else item
-                known = getattr(row, _ATTRIBUTES.get(name, ""), FAILED)
+                # A model can have a `__getattr__()` for all other names.
+                known = getattr(row, "__dict__", {}).get(_ATTRIBUTES.get(name), FAILED)
                 value = declared_value(value, name, row) if known is FAILED else known
             elif name == "location" and self.i18n and isinstance(value, Mapping):
                 value = localized_location(value, get_language(), item[0])
@@ -292,7 +292,8 @@ class Sitemap(_Base[ItemT]):
                 # Django writes its `str()`, which can be the address of an object.
                 check_text(value)
             # A lazy URL is in the language that is active when it is evaluated.
-            return str(value) if isinstance(value, Promise) and name == "location" else plain_text(value)
+            is_lazy_url = name == "location" and isinstance(value, Promise)
+            return plain_text(str(value) if is_lazy_url else value)
         except Exception as error:
             if name not in FIELDS[1:]:
                 raise

@@ -6,7 +6,7 @@ of the project, so it must not break the compatibility views.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,9 +28,14 @@ from django_sitemaps09.hooks.extensions import (
     default_has_no_prefix,
     hreflang,
     own_extensions,
+    resolve_image,
+    resolve_video,
 )
 from django_sitemaps09.hosts import AllowedHosts, meant_url
 from django_sitemaps09.protocol import Base
+
+# Paths of media are on the host of their sitemap, and a document can have sitemaps with different hosts.
+_MEDIA: dict[str, Callable[..., Any]] = {"images": resolve_image, "videos": resolve_video}
 
 
 def filter_on_host(
@@ -49,7 +54,8 @@ def filter_on_host(
         # Unlike `{base}.evil.com/` and `{base}@evil.com/`.
         if url.startswith(base) and url[len(base) :][:1] in ("", "/", "?"):
             return entry
-        raise ValueError(f"{short_repr(url)} is not on {base}")
+        location = short_repr(url.removeprefix(base))
+        raise ValueError(f"{location} does not begin with a slash, so its URL is not on {base}")
 
     for url in urls:
         try:
@@ -66,7 +72,10 @@ def filter_on_host(
 
 
 def _hosts(sitemap: Any, base: str) -> AllowedHosts:
-    hosts = AllowedHosts(Base(*base.split("://", 1)), joins_paths=True, is_limited=False)
+    scheme, _, domain = base.partition("://")
+    # Django writes a domain as it is. The scheme can be any, too.
+    domain = protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/")
+    hosts = AllowedHosts(Base(scheme, domain), joins_paths=True, is_limited=False)
     with suppress(Exception):
         # A project can use the attribute for something else.
         return replace(hosts, others=AllowedHosts.parse(sitemap.hosts, hosts.base).others)
@@ -103,6 +112,9 @@ def add_hook_results(
             for name in EXTENDING:
                 if name in results:
                     url[name] = _as_result(results[name][place])
+                    if name in _MEDIA and url[name]:
+                        resolve = partial(_MEDIA[name], hosts=hosts)
+                        url[name] = HookResults(entries.each_of(position, resolve, url[name], name))
             texts = [(extension, results[extension][place]) for extension in extensions]
             url["extensions"] = HookResults(pair for pair in texts if pair[1] is not FAILED)
             if x_default and choices[place] is not True:

@@ -98,7 +98,9 @@ class TranslatedItems(Sequence[Any]):
                     yield item, code
 
     def _item_languages(self, item: Any) -> Sequence[str]:
-        return in_item_language(self._sitemap, item, self._sitemap.get_languages_for_item(item))
+        # Contrib only iterates over the languages, so they can be a generator.
+        codes = list(self._sitemap.get_languages_for_item(item))
+        return in_item_language(self._sitemap, item, codes)
 
     def _language_problem(self, item: Any) -> str | None:
         """Return why the language that an expression declares for an item is not listed, or `None`."""

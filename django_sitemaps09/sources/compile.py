@@ -13,7 +13,7 @@ from typing import Any
 from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db.models import QuerySet
 
-from django_sitemaps09.hooks.annotations import add_columns, covers_joins
+from django_sitemaps09.hooks.annotations import add_columns, annotated, covers_joins
 from django_sitemaps09.orm import traits
 from django_sitemaps09.orm.facts import facts
 from django_sitemaps09.orm.internals import copy_loading, remove_order
@@ -21,7 +21,7 @@ from django_sitemaps09.orm.reading import pin_database
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sections import Section, bind
 from django_sitemaps09.sitemaps import ModelSitemap, NewsSitemap, read_items
-from django_sitemaps09.sitemaps.declared import Declared, read
+from django_sitemaps09.sitemaps.declared import Declared, is_compiled, read
 from django_sitemaps09.sources.base import Source
 from django_sitemaps09.sources.declaration import Declaration
 from django_sitemaps09.sources.get_urls import UrlsSource
@@ -36,11 +36,12 @@ def source(name: str, section: Section, base: Base, limits: Limits, using: str |
     Rows are read from the database `using`, by default from the first one that a router selects. Raise
     `ImproperlyConfigured` for an invalid declaration.
     """
-    declared = read(bind(section, base.domain), base, limits)
-    if not declared.hooks:
-        return UrlsSource(declared)
-    items = pin_database(read_items(declared.sitemap), using)
-    declaration = Declaration(declared)
+    sitemap = bind(section, base.domain)
+    if not is_compiled(sitemap):
+        return UrlsSource(read(sitemap, base, limits))
+    # Read hooks afterwards, since `items()` can set them, as for contrib's pages.
+    items = pin_database(read_items(sitemap), using)
+    declaration = Declaration(read(sitemap, base, limits))
     return _query_source(name, items, declaration) or PositionSource.from_items(items, declaration)
 
 
@@ -105,9 +106,9 @@ def _declares_window_function(items: QuerySet[Any], expressions: Mapping[str, An
     if not expressions:
         return False
     try:
-        annotations = items.annotate(**expressions).query.annotations
+        annotations = annotated(items, expressions).query.annotations
     except FieldError as error:
-        raise ImproperlyConfigured(f"A declared expression is invalid: {error}") from error
+        raise ImproperlyConfigured(f"{items.model._meta.label}: {error}") from error
     return any(traits.is_window_function(annotations[name]) for name in expressions)
 
 

@@ -17,6 +17,7 @@ from django_sitemaps09.hooks.extensions import HookResults
 from django_sitemaps09.hosts import AllowedHosts, meant_url
 from django_sitemaps09.orm.internals import template_value
 from django_sitemaps09.protocol import Base
+from django_sitemaps09.sitemaps import is_contribs
 from django_sitemaps09.sitemaps.declared import Declared
 
 # The maximum number of characters of a key in a warning.
@@ -57,20 +58,27 @@ def checked_batch(
     `homes` are the bases that the file has as a location so far, for an empty location.
     """
     base = _contribs_base(declared, site)
-    hosts = replace(declared.hosts, others=(*declared.hosts.others, protocol.origin(base)))
-    own_bases = (str(declared.base), str(protocol.origin(base)))
+    # A project can write the domain as Unicode.
+    own = protocol.origin(str(protocol.parse_base(base)))
+    hosts = replace(declared.hosts, others=(*declared.hosts.others, own))
+    own_bases = (str(declared.base), str(own))
+    # A URL that the project has written is what it says.
+    joins_base = all(is_contribs(declared.sitemap, name) for name in ("get_urls", "_urls"))
+
+    def meant(value: Any) -> str:
+        return meant_url(str(value or ""), base) if joins_base else str(value or "")
 
     def location(value: Any) -> str:
-        text = str(value or "")
-        url = hosts.uri(meant_url(text, base))
+        text, url = str(value or ""), hosts.uri(meant(value))
         if text in (base, *own_bases):
             values.check_home(homes, text)
-        # A location such as `.evil.com/` would extend the name of the host.
-        return hosts.check_host(url) if declared.hosts.others or url.startswith(own_bases) else url
+        # A location such as `.evil.com/` would extend the name of the host, and `//evil.com/` names one.
+        is_joined = text.startswith(base) or url.startswith(own_bases)
+        return hosts.check_host(url) if declared.hosts.others or is_joined else url
 
     def alternate(link: Any) -> Alternate:
         language, target = (values.entry_value(link[key]) for key in ("lang_code", "location"))
-        return extensions.alternate((language, meant_url(str(target or ""), base)), hosts)
+        return extensions.alternate((language, meant(target)), hosts)
 
     # Links are not checked as a set, since `django.contrib.sitemaps` links all languages to each other.
     places = [_Place(page, position, url) for position, url in enumerate(urls, start + 1)]

@@ -129,7 +129,7 @@ def _codes(
             code = value.location if hook == "location" else value.code
             declared = declaration(code)
             if hook == "location" and not _is_rooted(declared):
-                raise RefusedError("its text can be empty, which is the home page only from a method")
+                raise RefusedError("its text can be empty or a query, which only methods can return")
             codes[hook] = code
         except (RefusedError, SyntaxError, ValueError) as error:
             notes.append(f"{hook} stays a method: {str(error).rstrip('.')}.")

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django_sitemaps09 import writer
 from django_sitemaps09.entries import NAMESPACES, Alternate, IndexEntry
 from django_sitemaps09.hooks.calls import Items, log_skipped
-from django_sitemaps09.hooks.extensions import repeated_name, used_namespaces
+from django_sitemaps09.hooks.extensions import used_namespaces
 from django_sitemaps09.hooks.values import CONVERTERS, entry_values, texts
 from django_sitemaps09.sources.url_batches import ENTRY_KEYS, url_batch
 
@@ -56,9 +56,14 @@ def sitemap_urlset(context: template.Context) -> SafeString:
     ]
     items = Items([url.get("item") for url in dicts], [], raises_errors=True)
     batch = url_batch(dicts, items, _CONVERTERS, _alternate)
-    if repeated := repeated_name(batch.extensions):
-        raise ImproperlyConfigured(f"Sections of one document use the {repeated} for different extensions.")
     namespaces = {"xhtml": NAMESPACES["xhtml"]} | used_namespaces(batch)
+    for prefix, uri in ((extension.prefix, extension.namespace) for extension in batch.extensions):
+        # Several sections can have extensions of their own for the same namespace.
+        if namespaces.get(prefix, uri) != uri:
+            raise ImproperlyConfigured(
+                f"Sections of one document use two namespaces for the prefix {prefix!r}: "
+                f"{uri} and {namespaces[prefix]}."
+            )
     chunks: list[bytes] = []
     document = writer.write_document(writer.URLSET, [batch], chunks.append, namespaces=namespaces)
     log_skipped(logger, document.errors, len(document.errors))

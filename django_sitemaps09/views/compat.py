@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import copy
 from datetime import date, datetime, time, timezone
 from pathlib import Path
@@ -122,7 +123,10 @@ def _last_modified(lastmods: list[Any]) -> dict[str, str]:
     """Return the header `Last-Modified` with the newest lastmod; an empty dict if a lastmod is missing."""
     if not lastmods or not all(isinstance(lastmod, date) for lastmod in lastmods):
         return {}
-    return {"Last-Modified": http_date(max(map(_as_datetime, lastmods)).timestamp())}
+    # The lastmod `datetime.min` is out of range in UTC.
+    with suppress(OverflowError, ValueError):
+        return {"Last-Modified": http_date(max(map(_as_datetime, lastmods)).timestamp())}
+    return {}
 
 
 def _as_datetime(lastmod: date) -> datetime:

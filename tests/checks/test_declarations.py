@@ -10,8 +10,10 @@ from unittest import mock
 
 import pytest
 from django.contrib import sitemaps as contrib
+from django.contrib.auth.models import AbstractUser
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from django.db.models import (
     CharField,
@@ -31,7 +33,7 @@ from django.db.models import (
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Random, Rank
 from django.test import override_settings
 from django.urls import path, re_path
-from django.utils.functional import cached_property
+from django.utils.functional import SimpleLazyObject, cached_property
 
 import tests.urls
 from django_sitemaps09 import (
@@ -47,7 +49,9 @@ from django_sitemaps09 import (
     sections,
 )
 from django_sitemaps09.checks import check_declarations
+from django_sitemaps09.protocol import INDEX_LIMITS, parse_base
 from django_sitemaps09.sitemaps import NewsSitemap
+from django_sitemaps09.sources import source
 from tests.models import Article, Category, Name, Reading, Tag, Visit
 from tests.support.checking import SLUG, Declared, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
@@ -215,6 +219,8 @@ def test_a_valid_declaration_is_silent(attributes: dict[str, Any]) -> None:
         ({"limit": None}, "W013"),
         ({"limit": b"sixty"}, "W013"),
         ({"protocol": "ftp"}, "W014"),
+        ({"protocol": ""}, "W014"),
+        ({"protocol": Tag.objects.all()}, "W014"),
         ({"hosts": "all"}, "W050"),
         ({"format": "%Y-%m-%d"}, "W051"),
         ({"extensions": ".html"}, "W054"),
@@ -444,6 +450,10 @@ def test_the_nearest_name_is_offered_for_one_that_the_rows_lack(
     [error] = [message for message in found if message.id == "sitemaps09.E034"]
     assert error.hint.startswith(f"Did you mean {similar!r}? ")
     assert "_sitemaps09" not in error.msg
+    section, base = declaration(queryset=rows, **attributes), parse_base("https://www.example.com")
+    with pytest.raises(ImproperlyConfigured, match=r"Article: the declared `[a-z]+`: Cannot ") as caught:
+        source("articles", section, base, INDEX_LIMITS)
+    assert "_sitemaps09" not in str(caught.value)
 
 
 def test_a_projects_own_field_may_return_anything() -> None:
@@ -464,6 +474,7 @@ DOCUMENTS: list[Declared] = [
     ({"hosts": ["shop example"]}, ["E050"]),
     ({"hosts": [""]}, ["E050"]),
     ({"hosts": [7]}, ["E050"]),
+    ({"hosts": [SimpleLazyObject(lambda: unread(None))]}, ["E050"]),
     ({"hosts": 7}, ["E050"]),
     ({"hosts": Tag.objects.values_list("name", flat=True)}, ["E050"]),
     ({"format": "text"}, []),
@@ -531,6 +542,7 @@ def test_rows_that_nothing_lists_are_an_error() -> None:
     assert ids(type("Fixed", (Sitemap,), {"location": takes, "items": [1, 2]})) == ["E083"]
     assert ids(declaration(model="tests.Article", location=SLUG)) == ["E068"]
     assert ids(declaration(model="tests.Article", location=SLUG, site_field="site")) == ["E068"]
+    assert ids(declaration(model=AbstractUser, location=SLUG, site_field="site")) == ["E068"]
     assert ids(declaration(queryset=Article.objects.using("nowhere"), location=SLUG)) == ["E067"]
 
 
@@ -615,6 +627,9 @@ def test_a_misspelled_name_is_a_warning_unless_the_class_has_the_right_one() -> 
     # A singular has a meaning of its own.
     assert ids(declaration(location=SLUG, image=takes, host="a", formats=["xml"])) == []
     assert ids(UsingItsDefault) == []
+    # The base class, in another module, uses the attribute.
+    attributes = {"default": "b", "__module__": "tests.support.checking"}
+    assert ids(type("Other", (UsingItsDefault,), attributes)) == []
     assert ids(declaration(_lastmods=takes, __images__=takes)) == []
 
 

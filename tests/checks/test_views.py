@@ -244,13 +244,32 @@ class ByHost:
         request.urlconf = "shop.hosts"
 
 
+class ByOurHost(ByHost):
+    """A subclass, as a project has of another package's class."""
+
+
+class Keeping:
+    """Middleware with an attribute of this name."""
+
+    def __init__(self, get_response: Any) -> None:
+        self.urlconf = "shop.hosts"
+
+
 def reading(get_response: Any) -> Any:
     """Middleware that reads the URLconf that another one sets."""
     return lambda request: get_response(request) if request.urlconf == "shop.hosts" else None
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("by_host", ["W079"]), ("ByHost", ["W079"]), ("reading", []), ("missing", [])]
+    ("name", "expected"),
+    [
+        ("by_host", ["W079"]),
+        ("ByHost", ["W079"]),
+        ("ByOurHost", ["W079"]),
+        ("Keeping", []),
+        ("reading", []),
+        ("missing", []),
+    ],
 )
 def test_an_export_does_not_know_the_urlconf_of_a_middleware(
     settings: Any, name: str, expected: list[str]
@@ -258,4 +277,6 @@ def test_an_export_does_not_know_the_urlconf_of_a_middleware(
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.{name}"]
     assert codes(path("", INCLUDED)) == []
     settings.SITEMAPS09 = {"ROOT": "/srv/public"}
+    assert codes(path("", INCLUDED)) == expected
+    settings.SITEMAPS09, settings.STORAGES = {}, {**settings.STORAGES, "sitemaps": {"BACKEND": "any"}}
     assert codes(path("", INCLUDED)) == expected

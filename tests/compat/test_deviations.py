@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
 from django.test import Client, RequestFactory, override_settings
 from django.urls import path, reverse, reverse_lazy
+from django.utils.functional import lazy
+from django.utils.safestring import SafeString, mark_safe
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
@@ -131,7 +133,52 @@ def test_dates_and_times_can_be_mixed(other: date, i18n: bool) -> None:
     assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
+@pytest.mark.parametrize("location", [None, "docs/", ".evil.com/", "https://www.example.com/"])
+def test_the_warning_about_a_skipped_location_has_what_the_class_returned(
+    location: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    section = type("Wrong", (Plain,), {"location": lambda self, item: location})
+    views.sitemap(RequestFactory().get("/"), {"s": section})
+    assert f"location: {str(location)!r} does not begin with a slash" in caplog.text
+
+
+@pytest.mark.parametrize("is_method", [True, False])
+def test_mixed_lastmods_can_depend_on_what_another_hook_sets(is_method: bool) -> None:
+    lastmods = {"/a/": date(2026, 1, 3), "/b/": datetime(2026, 1, 2, tzinfo=timezone.utc)}
+
+    class Setting(Plain):
+        def location(self, item: str) -> str:
+            self.current = lastmods[item]
+            if not is_method:
+                self.lastmod = lastmods[item]
+            return item
+
+        def lastmod(self, item: str) -> date:  # type: ignore[no-redef]
+            return self.current
+
+    response = views.sitemap(RequestFactory().get("/"), {"s": Setting})
+    assert [url["lastmod"] for url in response.context_data["urlset"]] == list(lastmods.values())
+    assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
+
+
+@override_settings(TIME_ZONE="Europe/Zurich")
+def test_a_mixed_lastmod_that_is_out_of_range_in_utc_is_skipped() -> None:
+    lastmods = {"/a/": datetime.min, "/b/": date(2026, 1, 2)}
+    section = type("Mixed", (Plain,), {"lastmod": lambda self, item: lastmods[item]})
+    response = views.sitemap(RequestFactory().get("/"), {"s": section}).render()
+    assert response.content.count(b"<loc>") == 2
+    assert response.content.count(b"<lastmod>") == 1
+    assert "Last-Modified" not in response.headers
+
+
 LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
+
+
+def test_a_lazy_url_that_is_marked_as_safe_is_escaped_once() -> None:
+    location = lazy(lambda: mark_safe("/?a=1&amp;b=2"), SafeString)()
+    section = type("Marked", (Plain,), {"items": lambda self: ["x"], "location": location})
+    content = views.sitemap(RequestFactory().get("/"), {"s": section}).render().content
+    assert b"/?a=1&amp;b=2</loc>" in content
 
 
 @override_settings(ROOT_URLCONF=__name__, **LANGUAGES)

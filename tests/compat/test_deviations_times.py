@@ -149,6 +149,15 @@ class TestDeviation2:
         settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
         assert written(view, naive) == before == {"2026-01-01T09:30:00Z"}
 
+    @pytest.mark.parametrize("value", [datetime.min, datetime.max.replace(tzinfo=NEW_YORK)])
+    def test_a_time_that_is_out_of_range_in_utc_is_skipped(
+        self, view: Any, section: Any, value: datetime
+    ) -> None:
+        """Deviation 2: contrib takes `datetime.min` for UTC, where it is in range."""
+        found = answered(view, section(value))
+        assert projects.texts(found.content, "lastmod") == []
+        assert "Last-Modified" not in found.headers
+
     @pytest.mark.parametrize("active", ["America/New_York", "Asia/Tokyo"])
     def test_a_date_stays_a_date_and_counts_as_midnight_in_utc(
         self, view: Any, section: Any, active: str | None

@@ -579,6 +579,10 @@ class TestASectionOfAQueryset:
         export()
         answer = asked("/b%20b/")
         assert (answer.verdict, answer.key) == ("listed", "/b b/")
+        without_scheme = f"//{BASE.partition('://')[2]}/c/"
+        Word.objects.create(word=without_scheme)
+        for text in ("/c/", without_scheme):
+            assert (asked(text).verdict, asked(text).key) == ("new", without_scheme)
         Word.objects.filter(word="/a/").delete()
         answer = asked("/a/")
         assert (answer.verdict, answer.file) == ("leaving", "sitemap-paths-1.xml.gz")

@@ -132,6 +132,37 @@ class TestCompatibilityViews:
 
         assert texts(by_contrib(Others), "loc") == ["https://www.example.com/a/"]
 
+    @pytest.mark.parametrize("swapped", [False, True])
+    def test_paths_of_media_are_on_the_host_of_their_section(self, swapped: bool) -> None:
+        class Secure(Sitemap[str]):
+            protocol = "https"
+            hosts = ("shop.example.org",)
+
+            def items(self) -> list[str]:
+                return ["//shop.example.org/a/", "/a/"]
+
+            def location(self, item: str) -> str:
+                return item
+
+            def images(self, item: str) -> list[Image]:
+                return [Image("/a.png")]
+
+        class Plain(Secure):
+            protocol = "http"
+
+        sections = [Plain, Secure] if swapped else [Secure, Plain]
+        images = texts(by_contrib(*sections), "image:loc")
+        expected = [f"{each.protocol}://www.example.com/a.png" for each in sections for _ in "ab"]
+        assert images == expected
+
+    def test_two_sections_can_have_extensions_for_one_namespace(self) -> None:
+        document = by_contrib(
+            section(Combination(), **shop(lambda item: "<shop:a/>")),
+            section(Combination(), **shop(lambda item: "<shop:b/>")),
+        )
+        assert b"<shop:a/>" in document
+        assert b"<shop:b/>" in document
+
     def test_two_sections_of_one_document_have_one_namespace_for_a_prefix(self) -> None:
         other = Extension("shop", "https://example.org/other", lambda item: "<shop:b/>")
         with pytest.raises(ImproperlyConfigured, match="prefix 'shop'"):

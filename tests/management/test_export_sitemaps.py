@@ -169,11 +169,15 @@ class TestTheTable:
         assert str(robots) in err
         assert "line 2" not in out
 
+    @pytest.mark.django_db
     def test_warns_of_a_urlconf_that_it_does_not_know(self, folder: Path, settings: Any) -> None:
         settings.MIDDLEWARE = ["tests.checks.test_views.by_host"]
         warning = "The middleware tests.checks.test_views.by_host sets request.urlconf"
         assert warning in said("--output", folder, "--base-url", BASE)[1]
         assert warning not in said("--output", folder)[1]
+        assert warning in said("--output", folder / "sites", "--all-sites")[1]
+        settings.SILENCED_SYSTEM_CHECKS = ["sitemaps09.W079"]
+        assert warning not in said("--output", folder, "--base-url", BASE)[1]
 
     @pytest.mark.parametrize(
         ("sections", "argument", "words"),

@@ -61,3 +61,11 @@ def test_an_invalid_key_is_not_quoted(key: str) -> None:
         with pytest.raises(ValueError, match="8 to 128 letters") as raised:
             check_keys(value)
         assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize("host", ["ABCDEFGH", "ABC DEFGH", "a.b/", 7])
+def test_an_invalid_host_of_a_key_is_not_quoted(host: Any) -> None:
+    """It is the key, if it has the place of the host."""
+    with pytest.raises(ValueError, match=r"host 2 must be a host name in lower case") as raised:
+        check_keys({"a.b": "a" * 8, host: "localhost"})
+    assert str(host) not in str(raised.value).removeprefix("host 2")

@@ -38,6 +38,12 @@ def test_long_links_stay_as_contrib_has_long_locations() -> None:
     ]
 
 
+def test_a_path_of_a_link_is_on_a_site_whose_domain_is_unicode() -> None:
+    [url] = Linked().get_urls(site=SimpleNamespace(domain="bücher.example"), protocol="https")
+    assert url["location"] == f"https://bücher.example{LONG}"
+    assert url["alternates"][0]["location"] == f"https://xn--bcher-kva.example{LONG}"
+
+
 @pytest.mark.django_db
 def test_a_section_without_languages_has_no_entries() -> None:
     ArticleFactory.create_batch(2)
@@ -77,7 +83,8 @@ def test_skipped_entries_are_logged_even_if_a_hook_of_another_one_raises(
 
     with pytest.raises(DatabaseError):
         Both().get_urls(site=SITE, protocol="https")
-    assert " is not on https://www.example.com" in caplog.text
+    reason = "'item in en' does not begin with a slash, so its URL is not on https://www.example.com"
+    assert reason in caplog.text
 
 
 @pytest.mark.parametrize("error", [DatabaseError, InterfaceError])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -106,6 +106,18 @@ def test_a_broken_database_or_project_is_not_an_invalid_item(
 ) -> None:
     with pytest.raises(type(error)):
         rendered(compiled(listing(ITEMS, **hooks(failing(error)))))
+
+
+def test_items_can_set_the_hooks() -> None:
+    """Contrib's page calls `items()` before it reads a hook."""
+
+    class Setting(listing([])):  # type: ignore[misc]
+        def items(self) -> list[str]:
+            self.lastmod, self.priority = date(2026, 1, 2), 0.8
+            return ["a"]
+
+    [page] = rendered(compiled(Setting))
+    assert "<lastmod>2026-01-02</lastmod><priority>0.8</priority>" in page.text
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,13 @@ def on_both(items: Callable[[], Any], **attributes: Any) -> tuple[Any, Any]:
     return tuple(type("Section", (base,), found)() for base in (contrib.Sitemap, Sitemap))  # type: ignore[return-value]
 
 
+def test_the_languages_of_an_item_can_be_a_generator() -> None:
+    codes = lambda self, item: (code for code in ["en", "de"])  # noqa: E731
+    theirs, ours = on_both(lambda: ["a", "b"], get_languages_for_item=codes, alternates=True)
+    assert answer(ours, 1) == answer(theirs, 1)
+    assert ours.get_urls(site=Site(domain="x.example")) == theirs.get_urls(site=Site(domain="x.example"))
+
+
 def answer(sitemap: Any, number: int) -> Any:
     """Return a paginator's page, or the error that it raises."""
     try:

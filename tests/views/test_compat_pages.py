@@ -297,6 +297,13 @@ class TestRows:
         # A count, the rows, and the columns of a union, which Django cannot annotate.
         assert len(queries) == 2 + (shape == "union")
 
+    def test_can_have_every_attribute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Article, "__getattr__", Anything.__getattr__, raising=False)
+        section = type("Any", (Routed,), {"location": F("slug")})
+        Article.objects.update(slug="/right/")
+        content = views.sitemap(request(), {"s": section}).render().content
+        assert content.count(b"/right/</loc>") == 7
+
     def test_that_are_deleted_meanwhile_are_not_listed(self) -> None:
         class Losing(Routed):
             def items(self) -> Any:

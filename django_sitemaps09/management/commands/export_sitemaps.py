@@ -137,7 +137,7 @@ class Command(BaseCommand):
             # Neither the table nor the warnings of single items are printed.
             sections = [section for report in reports.values() for section in report.sections]
             warnings += [skipped_line(section) for section in sections if section.errors]
-        if options["base_url"] and (problem := other_urlconf()):
+        if (options["base_url"] or options["all_sites"]) and (problem := other_urlconf()):
             warnings.append(" ".join(problem))
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
             self.stderr.write(self.style.WARNING(warning))
