@@ -209,7 +209,8 @@ def _check(
         )
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
         raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
-    if user_agent is not None and (url is None or not re.fullmatch("[ -~]+", user_agent)):
+    is_name = isinstance(user_agent, str) and re.fullmatch("[ -~]+", user_agent)
+    if user_agent is not None and (url is None or not is_name):
         raise AuditError("A user agent is ASCII text, and only sent over HTTP: pass also the URL to audit.")
 
 
@@ -324,7 +325,10 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
     )
     seconds, target = manifest.parse_time(values["seconds"]), excerpt(values["target"], MAX_MESSAGE)
     urls, documents, pages = (_count(values[name]) for name in ("urls", "documents", "pages"))
-    return AuditReport(started, seconds, target, urls, documents, pages, findings)
+    compared, varying = (_count(values.get(name, 0)) for name in ("compared", "varying"))
+    return AuditReport(
+        *(started, seconds, target, urls, documents, pages, findings), compared=compared, varying=varying
+    )
 
 
 def _count(value: Any) -> int:

@@ -207,7 +207,7 @@ class _Text:
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        self._has_gap = False
+        self._has_gap = self._is_noted = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
         self._lines = self._columns = 0
@@ -223,7 +223,11 @@ class _Text:
 
     def note(self, parser: Any) -> None:
         """Remember the first error of a parser that has been fed with the chunk."""
-        if self.error is None and (first := next(iter(parser.feed_error_log), None)) is not None:
+        # The log is copied, so it is read only once.
+        if self._is_noted or not (log := parser.feed_error_log):
+            return
+        self._is_noted = True
+        if (first := next(iter(log.filter_from_errors()), None)) is not None:
             near = self._near(first.line, first.column)
             where = f"line {first.line:,}, column {first.column:,}{f', near {near!r}' if near else ''}"
             rule = "document-encoding" if first.type in _INVALID_ENCODING else "xml-invalid"
@@ -450,7 +454,7 @@ def _w3c_date(text: str, name: str) -> str:
     if name == "updated" and _ATOM_DATE.fullmatch(text.upper()):
         return text.upper()
     # An RFC 822 date can have no weekday, and names of months in any language.
-    with suppress(ValueError, TypeError, OverflowError):
+    with suppress(ValueError, TypeError, LookupError, OverflowError):
         if name == "pubDate":
             moment = parsedate_to_datetime(text)
             return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).isoformat()

@@ -28,6 +28,8 @@ _AGENT = re.compile(r"\s*([a-z*][\w*-]*)\s*:(.*)", re.IGNORECASE | re.DOTALL)
 # Rules that have a value, and are no crawlers.
 _VALUED = re.compile(r"max-[a-z-]+|unavailable_after", re.IGNORECASE)
 _CANONICAL = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*\"?canonical\b", re.IGNORECASE)
+# Codes of languages that are also written as another one: old ones, and the forms of Norwegian.
+_SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "tl": "fil", "mo": "ro"}
 _MODIFIED = ("article:modified_time", "og:updated_time")
 
 
@@ -116,7 +118,8 @@ def _forbids_indexing(value: str) -> bool:
 
 
 def _primary(language: str) -> str:
-    return re.split("[-_]", language.strip().lower())[0]
+    name = re.split("[-_]", language.lower())[0]
+    return _SAME.get(name, name)
 
 
 class _Head(NamedTuple):
