@@ -354,6 +354,13 @@ class TestWhatIsSubmitted:
         run(1, 2, b=Chosen(9), changes=True, on_published=notifications)
         assert notifications.urls == [("changed", "a", url(1)), ("added", "b", url(9))]
 
+    def test_is_a_url_of_two_sections_once(self, run: Site) -> None:
+        run(1, 2, b=Chosen(2, 3))
+        run(1, b=Chosen(3))
+        assert run.submitted == [url(2)]
+        run(1, 4, b=Chosen(3, 4))
+        assert run.submitted == [url(2), url(4)]
+
     def test_is_each_url_once_even_if_its_page_was_not_queued(self, run: Site) -> None:
         run(1)
         run.without_queue(1, 2)
