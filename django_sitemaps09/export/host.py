@@ -18,7 +18,7 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.interrupts import uninterrupted
 from django_sitemaps09.export.options import ExportOptions, Host
-from django_sitemaps09.export.publishing.changes import Spool, find_changes, notify
+from django_sitemaps09.export.publishing.changes import Spool, compared_ranges, notify
 from django_sitemaps09.export.publishing.publication import Publication, clean, recover
 from django_sitemaps09.export.publishing.robots_files import Robots
 from django_sitemaps09.export.publishing.submissions import SubmissionQueue, activate_prepared
@@ -43,13 +43,13 @@ def export_host(host: Host, options: ExportOptions, engine: Engine | None) -> Re
     with ExitStack() as stack:
         try:
             with _opened(host, options, engine) as (run, recovered):
+                outcomes = _render(run)
                 is_queued = host.submit and conf.indexnow_key is not None and not run.previous.is_first
                 spool = None
                 # A dry run stages no files that could be compared.
                 if is_queued or (options.changes and not options.dry_run):
                     spool = Spool(conf.indexnow_max_urls, is_complete=options.changes)
                     stack.enter_context(closing(spool))
-                outcomes = _render(run)
                 with uninterrupted():
                     event = _publish(run, outcomes, spool, recovered)
         except Exception as error:
@@ -234,7 +234,7 @@ def _compare(publication: Publication, queue: SubmissionQueue) -> None:
         consequence = "not all changed URLs were found, so not all were queued for submission"
         with nullcontext() if run.options.changes else queue.lenient(consequence):
             old, new = run.previous.manifest, publication.manifest
-            queue.spool.fill(find_changes(run.host.store, old, new, publication.staged))
+            queue.spool.fill(compared_ranges(run.host.store, old, new, publication.staged))
 
 
 def _failures(reports: Sequence[SectionReport], *, strict: bool) -> list[str]:

@@ -92,15 +92,15 @@ def change_messages(
 
     URLs on hosts without a key are counted in `without_key` instead.
     """
-    buffers: defaultdict[str, list[str]] = defaultdict(list)
+    buffers: defaultdict[str, dict[str, None]] = defaultdict(dict)
     buffered = 0
     for url in urls:
         host = host_of(url)
         if host is None or not has_key(host):
             without_key[host or "no valid host"] += 1
             continue
-        buffers[host].append(url)
-        buffered += 1
+        buffered += url not in buffers[host]
+        buffers[host][url] = None
         fullest = host if buffered < _MAX_BUFFERED else max(buffers, key=lambda name: len(buffers[name]))
         if len(buffers[fullest]) == protocol.MAX_MESSAGE_URLS or buffered == _MAX_BUFFERED:
             buffered -= len(buffers[fullest])

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import math
 import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from hashlib import blake2b
-from tempfile import TemporaryFile
-from typing import IO
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.publishing.file_checks import ExpectedFile, check_file
-from django_sitemaps09.export.report import ChangeKind, Published, UrlChange
+from django_sitemaps09.export.report import Published, UrlChange
 from django_sitemaps09.pages import Key
 from django_sitemaps09.signals import published
 from django_sitemaps09.state.manifest import Manifest, PageFile, SectionRecord
@@ -27,57 +25,74 @@ from django_sitemaps09.writer.urlset import entry_lines, location_of
 logger = logging.getLogger(__name__)
 
 
-class Spool:
-    """Changed URLs, counted and kept on disk until the report is built.
+# How often the old and the new files list an entry: in the range compared now, and in all that differ.
+# SQLite takes the section from the row with the maximum: https://sqlite.org/lang_select.html#bareagg
+_CREATE = """
+CREATE TABLE range (url, digest, old, new, PRIMARY KEY (url, digest)) WITHOUT ROWID;
+CREATE TABLE run (url, digest, old, new, section, PRIMARY KEY (url, digest)) WITHOUT ROWID;
+CREATE VIEW change AS
+SELECT CASE WHEN NOT sum(old) THEN 'added' WHEN NOT sum(new) THEN 'removed' ELSE 'changed' END AS kind,
+section, url, max(new - old) FROM run GROUP BY url HAVING sum((old > 0) <> (new > 0))
+"""
+_COUNT = """INSERT INTO range VALUES (?, ?, ?, ?)
+ON CONFLICT (url, digest) DO UPDATE SET old = old + excluded.old, new = new + excluded.new"""
+_KEEP = """INSERT INTO run SELECT *, ? FROM range WHERE url IN (SELECT url FROM range WHERE old <> new)
+ON CONFLICT (url, digest) DO UPDATE SET old = old + excluded.old, new = new + excluded.new,
+section = CASE WHEN excluded.new THEN excluded.section ELSE section END"""
+# Maximum number of entries in `run` for each URL that may be submitted. A row that moves has two.
+_ENTRIES = 20
 
-    Unless `is_complete`, comparing ends as soon as there are more changes than `limit`, so the counts are
-    incomplete then. `is_filled` is false if it failed.
+
+class Spool:
+    """Changed URLs, each once, on disk until the report is built. An entry that only moves is no change.
+
+    Unless `is_complete`, comparing ends when far more entries than `limit` differ in their ranges, and the
+    counts are incomplete then. `is_filled` is false if it failed.
     """
 
     def __init__(self, limit: int, *, is_complete: bool) -> None:
         self.limit = limit
-        self.is_complete = is_complete
-        self.is_filled = False
+        self.exceeds_limit = self.is_filled = False
         self.counts: dict[str, int] = {"added": 0, "removed": 0, "changed": 0}
-        self._file: IO[str] = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+        self._max_entries = math.inf if is_complete else limit * _ENTRIES
+        # A receiver may read the changes in another thread.
+        self._table = sqlite3.connect("", check_same_thread=False)
 
     def close(self) -> None:
-        # If the disk is full, what is still buffered cannot be written. `changes()` has failed for it.
-        with suppress(OSError):
-            self._file.close()
+        self._table.close()
 
-    def fill(self, changes: Iterable[UrlChange]) -> None:
-        """Write changes, before anything is published."""
-        for change in changes:
-            self.counts[change.kind] += 1
-            self._file.write(f"{json.dumps(change)}\n")
-            # Above the limit, do not compare the next pages: this takes time even if they have not changed.
-            if self.exceeds_limit and not self.is_complete:
+    def fill(self, ranges: Iterable[tuple[str, Iterable[bytes], Iterable[bytes]]]) -> None:
+        """Compare the old with the new lines of each range, before anything is published."""
+        differing, table = 0, self._table
+        table.executescript(_CREATE)
+        for section, old, new in ranges:
+            table.executemany(_COUNT, _entries(old, 1, 0))
+            table.executemany(_COUNT, _entries(new, 0, 1))
+            differing += table.execute(_KEEP, [section]).rowcount
+            table.execute("DELETE FROM range")
+            # Do not compare the next pages: this takes time even if they have not changed.
+            if differing > self._max_entries:
                 break
+        self.counts.update(table.execute("SELECT kind, count(*) FROM change GROUP BY kind"))
+        self.exceeds_limit = differing > self._max_entries or sum(self.counts.values()) > self.limit
         self.is_filled = True
 
-    @property
-    def exceeds_limit(self) -> bool:
-        return sum(self.counts.values()) > self.limit
-
     def changes(self) -> Iterator[UrlChange]:
-        self._file.seek(0)
-        for line in self._file:
-            yield UrlChange(*json.loads(line))
+        return (UrlChange(*change[:3]) for change in self._table.execute("SELECT * FROM change"))
 
 
-def find_changes(
+def compared_ranges(
     store: Store, old: Manifest, new: Manifest, staged: Mapping[str, str]
-) -> Iterator[UrlChange]:
-    """Yield the URLs that differ. `staged` maps the new and changed pages to their staged paths."""
+) -> Iterator[tuple[str, Iterator[bytes], Iterator[bytes]]]:
+    """Yield section, old and new lines of each range that differs. `staged` maps its new pages to paths."""
     for name, record in new.sections.items():
+        # A page that is kept has the same rows, so both pages of a row that moves are rendered.
         kept_names = set(record.file_names).difference(staged)
         for old_pages, new_pages in _parts(old.sections.get(name, SectionRecord()), record):
             old_files = {page.name: page for page in old_pages if page.name not in kept_names}
             new_files = {staged[page.name]: page for page in new_pages if page.name in staged}
             if old_files or new_files:
-                for kind, url in _difference(_lines(store, old_files), _lines(store, new_files)):
-                    yield UrlChange(kind, name, url)
+                yield name, _lines(store, old_files), _lines(store, new_files)
 
 
 def published_urls(store: Store, page: PageFile) -> list[str]:
@@ -126,23 +141,8 @@ def _split(pages: Sequence[PageFile], ends: Collection[Key | None]) -> Iterator[
             start = stop
 
 
-def _difference(old: Iterable[bytes], new: Iterable[bytes]) -> Iterator[tuple[ChangeKind, str]]:
-    """Yield the differences between two urlsets, using a table on disk since they can be large."""
-    with closing(sqlite3.connect("")) as table:
-        table.execute("CREATE TABLE entry (url TEXT PRIMARY KEY, old BLOB, new BLOB) WITHOUT ROWID")
-        table.executemany("INSERT OR REPLACE INTO entry (url, old) VALUES (?, ?)", _digests(old))
-        table.executemany(
-            "INSERT INTO entry (url, new) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET new = excluded.new",
-            _digests(new),
-        )
-        yield from table.execute(
-            "SELECT CASE WHEN old IS NULL THEN 'added' WHEN new IS NULL THEN 'removed' ELSE 'changed' END, "
-            "url FROM entry WHERE old IS NOT new"
-        )
-
-
-def _digests(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
-    return ((location_of(line), blake2b(line, digest_size=16).digest()) for line in lines)
+def _entries(lines: Iterable[bytes], old: int, new: int) -> Iterator[tuple[str, bytes, int, int]]:
+    return ((location_of(line), blake2b(line, digest_size=16).digest(), old, new) for line in lines)
 
 
 def _lines(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:

@@ -96,8 +96,8 @@ class SubmissionQueue:
             )
         if self.spool is not None and self.spool.exceeds_limit:
             return (
-                f"This run changed more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so none were "
-                "queued for IndexNow. Crawlers find the changes in the sitemap."
+                f"This run changed or moved more URLs than INDEXNOW_MAX_URLS ({self.spool.limit:,}), so "
+                "none were queued for IndexNow. Crawlers find the changes in the sitemap."
             )
         return ""
 
@@ -108,7 +108,7 @@ class SubmissionQueue:
         changes: Iterable[UrlChange] = ()
         if exclusion := self._exclusion:
             self.warnings.append(exclusion)
-        elif self.spool is not None:
+        elif self.spool is not None and self.spool.is_filled:
             changes = self.spool.changes()
         without_key: Counter[str] = Counter()
         # If there are too many, the first ones are dropped. Not all missed URLs have changed.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ def write(first: int, last: int) -> None:
     Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
 
 
+def swap(one: str, other: str) -> None:
+    """Let two articles swap their slugs, but not their days."""
+    keys = {slug: Article.objects.get(slug=slug).pk for slug in (one, other)}
+    Article.objects.filter(pk=keys[one]).update(slug=other)
+    Article.objects.filter(pk=keys[other]).update(slug=one)
+
+
 class TestChangedUrls:
     def test_are_none_if_not_requested(self, run: Any) -> None:
         write(0, 5)
@@ -90,6 +98,49 @@ class TestChangedUrls:
         _, notifications = run(rebalance=True)
         assert notifications.removed == [f"sitemap-articles-{n}.xml.gz" for n in (1, 2, 3, 4)]
         assert notifications.changes() == changed()
+
+    def test_are_none_if_rows_move_to_other_pages(self, run: Any) -> None:
+        write(0, 35)
+        run()
+        swap("s3", "s33")
+        recreated = list(Article.objects.filter(pk__in=range(1, 15)))
+        Article.objects.filter(pk__in=range(1, 15)).delete()
+        Article.objects.bulk_create(Article(slug=article.slug) for article in recreated)
+        _, notifications = run()
+        assert len(notifications.written) > 2
+        assert notifications.changes() == changed()
+
+    def test_are_each_once_if_their_rows_move_and_change(self, run: Any) -> None:
+        write(0, 35)
+        Article.objects.filter(slug__in=["s3", "s12"]).update(day="2026-01-01")
+        run()
+        swap("s3", "s33")
+        swap("s12", "s13")
+        _, notifications = run()
+        assert notifications.changes() == changed(changed=["s3", "s12", "s13", "s33"])
+
+    def test_are_none_if_another_row_still_has_the_same_entry(self, run: Any) -> None:
+        write(0, 5)
+        Article.objects.bulk_create(
+            Article(pk=key, slug="s3", day=f"2026-01-0{key // 8}") for key in (8, 16)
+        )
+        Article.objects.bulk_create(Article(pk=key, slug="s3") for key in (4, 6))
+        run()
+        Article.objects.filter(pk=4).delete()
+        _, notifications = run()
+        assert notifications.changes() == changed()
+        Article.objects.filter(pk=8).delete()
+        _, notifications = run()
+        assert notifications.changes() == changed(changed=["s3"])
+
+    def test_can_be_read_in_another_thread(self, run: Any) -> None:
+        write(0, 5)
+        with ThreadPoolExecutor(1) as pool:
+            _, notifications = run()
+            read: list[int] = []
+            write(5, 7)
+            run(on_published=lambda event: read.append(pool.submit(lambda: len([*event.urls()])).result()))
+        assert (len(notifications.urls), read) == (5, [2])
 
     @pytest.mark.parametrize("gz", [True, False])
     def test_are_read_from_files_of_ours_alone(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from django_sitemaps09.state.manifest import ROOT, PageFile
 from django_sitemaps09.stores import STATE, Store
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, article_sitemap, write_articles
+from tests.support.notifications import Notifications
 from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, Engine, engine
 from tests.support.sections import Numbers
@@ -302,13 +305,15 @@ class TestWhatIsSubmitted:
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         report = run(*range(2, 5))
-        assert "This run changed more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
+        assert "This run changed or moved more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
         assert report.changes is None
         assert run.engine.requests == []
         assert [*run(*range(3, 5)).warnings] == []
         assert run.submitted == [url(2)]
 
-    def test_is_compared_only_up_to_the_limit(self, run: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_is_compared_only_up_to_twenty_times_the_limit(
+        self, run: Site, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         run.configure(INDEXNOW_MAX_URLS=2)
         run(1, b=Chosen(2))
         read: set[str] = set()
@@ -319,10 +324,48 @@ class TestWhatIsSubmitted:
             return original(store, files)
 
         monkeypatch.setattr(changes, "_lines", recorded)
-        run(3, 4, b=Chosen(5))
+        report = run(*range(3, 43), b=Chosen(50))
         assert read == {"sitemap-a-1.xml.gz"}
-        assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 3, "changed": 0}
+        assert "changed or moved more URLs than INDEXNOW_MAX_URLS (2)" in report.warnings[0]
+        assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 41, "changed": 0}
         assert read == {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
+
+    def test_is_nothing_if_urls_only_move_to_another_section(self, run: Site) -> None:
+        run.configure(INDEXNOW_MAX_URLS=1)
+        run(*range(6), b=Chosen(9))
+        report = run(0, b=Chosen(9, *range(1, 6)))
+        assert (report.warnings, run.engine.requests) == ([], [])
+        report = run(0, 9, *range(1, 6), remove=["b"], changes=True)
+        assert report.changes == {"added": 0, "removed": 0, "changed": 0}
+        assert run.engine.requests == []
+
+    def test_is_nothing_if_too_many_urls_move(self, run: Site) -> None:
+        run.configure(INDEXNOW_MAX_URLS=1)
+        run(*range(12), b=Chosen(20))
+        report = run(0, b=Chosen(20, *range(1, 12)))
+        assert "changed or moved more URLs than INDEXNOW_MAX_URLS (1)" in report.warnings[0]
+        assert run.engine.requests == []
+
+    def test_is_changed_in_the_section_that_lists_it_now(self, run: Site) -> None:
+        run(1, 2, b=Chosen(9))
+        notifications = Notifications()
+        run(2, b=Old(1), changes=True, on_published=notifications)
+        assert notifications.urls == [("changed", "b", url(1)), ("removed", "b", url(9))]
+        run(1, 2, b=Chosen(9), changes=True, on_published=notifications)
+        assert notifications.urls == [("changed", "a", url(1)), ("added", "b", url(9))]
+
+    def test_is_a_url_of_two_sections_once(self, run: Site) -> None:
+        run(1, 2, b=Chosen(2, 3))
+        run(1, b=Chosen(3))
+        assert run.submitted == [url(2)]
+        run(1, 4, b=Chosen(3, 4))
+        assert run.submitted == [url(2), url(4)]
+
+    def test_is_each_url_once_even_if_its_page_was_not_queued(self, run: Site) -> None:
+        run(1)
+        run.without_queue(1, 2)
+        run(2, 3)
+        assert run.submitted == [url(1), url(2), url(3)]
 
     def test_includes_the_urls_of_a_removed_section(self, run: Site) -> None:
         run(1, b=Chosen(2, 3))
@@ -440,14 +483,21 @@ class TestAFailure:
         self, run: Site, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run(1)
-        with monkeypatch.context() as patch, Path("/dev/full").open("w+", encoding="utf-8") as full:
-            patch.setattr(changes, "TemporaryFile", lambda *arguments, **options: full)
-            patch.setattr(full, "seek", lambda *arguments: full.flush(), raising=False)
-            report = run(1, 2)
+        connect = sqlite3.connect
+
+        def small(*arguments: Any, **options: Any) -> sqlite3.Connection:
+            table = connect(*arguments, **options)
+            table.execute("PRAGMA max_page_count = 5")
+            return table
+
+        with monkeypatch.context() as patch:
+            patch.setattr(changes, "sqlite3", SimpleNamespace(connect=small))
+            report = run(*range(500))
         assert report.published
-        assert any("No space left on device" in warning for warning in report.warnings)
-        run(1, 2)
-        assert run.submitted == [url(1), url(2)]
+        assert any("database or disk is full" in warning for warning in report.warnings)
+        assert run.engine.requests == []
+        run(*range(500))
+        assert run.submitted == sorted(map(url, range(500)))
 
     def test_while_comparing_is_a_warning(self, run: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         run(1)
