@@ -211,7 +211,7 @@ def status_lines(status: Status) -> Iterator[str]:
     yield ""
     head = (
         *("section", "class", "read as", "live pages", "rows a page", "age (s)"),
-        *("exported", "URLs", "bytes", "on disk"),
+        *("exported", "URLs", "bytes", "on disk", "lag"),
     )
     yield from _aligned([head, *map(_status_row, status.sections)], 3)
     for section in status.sections:
@@ -284,4 +284,4 @@ def _status_row(section: SectionStatus) -> Sequence[str]:
     values = [*(live.values() if live else [None] * 3), *(export.values() if export else [None] * 4)]
     reading = ", ".join(filter(None, (section.paging, section.hooks)))
     numbers = ("-" if value is None else f"{round(value):,}" for value in values)
-    return section.section, section.sitemap or "-", reading or "-", *numbers
+    return section.section, section.sitemap or "-", reading or "-", *numbers, section.lag_text
