@@ -17,7 +17,7 @@ from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
-from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.entries import excerpt, first_names, reason_of
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.hosts import export_base, is_host_from_client
 from django_sitemaps09.protocol import Base
@@ -248,6 +248,11 @@ def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
 
 def _class_name(sitemap: object) -> str:
     return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
+
+
+def name_sections(names: Sequence[str]) -> str:
+    """Return the subject of a sentence: "Section 'a'", or "Sections 'a', 'b'"."""
+    return f"Section{'s' if len(names) > 1 else ''} {first_names(list(map(repr, names)))}"
 
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:

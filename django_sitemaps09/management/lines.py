@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from django_sitemaps09.audit import RULES, AuditReport
-from django_sitemaps09.entries import pluralize
+from django_sitemaps09.entries import first_names, pluralize
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
 from django_sitemaps09.notify import EndpointReport, Submission
@@ -18,8 +18,6 @@ from django_sitemaps09.suggestions import Comparison, Suggestion
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 # Seconds that the clocks of two machines may differ.
 _TOLERANCE = 60
-# Maximum number of sections in a line about old exports.
-_NAMED = 5
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -242,8 +240,8 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
             if age is None or age > max_age
         ]
         if old:
-            names = ", ".join(old[:_NAMED]) + (f" and {len(old) - _NAMED} more" if old[_NAMED:] else "")
-            yield f"{host}: last export without a failure longer than {age_text(max_age)} ago: {names}."
+            age = age_text(max_age)
+            yield f"{host}: last export without a failure longer than {age} ago: {first_names(old)}."
 
 
 def age_text(seconds: float) -> str:

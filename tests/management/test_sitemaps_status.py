@@ -162,7 +162,13 @@ def test_every_way_to_read_a_section_has_its_name(
         "tests.support.articles.Articles",
         f"{__name__}.Named",
     ]
-    assert rows(said())[-1] == ["foreign", f"{Foreign.__module__}.Foreign", "get_urls", *"-------", "unknown"]
+    assert rows(said())[-1] == [
+        "foreign",
+        f"{Foreign.__module__}.Foreign",
+        "get_urls",
+        *"-------",
+        "unknown",
+    ]
 
 
 @pytest.mark.usefixtures("articles")
@@ -369,7 +375,9 @@ class TestTheLag:
     """How much newer the newest lastmod is than the start of the last export."""
 
     @pytest.fixture(autouse=True)
-    def _exported(self, configure: Callable[..., None], folder: Path, register: Callable[..., None]) -> None:
+    def _exported(
+        self, configure: Callable[..., None], folder: Path, register: Callable[..., None]
+    ) -> None:
         configure(ROOT=folder)
         register(articles=Articles)
         ArticleFactory(pk=1, slug="s1", updated=datetime(2026, 9, 1, tzinfo=timezone.utc))

@@ -1,0 +1,59 @@
+"""The inspector of a site with 300 sections: a URL needs few queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09.export import export
+from django_sitemaps09.inspector.lookup import Answer, look_up
+from django_sitemaps09.protocol import parse_base
+from tests.models import Article, Tag
+from tests.support.articles import Articles
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
+
+
+def asked(path: str) -> tuple[Answer, int]:
+    """Return an answer, and the number of queries for it."""
+    with CaptureQueriesContext(connection) as queries:
+        answer = look_up(path, parse_base(BASE))
+    return answer, len(queries)
+
+
+@pytest.mark.parametrize("filter_name", ["pk", "tags"])
+def test_a_url_needs_few_queries_in_300_sections(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None], filter_name: str
+) -> None:
+    """A filter over a multi-valued relation is read through the keys of its rows."""
+    configure(ROOT=folder)
+    names: dict[str, Any] = {}
+    for number in range(300):
+        tag = Tag.objects.create(name=f"t{number}")
+        article = ArticleFactory(pk=number + 1, slug=f"s{number}", tags=[tag])
+        value = tag if filter_name == "tags" else article.pk
+        rows = Article.objects.filter(published=True, **{filter_name: value})
+        names[f"part-{number}"] = type("Part", (Articles,), {"queryset": rows})
+    register(**names)
+    export()
+    answer, queries = asked("/articles/none/")
+    assert queries <= 10
+    # All files are small.
+    assert answer.heading == "Not in the sitemap"
+    assert answer.reasons[1] == "It is not in the 300 exported files that were searched."
+    expected = "Sections 'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more have no row with"
+    assert answer.reasons[0] == f"{expected} the values of this URL."
+    for slug in ("s0", "s299"):
+        answer, queries = asked(f"/articles/{slug}/")
+        assert (answer.verdict, answer.section) == ("listed", f"part-{slug[1:]}")
+        assert queries <= 50
+    Article.objects.filter(pk=300).update(published=False)
+    answer, queries = asked("/articles/s299/")
+    assert (answer.verdict, answer.section, queries <= 50) == ("leaving", "part-299", True)
