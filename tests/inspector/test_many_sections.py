@@ -1,4 +1,4 @@
-"""The inspector of a site with 300 sections: a URL needs few queries."""
+"""The inspector of a site with 300 sections: few queries, and what needs attention first."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tests.models import Article, Tag
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
+from tests.support.inspector import superuser
+from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
@@ -57,3 +59,43 @@ def test_a_url_needs_few_queries_in_300_sections(
     Article.objects.filter(pk=300).update(published=False)
     answer, queries = asked("/articles/s299/")
     assert (answer.verdict, answer.section, queries <= 50) == ("leaving", "part-299", True)
+
+
+def test_the_overview_folds_sections_without_problems_and_filters(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None], admin_site: None
+) -> None:
+    configure(ROOT=folder)
+    parts = {f"part-{number}": Numbers(19) for number in range(30)}
+    for part in parts.values():
+        part.limit = 20
+    register(**parts)
+    export()
+    client = superuser()
+    content = client.get("/admin/sitemaps/").content.decode()
+    assert content.index("Last audit</h2>") < content.index("Sections</h2>")
+    # Pages are filled on purpose: only one over its limit has a red bar.
+    assert content.count(' high="99"') == 0
+    for number in range(3, 10):
+        del parts[f"part-{number}"]
+    parts["part-2"].limit = 18
+    register(**parts)
+    content = client.get("/admin/sitemaps/").content.decode()
+    names = (
+        "&#x27;part-3&#x27;, &#x27;part-4&#x27;, &#x27;part-5&#x27;, &#x27;part-6&#x27;, &#x27;part-7&#x27;"
+    )
+    assert f"Sections {names} and 2 more are not declared any more" in content
+    assert content.count(' high="99"') == 1
+    shown, _, folded = content.partition("<summary>Show 22 more</summary>")
+    assert [f'id="sitemaps09-section-part-{number}"' in shown for number in (1, 2, 3)] == [
+        False,
+        True,
+        True,
+    ]
+    assert 'id="sitemaps09-section-part-1"' in folded
+    content = client.get("/admin/sitemaps/?section=PART-1").content.decode()
+    assert "11 of 30 sections" in content
+    assert "Show 22 more" not in content
+    hostile = client.get("/admin/sitemaps/", {"section": '"><script>'}).content.decode()
+    assert 'value="&quot;&gt;&lt;script&gt;"' in hostile
+    assert "0 of 30 sections" in hostile
+    assert "unknown" in content
