@@ -42,7 +42,10 @@ class KeyQueries:
 
         A query that fails here fails again in `rows()`, where its section is known.
         """
-        compiled = dict(map(_compiled, queries))
+        compiled: dict[tuple[str, str, str], tuple[Any, ...]] = {}
+        for query in queries:
+            with suppress(Exception):
+                compiled |= [_compiled(query)]
         for alias in {key[0] for key in compiled}:
             keys = [key for key in compiled if key[0] == alias and key not in self._results]
             # A few queries are only run if they are needed.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import Any, Literal
 
 from django_sitemaps09 import protocol, sections
 from django_sitemaps09.conf import conf, site_locale
@@ -29,8 +29,6 @@ from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.state.manifest import MAX_TIME
 from django_sitemaps09.status import ExportState, name_sections
 from django_sitemaps09.views.responses import savepoints
-
-ResultT = TypeVar("ResultT")
 
 # Maximum number of further sections with the URL that are shown.
 _MAX_OTHERS = 10
@@ -159,7 +157,7 @@ def _lookup(
     """
     queries, errors = KeyQueries(), dict[str, list[str]]()
 
-    def attempt(name: str, step: Callable[[], ResultT]) -> ResultT | SectionLookup:
+    def attempt(name: str, step: Callable[[], Any]) -> Any:
         try:
             with savepoints():
                 return step()

@@ -36,6 +36,7 @@ from django_sitemaps09.status import read_listing, unread_source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage
+from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.writer import FORMATS, elements
 
 # Maximum number of sections that list a row, and of others, of which one lookup reads the row.
@@ -143,7 +144,7 @@ class RowSearch(NamedTuple):
 
     def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
         """Yield the queries of `result()`. With `known` results, yield those that depend on them."""
-        with suppress(Exception):
+        with suppress(Exception), savepoints():
             for way in self.conditions:
                 rows = key_queries(self.source, way)
                 if known is None:

@@ -61,6 +61,29 @@ def test_a_url_needs_few_queries_in_300_sections(
     assert (answer.verdict, answer.section, queries <= 50) == ("leaving", "part-299", True)
 
 
+def test_a_section_that_fails_does_not_hide_the_others(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None]
+) -> None:
+    configure(ROOT=folder)
+    for number in range(20):
+        ArticleFactory(pk=number + 1, slug=f"s{number}")
+    parts = {
+        f"part-{number}": type("Part", (Articles,), {"queryset": Article.objects.filter(pk=number + 1)})
+        for number in range(20)
+    }
+    register(**parts)
+    export()
+    for number, broken in ((3, Article.objects.extra(where=["x = 1"])), (4, Article.objects.using("x"))):
+        parts[f"part-{number}"] = type("Broken", (Articles,), {"queryset": broken})
+    register(**parts)
+    answer, _ = asked("/articles/s7/")
+    assert (answer.verdict, answer.section) == ("listed", "part-7")
+    assert [note.partition(":")[0] for note in answer.notes] == [
+        "Section 'part-4' cannot be read",
+        "Section 'part-3' cannot be read",
+    ]
+
+
 def test_the_overview_folds_sections_without_problems_and_filters(
     folder: Path, configure: Callable[..., None], register: Callable[..., None], admin_site: None
 ) -> None:
