@@ -17,7 +17,7 @@ from django.core.cache import DEFAULT_CACHE_ALIAS, caches
 
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
-from django_sitemaps09.entries import excerpt, reason_of
+from django_sitemaps09.entries import excerpt, first_names, reason_of
 from django_sitemaps09.exceptions import ManifestError
 from django_sitemaps09.hosts import export_base, is_host_from_client
 from django_sitemaps09.protocol import Base
@@ -33,6 +33,9 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import addresses, listing as listings
 from django_sitemaps09.views.live.listing import Listing
 from django_sitemaps09.views.responses import savepoints
+
+# Seconds in each unit of a lag.
+_UNITS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,36 @@ class SectionStatus:
     is_declared: bool = True
     error: str | None = None
 
+    @property
+    def lag(self) -> float | None:
+        """How many seconds the newest lastmod of the listing is newer than the start of `exported`.
+
+        It is `None` if it is unknown: a row has no lastmod, or a page was not counted after the export. So
+        is a date of the day of the export, which does not tell the time.
+        """
+        pages = () if self.live is None else self.live.pages
+        lastmods = [page.newest or "" for page in pages if page.rows != 0]
+        if self.live is None or self.exported is None or not (lastmods and all(lastmods)):
+            return None
+        try:
+            # Python 3.10 cannot parse `Z`.
+            times = [datetime.fromisoformat(text.replace("Z", "+00:00")) for text in lastmods]
+        except ValueError:
+            return None
+        newest = max(time.replace(tzinfo=time.tzinfo or timezone.utc).timestamp() for time in times)
+        lag, is_date = newest - self.exported, "T" not in max(lastmods)
+        is_unknown = lag <= 0 and (self.live.looked_at < self.exported or (is_date and lag > -86_400))
+        return None if is_unknown else max(0.0, lag)
+
+    @property
+    def lag_text(self) -> str:
+        """The lag in the largest unit of which there are at least two: "4.5 hours"."""
+        if not self.lag:
+            return "unknown" if self.lag is None else "none"
+        unit = next((unit for unit, seconds in _UNITS.items() if self.lag >= 2 * seconds), "second")
+        number = f"{self.lag / _UNITS[unit]:,.1f}".removesuffix(".0")
+        return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
+
     def as_dict(self) -> dict[str, Any]:
         live = export = None
         if self.live is not None:
@@ -153,7 +186,8 @@ class SectionStatus:
         exported = None
         if self.exported is not None:
             exported = datetime.fromtimestamp(self.exported, timezone.utc).isoformat()
-        return {**document, "live": live, "export": export, "exported": exported, "error": self.error}
+        export_facts = {"export": export, "exported": exported, "lag": self.lag}
+        return {**document, "live": live, **export_facts, "error": self.error}
 
 
 def _section_status(
@@ -214,6 +248,11 @@ def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
 
 def _class_name(sitemap: object) -> str:
     return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
+
+
+def name_sections(names: Sequence[str]) -> str:
+    """Return the subject of a sentence: "Section 'a'", or "Sections 'a', 'b'"."""
+    return f"Section{'s' if len(names) > 1 else ''} {first_names(list(map(repr, names)))}"
 
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:

@@ -19,6 +19,7 @@ from django_sitemaps09.entries.fields import (
     NOT_XML as NOT_XML,
     check_text as check_text,
     excerpt as excerpt,
+    first_names as first_names,
     has_text as has_text,
     key_excerpt as key_excerpt,
     plain_text as plain_text,

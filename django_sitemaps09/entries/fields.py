@@ -7,7 +7,7 @@ the field for the message, such as `Video.title`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -126,6 +126,12 @@ def key_excerpt(key: object) -> str:
 def pluralize(count: int, noun: str) -> str:
     """Return a count with its noun: "1 page", "1,234 pages"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def first_names(names: Sequence[str], most: int = 5) -> str:
+    """Return names for a sentence: "a, b", or the first ones, such as "a, b, c, d, e and 295 more"."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def short_repr(value: object) -> str:

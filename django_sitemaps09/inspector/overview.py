@@ -15,10 +15,12 @@ from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.status import Status, status
+from django_sitemaps09.status import Status, name_sections, status
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
+# Maximum number of sections with the same problem that have a sentence each.
+_MAX_ALIKE = 5
 
 #: Ages by their maximum number of days. Older pages, and pages without a lastmod, follow.
 AGES: Mapping[str, int] = {
@@ -116,12 +118,17 @@ def problems(overview: Overview) -> Iterator[Problem]:
     if export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
+    names_by_text: dict[str, list[str]] = {}
     for section in overview.status.sections:
         if section.error is not None:
-            yield Problem(f"Section {section.section!r} cannot be read: {section.error}", "sections")
+            names_by_text.setdefault(f"cannot be read: {section.error}", []).append(section.section)
         if not section.is_declared:
-            text = f"Section {section.section!r} is not declared any more, but the export keeps its files."
-            yield Problem(text, "sections")
+            names_by_text.setdefault("", []).append(section.section)
+    for text, names in names_by_text.items():
+        for group in [names] if len(names) > _MAX_ALIKE else [[name] for name in names]:
+            verb, whose = ("is", "its") if len(group) == 1 else ("are", "their")
+            undeclared = f"{verb} not declared any more, but the export keeps {whose} files."
+            yield Problem(f"{name_sections(group)} {text or undeclared}", "sections")
     last_run = overview.runs[0] if overview.runs else None
     if last_run is not None and last_run.failures:
         outcome = "had failures" if last_run.is_published else "published nothing"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import unescape
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.entries import reason_of
+from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores import Store
@@ -17,6 +20,8 @@ from django_sitemaps09.writer.urlset import find_line
 
 #: Maximum number of files that one search reads.
 MAX_FILES = 40
+# The only file of a section counts less if it has at most so many bytes.
+_SMALL_BYTES, _SMALL_COST = 200_000, 1 / 12
 
 _ENTRY = re.compile(r"<url>.*?</url>", re.DOTALL)
 _LINK = re.compile(r'<xhtml:link rel="alternate" hreflang="([^"]*)" href="([^"]*)"/>')
@@ -61,10 +66,24 @@ class FoundEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedFiles:
-    """The exported files of a host. `notes` say what a search could not read, and how far it went."""
+    """The exported files of a host.
+
+    `notes` say what a search could not read, and how far it went. `gaps` say why it is incomplete.
+    """
 
     export: ExportState
     notes: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+
+    @property
+    def gap(self) -> str:
+        return next(iter(self.gaps), "")
+
+    def miss(self, gap: str, note: str) -> None:
+        """Report that a search is incomplete, once for each note."""
+        if note not in self.notes:
+            self.gaps.append(gap)
+            self.notes.append(note)
 
     @property
     def sections(self) -> Iterable[str]:
@@ -76,42 +95,64 @@ class ExportedFiles:
         return {} if self.export.root is None else self.export.root.removed
 
     def of_sections(self, sections: Iterable[str]) -> Iterator[str]:
-        """Yield the names of the pages of some sections, the last pages first: most new rows are there."""
+        """Yield the names of the pages of some sections, the last pages first: most new rows are there.
+
+        The last page of each section is first, so a long section does not use up a search.
+        """
+        names: list[Iterable[str]] = []
         for section in sections:
             try:
                 record = self.export.record(section)
-                yield from reversed([] if record is None else record.file_names)
+                names.append(reversed([] if record is None else record.file_names))
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
-                self.notes.append(f"Section {section!r} cannot be read: {reason_of(error)}")
+                note = f"Section {section!r} cannot be read: {reason_of(error)}"
+                self.miss("not everything can be read", note)
+        yield from filter(None, chain.from_iterable(zip_longest(*names)))
 
-    def search(self, names: Iterable[str], location: str) -> FoundEntry:
-        """Search for a URL in files with these names until it is found, in at most `MAX_FILES` files."""
-        folder = self.export.folder
-        if folder is None:
-            return FoundEntry(None, None, 0)
-        searched: set[str] = set()
-        for name in names:
+    def search(
+        self, names: Iterable[str], location: str, searched: dict[str, float] | None = None
+    ) -> FoundEntry:
+        """Search for a URL in files with these names until it is found, in at most `MAX_FILES` files.
+
+        The files that were `searched` before are not read again, and count.
+        """
+        searched, folder = {} if searched is None else searched, self.export.folder
+        for name in names if folder is not None else ():
             if name in searched:
                 continue
-            if len(searched) == MAX_FILES:
-                text = f"The search ended after {MAX_FILES:,} files. Other files may contain the URL."
-                self.notes.append(text)
+            if sum(searched.values()) >= MAX_FILES:
+                text = f"The search ended after {len(searched):,} files. Other files may contain the URL."
+                self.miss("the search ended early", text)
                 break
-            searched.add(name)
+            searched[name] = _SMALL_COST if self._is_small(name) else 1
             try:
-                entry = find_entry(folder.store, name, location)
+                entry = find_entry(folder.store, name, location)  # type: ignore[union-attr]
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
-                self.notes.append(f"{name} cannot be read: {reason_of(error)}.")
+                self.miss("not everything can be read", f"{name} cannot be read: {reason_of(error)}.")
                 continue
             if entry is not None:
                 return FoundEntry(name, entry, len(searched))
         return FoundEntry(None, None, len(searched))
+
+    def _is_small(self, name: str) -> bool:
+        """Return whether a file is the only one of its section, and small."""
+        with suppress(Exception):
+            record = self.export.record(section_of(name) or "")
+            [page] = () if record is None else record.pages
+            return page.name == name and page.bytes <= _SMALL_BYTES
+        return False
 
     def url(self, name: str | None, base: Base) -> str | None:
         """Return the URL of a file, unless the manifest names another host."""
         export = self.export.export
         url = export.url([base.domain]) if name and export is not None else None
         return url and f"{url}{name}"
+
+
+def section_of(name: str | None) -> str | None:
+    """Return the section of the page with a file name; `None` if it is not the name of a page."""
+    page = parse_page_name(name or "")
+    return None if page is None else page.section
 
 
 def find_entry(store: Store, name: str, location: str) -> Entry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
+from django_sitemaps09.inspector.key_queries import KeyQueries
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, remove_order
 from django_sitemaps09.pages import Key
@@ -28,17 +29,18 @@ from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sitemaps.declared import Declared
 from django_sitemaps09.sources import QuerySource
-from django_sitemaps09.sources.members import KeyInRows, Members
+from django_sitemaps09.sources.members import KeyInRows
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.status import read_listing, unread_source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage
+from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.writer import FORMATS, elements
 
-#: Maximum number of rows that a search returns. The values of most locations belong to one row.
-MAX_FOUND = 10
+# Maximum number of sections that list a row, and of others, of which one lookup reads the row.
+_MAX_READ = 10
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 
 
@@ -100,6 +102,7 @@ class SectionLookup(NamedTuple):
     `row` is `None` if no item was found. If `needs_search` is true, an item may exist, and the exported
     files must be searched. `is_unread` means that no row was read, since the section can only be read as a
     whole. `similar` is the location of a listed row that has the values of the URL, but another location.
+    `former_row` has the key in the URL, if no row has the URL: it tells the page of a deleted row.
     """
 
     can_match: bool
@@ -107,22 +110,115 @@ class SectionLookup(NamedTuple):
     needs_search: bool = False
     is_unread: bool = False
     similar: str | None = None
+    former_row: LiveRow | None = None
 
-    def reason(self, section: str) -> str:
-        """Return why the section does not list the URL, if no row with the URL was found."""
+    def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
+        return iter(())
+
+    def result(self, queries: KeyQueries) -> SectionLookup:
+        return self
+
+    @property
+    def reason(self) -> tuple[str, str, str]:
+        """The verbs for one and for several sections, and why they do not list the URL."""
         if self.similar is None:
-            return f"Section {section!r} has no row with the values of this URL."
-        return f"Section {section!r} lists another form of this URL: {excerpt(self.similar)}"
+            return "has", "have", "no row with the values of this URL."
+        return "lists", "list", f"another form of this URL: {excerpt(self.similar)}"
 
 
 _NO_MATCH = SectionLookup(can_match=False)
 _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
-def look_up_row(
+class RowSearch(NamedTuple):
+    """Search for the rows of a section that have a URL, by each of several `conditions`.
+
+    The values of a method or a column are a guess, and so are several ways to read values from a URL:
+    then, `is_exact` is false.
+    """
+
+    source: QuerySource
+    conditions: Sequence[Mapping[str, Any]]
+    location: str
+    is_exact: bool
+
+    def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
+        """Yield the queries of `result()`. With `known` results, yield those that depend on them."""
+        with suppress(Exception), savepoints():
+            for way in self.conditions:
+                rows = key_queries(self.source, way)
+                if known is None:
+                    yield from rows
+                elif self.source.members.original is not None:
+                    keys = map(self.source.members.key.row_key, known.rows(next(rows)))
+                    yield from (_membership(self.source, key) for key in keys)
+
+    def result(self, queries: KeyQueries) -> SectionLookup:
+        found = [row for way in self.conditions for row in self._found(way, queries)]
+        is_listed = any(row.is_listed is not False for row in found)
+        queries.sections_read[is_listed] += bool(found)
+        # Hundreds of sections can have the same row.
+        is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
+        rows = [live for row in found if is_complete for live in self._live_row(row)]
+        wanted, declared = _comparable(self.location), self.source.declared.hooks["location"]
+        # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
+        is_searched = self.is_exact or (isinstance(declared, F) and "%" not in self.location)
+        same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
+        same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
+        others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
+        return SectionLookup(
+            can_match=True,
+            row=same_rows[0] if same_rows else None,
+            needs_search=not is_searched or (is_listed and not is_complete),
+            is_unread=callable(declared),
+            similar=next(others, None),
+            former_row=None if same_rows else self._former_row(),
+        )
+
+    def _former_row(self) -> LiveRow | None:
+        """Return the row with the integer key in the URL, whether it exists or not."""
+        key, expressions = self.source.members.key, self.source.declaration.expressions
+        [way, *_], names = self.conditions or [{}], {"pk", *key.names}
+        fields = (getattr(expressions.get(name), "name", name) for name in way)
+        texts = [str(value) for field, value in zip(fields, way.values(), strict=True) if field in names]
+        if not (key.is_integer and texts and texts[0].isdecimal()):
+            return None
+        return LiveRow(self.source.section, FoundRow(int(texts[0]), is_listed=False), None, self.source)
+
+    def _found(self, way: Mapping[str, Any], queries: KeyQueries) -> list[FoundRow]:
+        try:
+            return find_rows(self.source, way, queries)
+        except (FieldError, OverflowError, TypeError, ValidationError, ValueError):
+            # A value of the path is invalid for its column.
+            return []
+        except DataError:
+            # Text in PostgreSQL cannot contain the NUL character.
+            if "%00" not in self.location:
+                raise
+            return []
+
+    def _live_row(self, row: FoundRow) -> Iterator[LiveRow]:
+        """Yield the row as it is now if it has the URL, or its values."""
+        source, batch = self.source, row_batch(self.source, row)
+        if batch is None:
+            return
+        skipped = tuple(map(str, batch.errors))
+        entry = _entry(batch, source.declared.format, source.declared.base, self.location)
+        if entry is None and self.is_exact and batch.keys and row.is_listed:
+            entry = _entry(batch, source.declared.format, source.declared.base, None)
+        # The URL of an item without any location cannot be compared.
+        is_skipped = self.is_exact and not batch.keys and any(e.field != "any" for e in batch.errors)
+        if entry is not None or is_skipped:
+            yield LiveRow(source.section, row, entry, source, skipped)
+
+
+def row_search(
     name: str, sitemap: Declared, resolved: ResolvedPath, record: SectionRecord | None, location: str
-) -> SectionLookup:
-    """Look up a URL in the rows of a section. `resolved` is its path. `record` has the published pages."""
+) -> RowSearch | SectionLookup:
+    """Return how to look up a URL in the rows of a section, or the result if no row is read.
+
+    `resolved` is the path of the URL. `record` has the published pages.
+    """
     if not sitemap.hooks:
         return _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
@@ -132,7 +228,6 @@ def look_up_row(
     conditions = template_conditions(declared, resolved, location) if is_template else None
     if conditions == []:
         return _NO_MATCH
-    # The values of a method or a column are a guess, and so are several ways to read values from a URL.
     is_exact = conditions is not None and len(conditions) == 1
     source = unread_source(name, sitemap, record)
     if source is not None and isinstance(declared, F):
@@ -141,20 +236,7 @@ def look_up_row(
         conditions = field_conditions(source.members.rows.model, resolved.match)
     if source is None or conditions is None:
         return _NEEDS_SEARCH
-    # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
-    is_searched = is_exact or (isinstance(declared, F) and "%" not in location)
-    rows = [row for way in conditions for row in _live_rows(name, source, way, location, is_exact=is_exact)]
-    wanted = _comparable(location)
-    same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
-    same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
-    others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
-    return SectionLookup(
-        can_match=True,
-        row=same_rows[0] if same_rows else None,
-        needs_search=not is_searched,
-        is_unread=callable(declared),
-        similar=next(others, None),
-    )
+    return RowSearch(source, conditions, location, is_exact)
 
 
 def _look_up_view(name: str, sitemap: Any, base: Base, location: str) -> SectionLookup:
@@ -165,34 +247,6 @@ def _look_up_view(name: str, sitemap: Any, base: Base, location: str) -> Section
     row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
     plain = _entry(batch, "xml", base, location.partition("?")[0])
     return SectionLookup(plain is not None, row, similar=None if plain is None else plain.location)
-
-
-def _live_rows(
-    name: str, source: QuerySource, conditions: Mapping[str, Any], location: str, *, is_exact: bool
-) -> Iterator[LiveRow]:
-    """Yield the rows that have the URL, or its values. `is_exact` is false if the values are a guess."""
-    try:
-        found_rows = find_rows(source, conditions)
-    except (FieldError, OverflowError, TypeError, ValidationError, ValueError):
-        # A value of the path is invalid for its column.
-        return
-    except DataError:
-        # Text in PostgreSQL cannot contain the NUL character.
-        if "%00" not in location:
-            raise
-        return
-    for row in found_rows:
-        batch = row_batch(source, row)
-        if batch is None:
-            continue
-        skipped = tuple(map(str, batch.errors))
-        entry = _entry(batch, source.declared.format, source.declared.base, location)
-        if entry is None and is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, source.declared.format, source.declared.base, None)
-        # The URL of an item without any location cannot be compared.
-        is_skipped = is_exact and not batch.keys and any(error.field != "any" for error in batch.errors)
-        if entry is not None or is_skipped:
-            yield LiveRow(name, row, entry, source, skipped)
 
 
 def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | None) -> Entry | None:
@@ -210,35 +264,43 @@ def _comparable(location: str) -> str:
     return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
 
 
-def find_rows(source: QuerySource, conditions: Mapping[str, Any]) -> list[FoundRow]:
+def find_rows(
+    source: QuerySource, conditions: Mapping[str, Any], queries: KeyQueries | None = None
+) -> list[FoundRow]:
     """Return the rows for which the conditions hold, including rows that the section does not list.
 
     The names of conditions are fields, or aliases of declared expressions.
     """
-    members, original = source.members, source.members.original
-    keys = _keys(source, source.annotated_rows, conditions)
-    if members.looks_beyond:
+    queries, steps = queries or KeyQueries(), key_queries(source, conditions)
+    row_key = source.members.key.row_key
+    keys = list(map(row_key, queries.rows(next(steps))))
+    if source.members.looks_beyond:
         return [FoundRow(key, None) for key in keys]
-    if original is not None:
-        return [FoundRow(key, _is_in(original, key, members)) for key in keys]
+    if source.members.original is not None:
+        return [FoundRow(key, bool(queries.rows(_membership(source, key)))) for key in keys]
     if keys:
         return [FoundRow(key, is_listed=True) for key in keys]
-    return [FoundRow(key, is_listed=False) for key in _keys(source, _all_rows(source), conditions)]
+    return [FoundRow(row_key(row), is_listed=False) for row in queries.rows(next(steps))]
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
     return add_columns(source.members.model_rows(), source.declaration.expressions)
 
 
-def _keys(source: QuerySource, rows: QuerySet[Any], conditions: Mapping[str, Any]) -> list[Hashable]:
-    # With an order, a database may read the rows in this order instead of using an index for the condition.
-    rows = source.members.key_rows(remove_order(rows.filter(**conditions)))
-    return list(map(source.members.key.row_key, rows[:MAX_FOUND]))
+def key_queries(source: QuerySource, conditions: Mapping[str, Any]) -> Iterator[QuerySet[Any]]:
+    """Yield the query of the keys of the section's rows, and then that of all rows."""
+    for rows in (source.annotated_rows, None):
+        found = (_all_rows(source) if rows is None else rows).filter(**conditions)
+        # With an order, a database may read the rows in this order instead of using an index.
+        yield source.members.key_rows(remove_order(found))
 
 
-def _is_in(original: QuerySet[Any], key: Hashable, members: Members) -> bool:
-    listed_rows = KeyInRows(members.filter_keys(original, [key]))
-    return add_condition(members.filter_keys(members.rows, [key]), listed_rows).exists()
+def _membership(source: QuerySource, key: Hashable) -> QuerySet[Any]:
+    """Return the query of the row with a key, if the project's own queryset has it."""
+    members = source.members
+    original = members.rows if members.original is None else members.original
+    condition = KeyInRows(members.filter_keys(original, [key]))
+    return members.key_rows(add_condition(members.filter_keys(members.rows, [key]), condition))
 
 
 def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:

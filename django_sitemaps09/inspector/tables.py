@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime, timezone
+from math import ceil
 from typing import NamedTuple
 
 from django.template.defaultfilters import filesizeformat
@@ -19,7 +20,17 @@ from django_sitemaps09.status import SectionStatus
 
 _NONE = "–"  # noqa: RUF001 an en dash, for a cell without a value
 # Maximum number of sections that a run lists.
-_MAX_CHANGES = 20
+_MAX_CHANGES = 5
+# Numbers of rows that are not folded: sections with problems, sections of a small site, and exports.
+_SHOWN_PROBLEMS = 20
+_SHOWN_SECTIONS = 10
+_SHOWN_RUNS = 3
+
+_SECTIONS = (
+    "Last change: when the content of an exported file last changed. Live pages: the pages in the live "
+    "index, if the cache has it. Lag: how much newer the newest lastmod on these pages is than the start "
+    "of the section's last export without a failure."
+)
 
 # The plot in units of its view box. On a phone, a unit is about a pixel.
 _WIDTH = 340
@@ -30,13 +41,17 @@ _BAR = 16
 
 
 class Cell(NamedTuple):
-    """Cell of a table. `lines` are further texts, `meter` is the used percentage of a limit."""
+    """Cell of a table. `lines` are further texts, `meter` is the used percentage of a limit.
+
+    `anchor` is the id of the cell, without its prefix.
+    """
 
     text: str = ""
     lines: Sequence[str] = ()
     time: datetime | None = None
     meter: int | None = None
     is_error: bool = False
+    anchor: str = ""
 
 
 class Header(NamedTuple):
@@ -47,11 +62,21 @@ class Header(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Table with a caption. The first cell of each row is the header of the row."""
+    """Table with a caption. The first cell of each row is the header of the row.
+
+    Rows after the first `shown` ones are folded.
+    """
 
     caption: str
     columns: Sequence[Header]
     rows: Sequence[Sequence[Cell]]
+    shown: int = 10
+
+    @property
+    def parts(self) -> list[Table]:
+        """The table of the rows that are shown, and that of the folded ones, if there are any."""
+        parts = [self._replace(rows=self.rows[: self.shown]), self._replace(rows=self.rows[self.shown :])]
+        return parts if parts[1].rows else parts[:1]
 
     @property
     def labelled_rows(self) -> list[list[tuple[Header, Cell]]]:
@@ -67,8 +92,10 @@ def _number(value: int | None) -> Cell:
 
 
 def _meter(text: str, value: int, limit: int) -> Cell:
-    percentage = round(100 * value / limit)
-    return Cell(text, [f"{percentage}% of the limit"], meter=min(percentage, 100))
+    is_over = value > limit
+    percentage = (ceil if is_over else round)(100 * value / limit)
+    lines = [f"{percentage}% of the limit"]
+    return Cell(text, lines, meter=min(percentage, 100), is_error=is_over)
 
 
 def _time(seconds: float) -> Cell:
@@ -84,24 +111,35 @@ def _lastmod(text: str | None) -> Cell:
     return Cell(text or _NONE)
 
 
-def sections_table(overview: Overview) -> Table:
-    """Return a table with a row for each section: its fullest page compared with the limits."""
+def sections_table(overview: Overview, text: str = "") -> Table:
+    """Return a table with a row for each section: its fullest page compared with the limits.
+
+    With a `text`, only sections whose names or classes contain it are rows, and none is folded. Otherwise,
+    sections with problems are first.
+    """
     columns = [
         Header("Section"),
         *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
         *(Header("Newest lastmod"), Header("Last change")),
-        *_numbers("Live pages"),
+        *(*_numbers("Live pages"), Header("Lag")),
     ]
-    rows = list(map(_section_row, overview.status.sections))
-    return Table("Sections, with the exported pages and the pages in the cache", columns, rows)
+    rows = sorted(map(_section_row, overview.status.sections), key=lambda row: not _has_problem(row))
+    rows = [row for row in rows if text.casefold() in " ".join((row[0].text, *row[0].lines)).casefold()]
+    shown = min(sum(map(_has_problem, rows)), _SHOWN_PROBLEMS)
+    return Table(_SECTIONS, columns, rows, len(rows) if text or len(rows) <= _SHOWN_SECTIONS else shown)
+
+
+def _has_problem(row: Sequence[Cell]) -> bool:
+    return any(cell.is_error for cell in row)
 
 
 def _section_row(section: SectionStatus) -> list[Cell]:
     line = section.error or section.sitemap or "Not declared any more: the export keeps its files"
-    name = Cell(section.section, [line], is_error=section.error is not None or not section.is_declared)
-    live_pages = _number(None if section.live is None else len(section.live.pages))
+    is_error = section.error is not None or not section.is_declared
+    name = Cell(section.section, [line], is_error=is_error, anchor=f"section-{section.section}")
+    live = _number(None if section.live is None else len(section.live.pages)), Cell(section.lag_text)
     if section.record is None:
-        return [name, *[Cell(_NONE)] * 7, live_pages]
+        return [name, *[Cell(_NONE)] * 7, *live]
     pages = section.record.pages
     fullest_urls = max((page.urls for page in pages), default=0)
     fullest_bytes = max((page.bytes for page in pages), default=0)
@@ -114,7 +152,7 @@ def _section_row(section: SectionStatus) -> list[Cell]:
         Cell(filesizeformat(sum(page.size for page in pages))),
         _lastmod(max((page.lastmod for page in pages if page.lastmod), default=None)),
         _lastmod(max((page.changed for page in pages if page.changed), default=None)),
-        live_pages,
+        *live,
     ]
 
 
@@ -144,7 +182,7 @@ def runs_table(runs: Sequence[RecordedRun]) -> Table:
         ]
         for run in runs
     ]
-    return Table("Exports that changed files or had problems, newest first", columns, rows)
+    return Table("Exports that changed files or had problems, newest first", columns, rows, _SHOWN_RUNS)
 
 
 def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:

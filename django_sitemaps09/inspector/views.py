@@ -25,7 +25,7 @@ from django_sitemaps09.inspector import PERMISSION, tables
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.overview import overview, problems
 
-# Maximum length of a URL that is looked up. A longer URL is truncated, and still invalid.
+# Maximum length of a URL that is looked up, and of a filter. A longer URL is truncated, and still invalid.
 _MAX_QUERY = 5_000
 
 View: TypeAlias = Callable[..., HttpResponseBase]
@@ -79,11 +79,13 @@ def index(request: HttpRequest) -> HttpResponse:
     """Return the overview: sections, freshness, exports, skipped items and the last audit."""
     state = overview(current_base(request))
     page_counts = sum(state.freshness.values(), Counter())
+    text = request.GET.get("section", "")[:_MAX_QUERY].strip()
     context = {
         "title": "Sitemaps",
         "overview": state,
         "problems": list(problems(state)),
-        "sections": tables.sections_table(state),
+        "sections": tables.sections_table(state, text),
+        "filter": text,
         "plot": tables.plot(page_counts) if page_counts else None,
         "freshness": tables.freshness_table(state),
         "runs": tables.runs_table(state.runs),
@@ -99,8 +101,9 @@ def url(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("url", "")[:_MAX_QUERY]
     base = current_base(request)
     answer = look_up(text, base) if text.strip() else None
-    entry = answer and tables.entry_table(answer)
-    context = {"title": "Find a URL", "query": text, "answer": answer, "entry": entry}
+    answers = [] if answer is None else [answer, *answer.others]
+    entries = [(each, tables.entry_table(each)) for each in answers]
+    context = {"title": "Find a URL", "query": text, "answer": answer, "entries": entries}
     return _page(request, "url", context)
 
 

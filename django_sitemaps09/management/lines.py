@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from django_sitemaps09.audit import RULES, AuditReport
-from django_sitemaps09.entries import pluralize
+from django_sitemaps09.entries import first_names, pluralize
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
 from django_sitemaps09.notify import EndpointReport, Submission
@@ -18,8 +18,6 @@ from django_sitemaps09.suggestions import Comparison, Suggestion
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 # Seconds that the clocks of two machines may differ.
 _TOLERANCE = 60
-# Maximum number of sections in a line about old exports.
-_NAMED = 5
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -218,7 +216,7 @@ def status_lines(status: Status) -> Iterator[str]:
     yield ""
     head = (
         *("section", "class", "read as", "live pages", "rows a page", "age (s)"),
-        *("exported", "URLs", "bytes", "on disk"),
+        *("exported", "URLs", "bytes", "on disk", "lag"),
     )
     yield from _aligned([head, *map(_status_row, status.sections)], 3)
     for section in status.sections:
@@ -249,8 +247,8 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
             if age is None or age > max_age
         ]
         if old:
-            names = ", ".join(old[:_NAMED]) + (f" and {len(old) - _NAMED} more" if old[_NAMED:] else "")
-            yield f"{host}: last export without a failure longer than {age_text(max_age)} ago: {names}."
+            age = age_text(max_age)
+            yield f"{host}: last export without a failure longer than {age} ago: {first_names(old)}."
 
 
 def age_text(seconds: float) -> str:
@@ -291,4 +289,4 @@ def _status_row(section: SectionStatus) -> Sequence[str]:
     values = [*(live.values() if live else [None] * 3), *(export.values() if export else [None] * 4)]
     reading = ", ".join(filter(None, (section.paging, section.hooks)))
     numbers = ("-" if value is None else f"{round(value):,}" for value in values)
-    return section.section, section.sitemap or "-", reading or "-", *numbers
+    return section.section, section.sitemap or "-", reading or "-", *numbers, section.lag_text

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.browsers import browser
+from tests.support.browsers import axe, browser
 
-__all__ = ["browser"]
+__all__ = ["axe", "browser"]

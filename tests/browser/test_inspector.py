@@ -19,6 +19,7 @@ from tests.support.browsers import SECONDS, Browser, contrast, luminance
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, serving_site, site, superuser
+from tests.support.sections import Numbers
 
 pytestmark = [
     pytest.mark.services,
@@ -159,6 +160,50 @@ def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: b
                     if shots:
                         file = Path(shots, f"inspector-{name}-{width}-{scheme}-{kind}.png")
                         file.write_bytes(browser.full_screenshot())
+
+
+@pytest.fixture
+def many(folder: Path, register: Callable[..., None], configure: Callable[..., None]) -> None:
+    """An export of 300 sections, of which one is over its limit, and one is no longer declared."""
+    configure(ROOT=folder)
+    sections = {f"part-{number}": Numbers(19) for number in range(300)}
+    for section in sections.values():
+        section.limit = 20
+    register(**sections)
+    export()
+    del sections["part-7"]
+    sections["part-8"].limit = 18
+    register(**sections)
+
+
+@pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.usefixtures("many")
+def test_300_sections_are_readable_and_accessible(
+    browser: Browser, axe: str, width: int, *, admin: bool
+) -> None:
+    root = "/admin/sitemaps/" if admin else "/sitemaps/"
+    browser.size(width)
+    with opened(browser, root, admin=admin) as address:
+        check(browser)
+        assert browser.violations(axe) == []
+        assert browser.run("return document.documentElement.scrollHeight") <= 3_500
+        names = "return [...document.querySelectorAll('.sitemaps09 h2')].map(e => e.innerText)"
+        assert browser.run(names)[:4] == ["Problems", "Export", "Last exports", "Last audit"]
+        # A link to a section unfolds it.
+        browser.open(f"{address}{root}#sitemaps09-section-part-250")
+        top = "document.getElementById('sitemaps09-section-part-250').getBoundingClientRect().top"
+        browser.wait_for(f"return -1 <= {top} && {top} < innerHeight")
+        browser.run("document.getElementById('sitemaps09-filter').focus()")
+        browser.press("PART-29\ue007")
+        browser.wait_for("return document.readyState == 'complete' && location.search != ''")
+        rows = "return [...document.querySelectorAll('#sitemaps09-sections ~ table tbody th')].length"
+        assert browser.run(rows) == 11
+        check(browser)
+        assert browser.violations(axe) == []
+        browser.open(f"{address}{root}url/?url=/numbers/3/")
+        check(browser)
+        assert browser.violations(axe) == []
 
 
 @pytest.mark.usefixtures("exported")

@@ -302,6 +302,9 @@ class TestASectionWithARoute:
         answer = asked("/articles/s15/")
         assert (answer.verdict, answer.section) == ("leaving", "articles")
         assert answer.reasons == ["Section 'articles' is published, but no longer declared."]
+        # An export keeps its files.
+        assert answer.heading == "In the exported sitemap, in a section that is no longer declared"
+        assert answer.notes == ["Exports keep its files. To remove them, use --remove articles."]
 
 
 @pytest.mark.usefixtures("articles")
@@ -557,7 +560,8 @@ class TestASectionOfAQueryset:
             ArticleFactory(pk=number, slug=f"s{number}")
         register(articles=First)
         export()
-        assert asked("/articles/s1/").verdict == "listed"
+        answer = asked("/articles/s1/")
+        assert (answer.verdict, answer.outlook) == ("listed", "unconfirmed")
         answer = asked("/articles/s4/")
         assert answer.verdict == "absent"
         assert "filters by a window function" in answer.reasons[0]
@@ -613,6 +617,7 @@ class TestASectionThatIsReadAsAWhole:
         export()
         answer = asked("/numbers/29/")
         assert (answer.verdict, answer.section, answer.live) == ("listed", "numbers", None)
+        assert answer.heading == "In the exported sitemap, but the next export may remove it"
         assert answer.file == "sitemap-numbers-1.xml.gz"
         answer = asked("/numbers/30/")
         assert answer.verdict == "absent"
@@ -642,6 +647,7 @@ class TestASectionThatIsReadAsAWhole:
         assert asked("/numbers/15/").verdict == "listed"
         answer = asked("/numbers/14/")
         assert answer.verdict == "absent"
+        assert answer.heading == "Not found: the search ended early"
         assert answer.notes[0] == "The search ended after 3 files. Other files may contain the URL."
 
     def test_is_not_searched_without_an_export(
@@ -650,6 +656,7 @@ class TestASectionThatIsReadAsAWhole:
         register(numbers=Numbers(3))
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
+        assert answer.heading == "Not found: not all sections can be searched"
         assert answer.notes == ["These sections are not exported, so they were not searched: numbers."]
 
     def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
@@ -672,6 +679,7 @@ class TestASectionThatIsReadAsAWhole:
         path.write_bytes(path.read_bytes()[:40])
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
+        assert answer.heading == "Not found: not everything can be read"
         assert answer.notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
 
     def test_does_not_list_a_skipped_item(self, register: Callable[..., None]) -> None:
@@ -679,6 +687,91 @@ class TestASectionThatIsReadAsAWhole:
         export()
         assert asked("/numbers/1/").verdict == "listed"
         assert asked("/numbers/2/").verdict == "absent"
+
+
+class Two(Numbers):
+    """Section with two items on each page."""
+
+    limit = 2
+
+
+@pytest.mark.usefixtures("exporting")
+class TestASearchOfManyFiles:
+    @pytest.fixture(autouse=True)
+    def _limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(published_entries, "MAX_FILES", 4)
+
+    def test_begins_with_what_only_files_can_answer(self, register: Callable[..., None]) -> None:
+        for number in range(1, 61):
+            ArticleFactory(pk=number, slug=f"s{number}")
+        register(articles=Articles, numbers=Two(20), gone=Two(4, start=100), small=Two(2, start=200))
+        export()
+        register(articles=Articles, numbers=Two(20), small=Two(2, start=200))
+        for path in ("/numbers/100/", "/numbers/103/"):
+            assert asked(path).section == "gone"
+        # A long section does not use up the search.
+        assert asked("/numbers/201/").section == "small"
+        # A new row can have the URL of a row of another section.
+        register(
+            articles=type("Same", (Articles,), {"location": PathTemplate("/numbers/{pk}/", pk=F("pk"))})
+        )
+        ArticleFactory(pk=103, slug="s103")
+        answer = asked("/numbers/103/")
+        assert (answer.key, answer.file) == ("103", "sitemap-gone-2.xml.gz")
+
+    def test_finds_the_page_of_a_deleted_row_by_the_key_in_its_url(
+        self, register: Callable[..., None]
+    ) -> None:
+        for number in range(1, 61):
+            ArticleFactory(pk=number, slug=f"s{number}")
+        register(articles=ByTemplate)
+        export()
+        Article.objects.filter(pk__in=[5, 15]).delete()
+        answer = asked("/s5-5/")
+        assert (answer.verdict, answer.file) == ("leaving", "sitemap-articles-1.xml.gz")
+        register(articles=Articles)
+        answer = asked("/articles/s15/")
+        assert answer.heading == "Not found: the search ended early"
+        ArticleFactory(pk=61, slug="s61")
+        assert asked("/articles/s61/").heading == "Not found in the export: the search ended early"
+
+
+@pytest.mark.usefixtures("articles")
+class TestAUrlInTwoSections:
+    def test_shows_both(self, register: Callable[..., None]) -> None:
+        class Same(Numbers):
+            def location(self, item: int) -> str:
+                return f"/articles/s{item}/"
+
+        others = {"second": type("Second", (Articles,), {"priority": 0.5}), "same": Same(20)}
+        register(articles=Articles, **others)
+        answer = asked("/articles/s15/")
+        assert [(other.section, other.verdict) for other in answer.others] == [("second", "new")]
+        export()
+        answer = asked("/articles/s15/")
+        shown = [(each.section, each.file, each.published is not None) for each in (answer, *answer.others)]
+        assert shown == [
+            ("articles", "sitemap-articles-2.xml.gz", True),
+            ("second", "sitemap-second-2.xml.gz", True),
+            ("same", "sitemap-same-1.xml.gz", True),
+        ]
+        assert asked("/articles/s25/").others[0].section == "second"
+        register(**others)
+        answer = asked("/articles/s15/")
+        assert {other.section for other in answer.others} == {"articles", "same"}
+        assert asked("/articles/none/").others == ()
+        register(articles=Articles, **{f"same{number}": Same(20) for number in range(12)})
+        export()
+        answer = asked("/articles/s15/")
+        assert len(answer.others) == 10
+        assert answer.notes[-1] == "Further sections may contain the URL, too."
+
+    def test_shows_both_without_an_export(
+        self, register: Callable[..., None], configure: Callable[..., None]
+    ) -> None:
+        configure(ROOT=None)
+        register(articles=Articles, second=Articles)
+        assert [other.verdict for other in asked("/articles/s15/").others] == ["live"]
 
 
 class Static(StaticViewSitemap):

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,10 @@ from django_sitemaps09.management import lines
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
+from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views.live import renewal
+from django_sitemaps09.views.live.listing import ListedPage, Listing
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support import commands
@@ -160,7 +162,13 @@ def test_every_way_to_read_a_section_has_its_name(
         "tests.support.articles.Articles",
         f"{__name__}.Named",
     ]
-    assert rows(said())[-1] == ["foreign", f"{Foreign.__module__}.Foreign", "get_urls", *"-------"]
+    assert rows(said())[-1] == [
+        "foreign",
+        f"{Foreign.__module__}.Foreign",
+        "get_urls",
+        *"-------",
+        "unknown",
+    ]
 
 
 @pytest.mark.usefixtures("articles")
@@ -186,7 +194,8 @@ class TestTheExport:
             "size": sum(sizes),
         }
         assert "last changed by the run of 2026-09-01 12:00:00 UTC" in said()
-        assert rows(said())[0][6:] == [str(len(sizes)), "25", f"{section.bytes:,}", f"{sum(sizes):,}"]
+        sizes_shown = [str(len(sizes)), "25", f"{section.bytes:,}", f"{sum(sizes):,}"]
+        assert rows(said())[0][6:] == [*sizes_shown, "unknown"]
 
     def test_that_was_killed_is_reported(self, configure: Callable[..., None], folder: Path) -> None:
         configure(ROOT=folder)
@@ -283,6 +292,7 @@ class TestAFailure:
             "live": None,
             "export": None,
             "exported": None,
+            "lag": None,
             "error": None,
         }
         assert "fails: ConnectionError: the server does not answer" in said()
@@ -359,6 +369,58 @@ def test_every_key_is_documented(configure: Callable[..., None], folder: Path) -
     shown = keys(reported())
     assert {"base_url", "is_shared", "is_unfinished", "rows_per_page", "size"} <= shown
     assert [key for key in sorted(shown) if f"`{key}`" not in text] == []
+
+
+class TestTheLag:
+    """How much newer the newest lastmod is than the start of the last export."""
+
+    @pytest.fixture(autouse=True)
+    def _exported(
+        self, configure: Callable[..., None], folder: Path, register: Callable[..., None]
+    ) -> None:
+        configure(ROOT=folder)
+        register(articles=Articles)
+        ArticleFactory(pk=1, slug="s1", updated=datetime(2026, 9, 1, tzinfo=timezone.utc))
+
+    def test_is_that_of_the_cached_listing(self, clock: Clock) -> None:
+        export()
+        assert rows(said())[0][-1] == "unknown"
+        assert reported()["sections"][0]["lag"] is None
+        Article.objects.update(updated=clock.time + timedelta(hours=4, minutes=30))
+        Client().get("/sitemap.xml")
+        assert rows(said())[0][-1] == "4.5 hours"
+        assert reported()["sections"][0]["lag"] == 16_200
+        clock.time += timedelta(hours=5)
+        export()
+        assert (rows(said())[0][-1], reported()["sections"][0]["lag"]) == ("none", 0)
+
+    @pytest.mark.parametrize(
+        ("newest", "looked_at", "text"),
+        [
+            ("2026-09-01T12:00:01Z", 1, "1 second"),
+            ("2026-09-01T12:01:30+00:00", 1, "90 seconds"),
+            ("2026-09-01T13:59:00Z", 1, "119 minutes"),
+            ("2026-09-03T12:00:00Z", 1, "2 days"),
+            ("2026-09-02", 1, "12 hours"),
+            # Whether the row changed after the export on this day is unknown.
+            ("2026-09-01", 1, "unknown"),
+            ("2026-08-31", 1, "none"),
+            ("2026-09-01T12:00:00Z", 1, "none"),
+            # The listing does not know what changed after the export.
+            ("2026-09-01T12:00:00Z", -1, "unknown"),
+            (None, 1, "unknown"),
+            ("2026-99", 1, "unknown"),
+        ],
+    )
+    def test_is_known_only_from_all_pages(
+        self, newest: str | None, looked_at: int, text: str, clock: Clock
+    ) -> None:
+        started = clock.time.timestamp()
+        pages = (ListedPage(("1",), 1, "2026-01-01"), ListedPage(("2",), 0), ListedPage(None, 1, newest))
+        listing = Listing("xml.gz", pages=pages, looked_at=started + looked_at)
+        assert SectionStatus("articles", live=listing, exported=started).lag_text == text
+        assert SectionStatus("articles", live=listing).lag_text == "unknown"
+        assert SectionStatus("articles", live=Listing("xml.gz"), exported=started).lag_text == "unknown"
 
 
 def aged(*arguments: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,6 +126,13 @@ class Browser:
         """Return the messages in the console since the last call, such as violations of a policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
+    def violations(self, axe: str) -> list[str]:
+        """Return the violations that axe-core finds on the page, with the first element of each."""
+        self.run(axe)
+        script = """const done = arguments[0]; axe.run(".sitemaps09").then(result =>
+          done(result.violations.map(each => `${each.id}: ${each.nodes[0].html}`)));"""
+        return list(self.driver.execute_async_script(script))
+
     def full_screenshot(self) -> bytes:
         """Return an image of the whole page, also below the window."""
         options = {"captureBeyondViewport": True}
@@ -157,3 +165,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield Browser(driver)
     finally:
         driver.quit()
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the script of axe-core, which npm installs."""
+    folder, npm = tmp_path_factory.mktemp("axe"), shutil.which("npm")
+    if npm is None:
+        missing("npm, which installs axe-core, is not installed")
+    options = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=20000"]
+    command = [str(npm), "install", *options, "axe-core@4"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, text=True)  # noqa: S603
+    if done.returncode:
+        missing(f"npm does not install axe-core: {done.stderr[-500:]}")
+    return (folder / "node_modules/axe-core/axe.min.js").read_text()

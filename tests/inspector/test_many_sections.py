@@ -1,0 +1,124 @@
+"""The inspector of a site with 300 sections: few queries, and what needs attention first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from django_sitemaps09.export import export
+from django_sitemaps09.inspector.lookup import Answer, look_up
+from django_sitemaps09.protocol import parse_base
+from tests.models import Article, Tag
+from tests.support.articles import Articles
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.inspector import superuser
+from tests.support.sections import Numbers
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
+
+
+def asked(path: str) -> tuple[Answer, int]:
+    """Return an answer, and the number of queries for it."""
+    with CaptureQueriesContext(connection) as queries:
+        answer = look_up(path, parse_base(BASE))
+    return answer, len(queries)
+
+
+@pytest.mark.parametrize("filter_name", ["pk", "tags"])
+def test_a_url_needs_few_queries_in_300_sections(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None], filter_name: str
+) -> None:
+    """A filter over a multi-valued relation is read through the keys of its rows."""
+    configure(ROOT=folder)
+    names: dict[str, Any] = {}
+    for number in range(300):
+        tag = Tag.objects.create(name=f"t{number}")
+        article = ArticleFactory(pk=number + 1, slug=f"s{number}", tags=[tag])
+        value = tag if filter_name == "tags" else article.pk
+        rows = Article.objects.filter(published=True, **{filter_name: value})
+        names[f"part-{number}"] = type("Part", (Articles,), {"queryset": rows})
+    register(**names)
+    export()
+    answer, queries = asked("/articles/none/")
+    assert queries <= 10
+    # All files are small.
+    assert answer.heading == "Not in the sitemap"
+    assert answer.reasons[1] == "It is not in the 300 exported files that were searched."
+    expected = "Sections 'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more have no row with"
+    assert answer.reasons[0] == f"{expected} the values of this URL."
+    for slug in ("s0", "s299"):
+        answer, queries = asked(f"/articles/{slug}/")
+        assert (answer.verdict, answer.section) == ("listed", f"part-{slug[1:]}")
+        assert queries <= 50
+    Article.objects.filter(pk=300).update(published=False)
+    answer, queries = asked("/articles/s299/")
+    assert (answer.verdict, answer.section, queries <= 50) == ("leaving", "part-299", True)
+
+
+def test_a_section_that_fails_does_not_hide_the_others(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None]
+) -> None:
+    configure(ROOT=folder)
+    for number in range(20):
+        ArticleFactory(pk=number + 1, slug=f"s{number}")
+    parts = {
+        f"part-{number}": type("Part", (Articles,), {"queryset": Article.objects.filter(pk=number + 1)})
+        for number in range(20)
+    }
+    register(**parts)
+    export()
+    for number, broken in ((3, Article.objects.extra(where=["x = 1"])), (4, Article.objects.using("x"))):
+        parts[f"part-{number}"] = type("Broken", (Articles,), {"queryset": broken})
+    register(**parts)
+    answer, _ = asked("/articles/s7/")
+    assert (answer.verdict, answer.section) == ("listed", "part-7")
+    assert [note.partition(":")[0] for note in answer.notes] == [
+        "Section 'part-4' cannot be read",
+        "Section 'part-3' cannot be read",
+    ]
+
+
+def test_the_overview_folds_sections_without_problems_and_filters(
+    folder: Path, configure: Callable[..., None], register: Callable[..., None], admin_site: None
+) -> None:
+    configure(ROOT=folder)
+    parts = {f"part-{number}": Numbers(19) for number in range(30)}
+    for part in parts.values():
+        part.limit = 20
+    register(**parts)
+    export()
+    client = superuser()
+    content = client.get("/admin/sitemaps/").content.decode()
+    assert content.index("Last audit</h2>") < content.index("Sections</h2>")
+    # Pages are filled on purpose: only one over its limit has a red bar.
+    assert content.count(' high="99"') == 0
+    for number in range(3, 10):
+        del parts[f"part-{number}"]
+    parts["part-2"].limit = 18
+    register(**parts)
+    content = client.get("/admin/sitemaps/").content.decode()
+    names = (
+        "&#x27;part-3&#x27;, &#x27;part-4&#x27;, &#x27;part-5&#x27;, &#x27;part-6&#x27;, &#x27;part-7&#x27;"
+    )
+    assert f"Sections {names} and 2 more are not declared any more" in content
+    assert content.count(' high="99"') == 1
+    shown, _, folded = content.partition("<summary>Show 22 more</summary>")
+    assert [f'id="sitemaps09-section-part-{number}"' in shown for number in (1, 2, 3)] == [
+        False,
+        True,
+        True,
+    ]
+    assert 'id="sitemaps09-section-part-1"' in folded
+    content = client.get("/admin/sitemaps/?section=PART-1").content.decode()
+    assert "11 of 30 sections" in content
+    assert "Show 22 more" not in content
+    hostile = client.get("/admin/sitemaps/", {"section": '"><script>'}).content.decode()
+    assert 'value="&quot;&gt;&lt;script&gt;"' in hostile
+    assert "0 of 30 sections" in hostile
+    assert "unknown" in content
