@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.inspector.key_queries import KeyQueries
 from django_sitemaps09.inspector.rows import FoundRow, find_rows, page_index, row_batch
 from tests.models import Article, Tag
 from tests.support.sources import Kind, compiled, declaration, keys_of, page_map, source_of
@@ -32,6 +33,19 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str)
             [row] = find_rows(source, {source.members.key.name: key})
             assert row == FoundRow(key, is_listed=True)
             assert list(row_batch(source, row).keys) == [key]
+
+
+def test_one_query_excludes_many_queries_without_rows(using: str) -> None:
+    Article.objects.using(using).create(pk=3, slug="s3")
+    rows = [
+        Article.objects.using(using).filter(slug=f"s{number}").values_list("pk") for number in range(30)
+    ]
+    queries = KeyQueries()
+    with CaptureQueriesContext(connections[using]) as captured:
+        queries.check([*rows, rows[0].none()])
+        assert [number for number, query in enumerate(rows) if queries.rows(query)] == [3]
+        assert queries.rows(rows[0].none()) == []
+    assert len(captured) == 2
 
 
 def article_source(using: str, **attributes: Any) -> Any:
