@@ -143,12 +143,15 @@ def _image_problems(image: Any) -> Iterator[Problem]:
 def _video_problems(video: Any, page: str) -> Iterator[Problem]:
     texts = yield from _texts(video, _VIDEO)
     yield from _missing(texts, "video", ("thumbnail_loc", "title", "description"))
-    if not any(texts.get(name, "").strip() for name in ("content_loc", "player_loc")):
+    has_video = any(texts.get(name, "").strip() for name in ("content_loc", "player_loc"))
+    if not has_video:
         yield "video-required", "content_loc or player_loc"
     for name in ("thumbnail_loc", "content_loc", "player_loc"):
         location = texts.get(name, "").strip()
-        if name in texts and (url_problem(location) or normalized(location) == normalized(page)):
-            yield "video-url", f"{name} {location or 'is empty'}"
+        if location and (url_problem(location) or normalized(location) == normalized(page)):
+            yield "video-url", f"{name} {location}"
+        elif not location and name in texts and has_video and name != "thumbnail_loc":
+            yield "video-url", f"{name} is empty"
     for name, text in texts.items():
         if name in _VIDEO_VALUES and not _VIDEO_VALUES[name](text):
             yield "video-value", f"{name} {text[:100]!r}"
