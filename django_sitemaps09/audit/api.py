@@ -261,7 +261,7 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
         text = f"{url!r} is not a URL that begins with http:// or https:// and a host: {error}."
         raise AuditError(text) from error
     is_site = not urlsplit(url).query and urlsplit(url).path in ("/", "/robots.txt")
-    # A typed host can redirect to `www`, or from http to https. Other hosts do not have the rules of this one.
+    # A typed host can redirect to `www`, or from http to https. The rules of other hosts are not its rules.
     with suppress(DocumentError), reader.open(f"{host}/robots.txt" if is_site else url) as response:
         moved = origin(response.url)
         if moved not in (None, host) and _name(moved) == _name(host):
