@@ -261,14 +261,19 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
         text = f"{url!r} is not a URL that begins with http:// or https:// and a host: {error}."
         raise AuditError(text) from error
     is_site = not urlsplit(url).query and urlsplit(url).path in ("/", "/robots.txt")
-    # The host that answers counts: the typed one can redirect, such as to `www`, or from http to https.
+    # A typed host can redirect to `www`, or from http to https. The rules of other hosts are not its rules.
     with suppress(DocumentError), reader.open(f"{host}/robots.txt" if is_site else url) as response:
-        if (moved := origin(response.url)) not in (None, host):
+        moved = origin(response.url)
+        if moved not in (None, host) and _name(moved) == _name(host):
             host, url = moved, response.url
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
     document = None if is_site else url
     return Target(name, reader, reader, RobotsLocation(base), f"{host}/", document, project)
+
+
+def _name(host: Base) -> str:
+    return (urlsplit(str(host)).hostname or "").removeprefix("www.")
 
 
 def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[ListedDocument]:

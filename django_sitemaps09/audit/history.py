@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from datetime import datetime, timezone
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
+from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import AuditError
 
@@ -20,19 +23,24 @@ _CHANGING = ("script", "style", "nav", "header", "footer", "noscript", "template
 class History:
     """The file of a history. Raise `AuditError` if it exists and is not one.
 
-    A page is a digest of its main text, and its lastmod. `compared` counts the pages that were compared,
-    and `varying` those whose text differs within seconds.
+    A page is a digest of its main text, its lastmod, and the day of the audit. `compared` counts the pages
+    that were compared, and `varying` those whose text differs within seconds.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self.compared, self.varying = path, 0, 0
-        self._pages: dict[str, list[str | None]] = {}
+        # The file that a symbolic link names is replaced, not the link.
+        self._path, self.compared, self.varying = path.resolve(), 0, 0
+        self._pages: dict[str, list[str]] = {}
+        if not os.access(self._path.parent, os.W_OK):
+            raise AuditError(f"A history cannot be written in {self._path.parent}.")
         try:
             if path.exists():
                 with path.open("rb") as file:
                     values = json.loads(file.read(_MAX_BYTES))
                 pages = values["pages"].items()
-                self._pages = {url: [text, lastmod] for url, (text, lastmod) in pages}
+                self._pages = {
+                    url: [*map(str, (text, lastmod, day))] for url, (text, lastmod, day) in pages
+                }
                 if values["format"] != _FORMAT:
                     raise ValueError("another version has written it")
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError) as error:
@@ -40,18 +48,25 @@ class History:
 
     def compare(self, page: SampledPage, document: Any, again: Any) -> list[tuple[str, str]]:
         """Return the rules that the lastmod of a page breaks. `document` and `again` are two responses."""
-        text = _digest(document)
+        text, today = _digest(document), f"{datetime.now(timezone.utc):%Y-%m-%d}"
         if again is None or _digest(again) != text:
             self.varying += 1
             return []
-        known, self._pages[page.url] = self._pages.get(page.url), [text, page.lastmod]
-        if known is None or page.lastmod is None:
+        known, self._pages[page.url] = self._pages.get(page.url), [text, page.lastmod or "", today]
+        if known is None:
+            return []
+        before, lastmod = parse_lastmod(known[1]).moment, parse_lastmod(page.lastmod).moment
+        if before is None or lastmod is None:
             return []
         self.compared += 1
-        is_changed, is_newer = known[0] != text, known[1] != page.lastmod
-        if is_changed and not is_newer:
+        is_newer = lastmod.at > before.at
+        if before.is_date or lastmod.is_date:
+            is_newer = lastmod.at.date() > before.at.date()
+        # A date includes its whole day: the page can have changed again after the last audit.
+        is_open = lastmod.is_date and f"{lastmod.at:%Y-%m-%d}" >= known[2]
+        if known[0] != text and not is_newer and not is_open:
             return [("page-changed", f"lastmod {page.lastmod}")]
-        if is_newer and not is_changed:
+        if known[0] == text and is_newer:
             return [("page-unchanged", f"lastmod {page.lastmod}, before {known[1]}")]
         return []
 

@@ -88,6 +88,14 @@ def test_a_site_can_redirect_to_another_host() -> None:
                 assert (report.findings, report.urls, report.target) == ((), 3, address)
 
 
+def test_the_robots_txt_of_a_host_that_documents_redirect_to_does_not_count() -> None:
+    with site() as base, site(lambda typed: moved) as typed:
+        files = base.replace("127.0.0.1", "localhost")
+        robots = f"User-agent: *\nDisallow: /words/a/\nSitemap: {typed}/sitemap.xml"
+        moved = {"robots.txt": robots, "sitemap.xml": Answer("", 301, {"Location": f"{files}/{PAGE}"})}
+        assert "document-redirect" in {finding.rule for finding in audit(f"{typed}/sitemap.xml").findings}
+
+
 def test_a_user_agent_is_sent_over_http() -> None:
     names: list[str] = []
     with site(on_request=lambda environ: names.append(environ["HTTP_USER_AGENT"])) as base:

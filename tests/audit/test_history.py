@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -66,6 +67,29 @@ def test_lastmods_are_compared_with_changes(
     second = audit(base, fetch="all", rate=0, history=path)
     assert {finding.rule for finding in second.findings} == rules
     assert (second.compared, second.varying) == (1, 0)
+
+
+@pytest.mark.parametrize("lastmod", ["2026-01-31T00:00:00+00:00", "2026-01-31T09:00:00Z", "2026-01-30", ""])
+def test_a_lastmod_that_is_equivalent_older_or_none_is_not_newer(
+    lastmod: str, changing: ChangingSite, base: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "history.json"
+    audit(base, fetch="all", rate=0, history=path)
+    changing.lastmod = lastmod
+    rules = {finding.rule for finding in audit(base, fetch="all", rate=0, history=path).findings}
+    assert "page-unchanged" not in rules
+
+
+def test_a_date_includes_the_changes_of_its_day(changing: ChangingSite, base: str, tmp_path: Path) -> None:
+    path, link = tmp_path / "history.json", tmp_path / "link.json"
+    link.symlink_to(path)
+    changing.lastmod = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    audit(base, fetch="all", rate=0, history=link)
+    changing.text = "<main>Another text</main>"
+    report = audit(base, fetch="all", rate=0, history=link)
+    assert (report.findings, report.compared, link.is_symlink()) == ((), 1, True)
+    with pytest.raises(AuditError, match="cannot be written"):
+        audit(base, fetch="all", history=tmp_path / "missing" / "history.json")
 
 
 def test_a_page_that_varies_is_not_judged(changing: ChangingSite, base: str, tmp_path: Path) -> None:
