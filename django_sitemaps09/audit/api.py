@@ -27,7 +27,7 @@ from django_sitemaps09.audit.history import History
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
 from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings, robots as robots_rules
 from django_sitemaps09.audit.rules.pages import check_pages
-from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, origin, read_robots
+from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is_url, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
@@ -284,7 +284,7 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
     if target.document is not None:
         return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
-    roots = [ListedDocument(url, place) for url in robots.sitemaps if origin(url) is not None]
+    roots = [ListedDocument(url, place) for url in robots.sitemaps if is_url(url)]
     if target.project is not None:
         homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
         if roots and not any(_is_in(root, homes) for root in roots):

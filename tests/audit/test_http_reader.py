@@ -77,11 +77,11 @@ ANSWERS: dict[str, tuple[Answers, set[str]]] = {
     ),
     "a robots.txt with a server error": (
         lambda base: {"robots.txt": Answer("", 503)},
-        {"robots-unreachable", "robots-no-sitemap"},
+        {"robots-unreachable"},
     ),
     "a robots.txt with too many requests": (
         lambda base: {"robots.txt": Answer("", 429)},
-        {"robots-unreachable", "robots-no-sitemap"},
+        {"robots-unreachable"},
     ),
     "a .gz file that is not compressed": (
         lambda base: gz_index(base) | gz(Answer(urlset(url(base=base)), 200, XML)),
@@ -142,7 +142,6 @@ def test_a_document_that_takes_too_long_is_unreachable(monkeypatch: pytest.Monke
     with site() as base:
         assert broken_rules(f"{base}/{PAGE}") == {
             "robots-unreachable",
-            "robots-no-sitemap",
             "document-unreachable",
         }
 

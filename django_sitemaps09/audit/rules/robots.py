@@ -94,6 +94,11 @@ def origin(url: str) -> Base | None:
         return None
 
 
+def is_url(sitemap: str) -> bool:
+    """Return whether the value of a `Sitemap` line is one absolute URL."""
+    return origin(sitemap) is not None and not _SEVERAL.search(sitemap)
+
+
 class RobotsLocation(NamedTuple):
     """Location of a robots.txt: at a base URL, or else in a local `file`.
 
@@ -115,6 +120,7 @@ def read_robots(
     """Read a robots.txt, and apply the rules that need no other document."""
     report = findings.at(reader.label(where.url))
     start: tuple[bytes, bool] | None = None
+    is_expected = where.is_expected
     try:
         with reader.open(where.url) as response:
             if response.status >= 500 or response.status == 429:
@@ -126,22 +132,25 @@ def read_robots(
                 start = read_start(iter(partial(file.read, MAX_BYTES), b""), MAX_BYTES)
     except (DocumentError, OSError) as error:
         report("robots-unreachable", error if isinstance(error, DocumentError) else reason_of(error))
+        is_expected = False
     content, is_longer = start or (b"", False)
     if is_longer:
         report("robots-size", f"more than {MAX_BYTES:,} bytes")
     content = content.removeprefix(codecs.BOM_UTF8)
+    is_expected = is_expected or start is not None
     if _HTML.match(content):
         report("robots-type", "it contains HTML")
+        is_expected = False
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
         report("robots-encoding", error)
         text = content.decode(errors="replace")
     robots = RobotsRules(where.base, text, agents)
-    if not robots.sitemaps and (start is not None or where.is_expected):
+    if not robots.sitemaps and is_expected:
         report("robots-no-sitemap")
     for sitemap in robots.sitemaps:
-        if origin(sitemap) is None or _SEVERAL.search(sitemap):
+        if not is_url(sitemap):
             report("robots-line", sitemap)
     for number, line in enumerate(text.splitlines(), 1):
         if _MISSPELLED.match(line):
