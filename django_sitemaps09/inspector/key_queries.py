@@ -59,10 +59,10 @@ class KeyQueries:
                     self._results |= {key: [] for key in empty}
 
 
-def _compiled(query: QuerySet[Any]) -> tuple[tuple[str, str, str], tuple[Any, ...]]:
-    """Return what identifies a query, and its parameters."""
+def _compiled(rows: QuerySet[Any]) -> tuple[tuple[str, str, str], tuple[Any, ...]]:
+    """Return what identifies the query of rows, and its parameters."""
     try:
-        sql, parameters, _ = compile_query(query, connections[query.db])
+        sql, parameters, _ = compile_query(rows, connections[rows.db])
     except EmptyResultSet:
         sql, parameters = "SELECT 1 WHERE 1 = 0", ()
-    return (query.db, sql, repr(parameters)), tuple(parameters)
+    return (rows.db, sql, repr(parameters)), tuple(parameters)

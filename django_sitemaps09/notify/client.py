@@ -13,6 +13,7 @@ from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
+    IncompleteRead,
     InvalidHeader,
     NameResolutionError,
     NewConnectionError,
@@ -35,12 +36,14 @@ _PROBLEMS: tuple[tuple[type[HTTPError], str], ...] = (
     (NewConnectionError, "the connection failed"),
     (SSLError, "the TLS handshake failed, or its certificate is invalid"),
     (TimeoutError, "it did not respond in time"),
-    (ProtocolError, "the server closed the connection, or did not send a valid HTTP response"),
+    (ProtocolError, "it did not send a valid HTTP response"),
 )
 
 
 def problem_of(error: Exception) -> str:
     """Return why a request failed, in words, with neither the URL nor text of the server."""
+    if isinstance(error, ProtocolError) and isinstance(error.args[-1], (ConnectionError, IncompleteRead)):
+        return "the server closed the connection"
     problems = (text for kind, text in _PROBLEMS if isinstance(error, kind))
     return next(problems, f"the request failed ({type(error).__name__})")
 

@@ -47,7 +47,7 @@ def test_a_request_is_retried_after_a_temporary_failure(engine: Engine, failure:
         (500, "500: Internal Server Error"),
         (799, "799: this is not a known status"),
         ("garbage", "it did not send a valid HTTP response"),
-        ("nothing", "it did not send a valid HTTP response"),
+        ("nothing", "the server closed the connection"),
     ],
 )
 def test_a_lasting_failure_is_returned_after_four_requests(
