@@ -99,6 +99,7 @@ class UrlRules:
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left = _MAX_COST
+        self._crawlers = robots.crawlers
         self._robots_label = reader.label(f"{robots.base}/robots.txt")
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
@@ -166,9 +167,15 @@ class UrlRules:
             blocking = [*self._robots.blocking_agents(url)]
             for agent in blocking:
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
-            if not blocking and (crawlers := [*self._robots.blocking_agents(url, self._robots.crawlers)]):
-                text = f"{url} is forbidden for {' and '.join(crawlers)}"
-                self._findings.add(self._robots_label, "robots-blocks-crawler", text)
+            if not blocking:
+                self.check_crawlers(url)
+
+    def check_crawlers(self, url: str) -> None:
+        """Report the first URL that robots.txt forbids only for crawlers of large engines."""
+        if self._crawlers and (crawlers := [*self._robots.blocking_agents(url, self._crawlers)]):
+            text = f"{url} is forbidden for {' and '.join(crawlers)}"
+            self._findings.add(self._robots_label, "robots-blocks-crawler", text)
+            self._crawlers = []
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
