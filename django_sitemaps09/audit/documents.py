@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urljoin
 
 from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
 from django_sitemaps09.entries import NAMESPACES
@@ -101,13 +102,14 @@ class ReadEntry(NamedTuple):
 
     @property
     def language(self) -> str | None:
-        """The `hreflang` of the alternate that is the entry itself; `None` without one."""
+        """The `hreflang` of the alternates that are the entry itself, with spaces; `None` without one."""
         url = normalized(self.url)
-        for link in self.extensions.get(LINK, ()):
-            language = (link.get("hreflang") or "").strip().lower()
-            if language not in ("", "x-default") and normalized((link.get("href") or "").strip()) == url:
-                return language
-        return None
+        languages = [
+            (link.get("hreflang") or "").strip().lower()
+            for link in self.extensions.get(LINK, ())
+            if normalized((link.get("href") or "").strip()) == url
+        ]
+        return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
 # The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
@@ -352,7 +354,7 @@ def _root(
         report("xml-namespace", name.namespace or "there is no namespace")
     if element.prefix:
         report("xml-prefix", element.prefix)
-    if (encoding := _encoding(head)).upper() not in ("UTF-8", "US-ASCII", "ASCII"):
+    if (encoding := _encoding(head)).upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
     kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
     return kind, (element.tag, f"{element.tag.removesuffix(kind)}{_ENTRY_TAGS[kind]}"), head
@@ -436,12 +438,16 @@ def _feed_entry(element: Any) -> ReadEntry | None:
     if element.tag == "item":
         location, name = element.findtext("link") or "", "pubDate"
         guid = element.find("guid")
+        # Many feeds write other names, too, without `isPermaLink`.
         if not location.strip() and guid is not None and guid.get("isPermaLink") != "false":
-            location = guid.text or ""
+            location = guid.text if "://" in (guid.text or "") else ""
     else:
         links = element.iterfind(f"{start}link")
         pages = (link.get("href") for link in links if link.get("rel", "alternate") == "alternate")
         location, name = next(pages, None) or "", "updated"
+        with suppress(ValueError):
+            # Only Atom can have relative URLs, if it names the base.
+            location = location.strip() and urljoin(element.base or "", location)
     if not location.strip():
         return None
     date = element.findtext(f"{start}{name}")
