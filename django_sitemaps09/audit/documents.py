@@ -7,12 +7,13 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from itertools import chain
+from queue import SimpleQueue
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urljoin
@@ -187,17 +188,37 @@ class ParserThread:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+        # Each call of a `ThreadPoolExecutor` takes twice the time, as long as parsing a small document.
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self._results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._start()
 
-    def call(self, *arguments: Any) -> Any:
-        return self._pool.submit(*arguments).result()
+    def _start(self) -> None:
+        self._thread = Thread(target=self._run, name="sitemap-xml", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while call := self._calls.get():
+            try:
+                self._results.put((call(), None))
+            except BaseException as error:  # noqa: BLE001 it is raised in the other thread
+                self._results.put((None, error))
+            del call
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._calls.put(partial(function, *arguments))
+        result, error = self._results.get()
+        if error is not None:
+            raise error
+        return result
 
     def close(self) -> None:
-        self._pool.shutdown()
+        self._calls.put(None)
+        self._thread.join()
 
     def renew(self) -> None:
         self.close()
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+        self._start()
 
 
 class _Text:
@@ -283,7 +304,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
             raise text.error or failure
         open_size = 0 if children else open_size + len(chunk.strip())
         if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
-            call(_check_stray, parent, report)
+            _check_stray(parent, report)
         elements += call(_remove, parent, children)
         count += len(entries)
         unknown += len(children) - len(entries)

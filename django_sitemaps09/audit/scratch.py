@@ -154,7 +154,7 @@ class Scratch:
 
 
 def _has_slash(url: str) -> bool:
-    return url.partition("?")[0].endswith("/")
+    return url.endswith("/") if "?" not in url else url.partition("?")[0].endswith("/")
 
 
 def _digest(text: str) -> int:
