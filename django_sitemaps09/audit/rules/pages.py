@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit.documents import etree
-from django_sitemaps09.audit.history import History
 from django_sitemaps09.audit.readers import Reader, Response, read_start
 from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules.history import History
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import DocumentError
