@@ -23,9 +23,9 @@ from django.urls import get_script_prefix
 from django_sitemaps09 import protocol, published
 from django_sitemaps09.audit import documents, readers
 from django_sitemaps09.audit.crawl import Crawl, ListedDocument
-from django_sitemaps09.audit.history import History
 from django_sitemaps09.audit.readers import ClientReader, HttpReader, Reader, StoreReader
 from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings, robots as robots_rules
+from django_sitemaps09.audit.rules.history import History
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is_url, origin, read_robots
 from django_sitemaps09.audit.scratch import Scratch

@@ -128,8 +128,10 @@ class Crawl:
         self._on_document(place)
         document = Document(listed, place, self._findings.at(place), listed.url)
         self.documents += 1
-        for agent in self._robots.blocking_agents(listed.url):
+        for agent in (blocking := [*self._robots.blocking_agents(listed.url)]):
             document.report("robots-blocks-document", f"forbidden for {agent}")
+        if not blocking:
+            self._url_rules.check_crawlers(listed.url)
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:

@@ -7,14 +7,16 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from itertools import chain
+from queue import SimpleQueue
+from threading import Thread
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urljoin
 
 from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
 from django_sitemaps09.entries import NAMESPACES
@@ -101,13 +103,14 @@ class ReadEntry(NamedTuple):
 
     @property
     def language(self) -> str | None:
-        """The `hreflang` of the alternate that is the entry itself; `None` without one."""
+        """The `hreflang` of the alternates that are the entry itself, with spaces; `None` without one."""
         url = normalized(self.url)
-        for link in self.extensions.get(LINK, ()):
-            language = (link.get("hreflang") or "").strip().lower()
-            if language not in ("", "x-default") and normalized((link.get("href") or "").strip()) == url:
-                return language
-        return None
+        languages = [
+            (link.get("hreflang") or "").strip().lower()
+            for link in self.extensions.get(LINK, ())
+            if normalized((link.get("href") or "").strip()) == url
+        ]
+        return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
 # The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
@@ -185,17 +188,37 @@ class ParserThread:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+        # Each call of a `ThreadPoolExecutor` takes twice the time, as long as parsing a small document.
+        self._calls: SimpleQueue[Any] = SimpleQueue()
+        self._results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        self._start()
 
-    def call(self, *arguments: Any) -> Any:
-        return self._pool.submit(*arguments).result()
+    def _start(self) -> None:
+        self._thread = Thread(target=self._run, name="sitemap-xml", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while call := self._calls.get():
+            try:
+                self._results.put((call(), None))
+            except BaseException as error:  # noqa: BLE001 it is raised in the other thread
+                self._results.put((None, error))
+            del call
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._calls.put(partial(function, *arguments))
+        result, error = self._results.get()
+        if error is not None:
+            raise error
+        return result
 
     def close(self) -> None:
-        self._pool.shutdown()
+        self._calls.put(None)
+        self._thread.join()
 
     def renew(self) -> None:
         self.close()
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+        self._start()
 
 
 class _Text:
@@ -281,7 +304,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
             raise text.error or failure
         open_size = 0 if children else open_size + len(chunk.strip())
         if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
-            call(_check_stray, parent, report)
+            _check_stray(parent, report)
         elements += call(_remove, parent, children)
         count += len(entries)
         unknown += len(children) - len(entries)
@@ -352,7 +375,7 @@ def _root(
         report("xml-namespace", name.namespace or "there is no namespace")
     if element.prefix:
         report("xml-prefix", element.prefix)
-    if (encoding := _encoding(head)).upper() not in ("UTF-8", "US-ASCII", "ASCII"):
+    if (encoding := _encoding(head)).upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
         report("document-encoding", encoding)
     kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
     return kind, (element.tag, f"{element.tag.removesuffix(kind)}{_ENTRY_TAGS[kind]}"), head
@@ -436,12 +459,16 @@ def _feed_entry(element: Any) -> ReadEntry | None:
     if element.tag == "item":
         location, name = element.findtext("link") or "", "pubDate"
         guid = element.find("guid")
+        # Many feeds write other names, too, without `isPermaLink`.
         if not location.strip() and guid is not None and guid.get("isPermaLink") != "false":
-            location = guid.text or ""
+            location = guid.text if "://" in (guid.text or "") else ""
     else:
         links = element.iterfind(f"{start}link")
         pages = (link.get("href") for link in links if link.get("rel", "alternate") == "alternate")
         location, name = next(pages, None) or "", "updated"
+        with suppress(ValueError):
+            # Only Atom can have relative URLs, if it names the base.
+            location = location.strip() and urljoin(element.base or "", location)
     if not location.strip():
         return None
     date = element.findtext(f"{start}{name}")

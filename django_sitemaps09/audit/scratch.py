@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from django_sitemaps09.audit.documents import ReadEntry
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.protocol import Base, normalized
 
 # Size of SQLite's page cache; a negative number is in KiB. The rest is in a temporary file.
 _CACHE = -32_768
@@ -34,7 +34,7 @@ _MANY = 10_000
 
 
 class SampledPage(NamedTuple):
-    """A page to fetch. `place` is the document and the line that list it, and `language` its `hreflang`."""
+    """A page to fetch. `place` is the document and line that list it, and `language` its `hreflang`s."""
 
     url: str
     lastmod: str | None
@@ -56,7 +56,7 @@ class Scratch:
         self._connection.execute("BEGIN")
         # The document of each batch of URLs.
         self._documents: list[str] = []
-        self._sample_size, self._start = sample_size, "http" if base is None else f"{base}/"
+        self._sample_size, self._start = sample_size, "http" if base is None else normalized(f"{base}/")
         # The number of candidates for the sample, also when others were removed, and the highest digest.
         self._count = self._kept = 0
         self._highest = sys.maxsize
@@ -125,7 +125,7 @@ class Scratch:
             return
         rows = []
         for entry in entries:
-            if entry.url.startswith(self._start):
+            if normalized(entry.url).startswith(self._start):
                 content = blake2b(entry.url.encode(errors="surrogatepass"), digest_size=8).digest()
                 digest = int.from_bytes(content, "big", signed=True)
                 if digest <= self._highest:
@@ -154,7 +154,7 @@ class Scratch:
 
 
 def _has_slash(url: str) -> bool:
-    return url.partition("?")[0].endswith("/")
+    return url.endswith("/") if "?" not in url else url.partition("?")[0].endswith("/")
 
 
 def _digest(text: str) -> int:

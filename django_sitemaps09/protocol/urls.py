@@ -115,7 +115,7 @@ def uri(text: str) -> str:
 
 def normalized(url: str) -> str:
     """Return the same string for equivalent URLs (RFC 3986, section 6.2.2 and 6.2.3)."""
-    if _USUAL.match(url) and not _UNUSUAL.search(url):
+    if _USUAL.match(url) and not (("%" in url or "/." in url) and _UNUSUAL.search(url)):
         return url
     try:
         url_origin = origin(url)

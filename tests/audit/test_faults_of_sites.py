@@ -45,6 +45,8 @@ def test_a_crawler_that_is_blocked_alone_is_one_warning(tmp_path: Path) -> None:
     [finding] = findings(tmp_path, robots__txt=robots).values()
     assert (finding.rule, finding.count) == ("robots-blocks-crawler", 1)
     assert finding.examples == (f"robots.txt: {BASE}/words/a/ is forbidden for Googlebot",)
+    [finding] = findings(tmp_path, robots__txt=robots.replace("/words/", "/sitemap")).values()
+    assert finding.examples == (f"robots.txt: {BASE}/sitemap.xml is forbidden for Googlebot",)
 
 
 def test_a_feed_can_repeat_the_urls_of_sitemaps(tmp_path: Path) -> None:

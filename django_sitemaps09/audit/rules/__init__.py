@@ -113,7 +113,7 @@ RULES = {rule.id: rule for rule in (
     Rule("robots-line", "error", "A `Sitemap` line is not one absolute URL.", "Write `Sitemap: https://www.example.com/sitemap.xml`."),
     Rule("robots-misspelled", "warning", "A line is similar to a `Sitemap` line, but has another name.", "Write `Sitemap: https://www.example.com/sitemap.xml`."),
     Rule("robots-host", "error", "All `Sitemap` lines of this project are on another scheme, host or port.", "Correct the lines.", "Check `BASE_URL`, the `Site`, and the files of another environment."),
-    Rule("robots-blocks-crawler", "warning", "robots.txt disallows a URL for Googlebot or Bingbot, but not for other crawlers.", "Remove the rule if it is not meant.", is_once=True),
+    Rule("robots-blocks-crawler", "warning", "robots.txt disallows a URL or a document for Googlebot or Bingbot, but not for other crawlers.", "Remove the rule if it is not meant.", is_once=True),
     Rule("robots-size", "error", "robots.txt has more than 512,000 bytes. Google ignores the rest.", "Shorten it."),
     Rule("robots-encoding", "error", "robots.txt is not UTF-8.", "Save it as UTF-8."),
     Rule("robots-blocks-document", "error", "robots.txt disallows a document. Google and Yandex do not read it.", "Allow it in robots.txt."),

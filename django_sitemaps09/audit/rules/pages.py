@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit.documents import etree
-from django_sitemaps09.audit.history import History
 from django_sitemaps09.audit.readers import Reader, Response, read_start
 from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules.history import History
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.exceptions import DocumentError
@@ -27,7 +27,12 @@ _ROBOTS_NAMES = ("robots", "googlebot", "bingbot")
 _AGENT = re.compile(r"\s*([a-z*][\w*-]*)\s*:(.*)", re.IGNORECASE | re.DOTALL)
 # Rules that have a value, and are no crawlers.
 _VALUED = re.compile(r"max-[a-z-]+|unavailable_after", re.IGNORECASE)
-_CANONICAL = re.compile(r"<([^<>]*)>[^<>]*;\s*rel\s*=\s*\"?canonical\b", re.IGNORECASE)
+# The target and the relations of a link in a header. Other parameters can be before the relations.
+_LINK = re.compile(
+    r"<([^<>]*)>(?:\s*;\s*(?!rel\b)[\w*-]+(?:\s*=\s*(?:\"[^\"<>]*\"|[^\s;,\"<>]+))?)*"
+    r"\s*;\s*rel\s*=\s*(\"[^\"<>]*\"|[^\s;,\"<>]+)",
+    re.IGNORECASE,
+)
 # Codes of languages that are also written as another one: old ones, and the forms of Norwegian.
 _SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "tl": "fil", "mo": "ro"}
 _MODIFIED = ("article:modified_time", "og:updated_time")
@@ -79,16 +84,22 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
         modified = parsedate_to_datetime(response.header("last-modified"))
         modified = modified if modified.tzinfo is not None else modified.replace(tzinfo=timezone.utc)
     links = ",".join(response.headers.get("link", ()))
-    canonicals = [match[1] for match in _CANONICAL.finditer(links)]
+    canonicals = [
+        _comparable(page.url, match[1])
+        for match in _LINK.finditer(links)
+        if "canonical" in match[2].strip('"').lower().split()
+    ]
     if document is not None:
         head = _read_head(document)
         if head.noindex is not None:
             yield "page-noindex", head.noindex
-        if page.language and head.language and _primary(page.language) != _primary(head.language):
+        languages = {*map(_primary, (page.language or "").split())}
+        if languages and head.language and _primary(head.language) not in languages:
             yield "page-language", f"lang {head.language}, hreflang {page.language}"
-        canonicals += head.canonicals
+        base = _comparable(page.url, head.base) or page.url
+        canonicals += [_comparable(base, url) for url in head.canonicals]
         modified = head.modified or modified
-    different = {*filter(None, (_comparable(page.url, url) for url in canonicals))}
+    different = {*filter(None, canonicals)}
     if len(different) > 1:
         yield "page-canonicals", " and ".join(sorted(different))
     elif different - {_comparable(page.url, "")}:
@@ -123,10 +134,11 @@ def _primary(language: str) -> str:
 
 
 class _Head(NamedTuple):
-    """The element with `noindex`, the canonical URLs, the last change, and the language of a page."""
+    """The element with `noindex`, the canonical URLs, their base, the last change, the language."""
 
     noindex: str | None
     canonicals: Sequence[str]
+    base: str
     modified: datetime | None
     language: str
 
@@ -145,8 +157,9 @@ def _read_head(document: Any) -> _Head:
         for link in document.iter("link")
         if "canonical" in (link.get("rel") or "").lower().split() and link.get("href")
     ]
+    base = next(filter(None, (element.get("href") for element in document.iter("base"))), "")
     root = next(document.iter("html"), document)
-    return _Head(noindex, canonicals, modified, (root.get("lang") or "").strip())
+    return _Head(noindex, canonicals, base, modified, (root.get("lang") or "").strip())
 
 
 def _comparable(url: str, reference: str) -> str | None:

@@ -22,16 +22,16 @@ from django_sitemaps09.routing.routes import resolve_path
 
 #: The limit that Yandex documents.
 _LONG = 1_024
-#: Rules for URLs that are valid, but unlikely to be meant, each with a part that such a URL has.
+#: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
 _SUSPICIOUS = {
-    "url-placeholder": ("/", re.compile(r"/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=/|\?|$)")),
-    "url-nested": ("/http", re.compile(r"^[^?]*://[^?]*/https?:/")),
-    "url-session": (
-        "=",
-        re.compile(r"[;?&](?:(?:j?session_?id|phpsessid|aspsessionid\w*)=|sid=[\da-f]{16})", re.IGNORECASE),
-    ),
-    "url-encoding-twice": ("%25", re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])")),
-    "url-document": (".", re.compile(r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$")),
+    rule: re.compile(pattern, re.MULTILINE)
+    for rule, pattern in {
+        "url-placeholder": r"/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)",
+        "url-nested": r"/https?:/",
+        "url-session": r"(?i)[;?&](?:(?:j?session_?id|phpsessid|aspsessionid\w*)=|sid=[\da-f]{16})",
+        "url-encoding-twice": r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])",
+        "url-document": r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$",
+    }.items()
 }
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
@@ -99,19 +99,20 @@ class UrlRules:
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
         self._left = _MAX_COST
+        self._crawlers = robots.crawlers
         self._robots_label = reader.label(f"{robots.base}/robots.txt")
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
         scope = directory(document_url)
-        locations = [entry.location for entry in entries]
+        locations, urls = [entry.location for entry in entries], [entry.url for entry in entries]
         if not protocol.are_plain(locations, scope, _LONG):
             hosts = self._declared_hosts(document_url)
             for entry in entries:
                 if entry.url:
                     self._check_form(place, entry, scope, hosts)
-        self._check_suspicious(place, entries)
-        self._check_blocked(place, entries, number)
+        self._check_suspicious(place, entries, "\n".join(urls))
+        self._check_blocked(place, entries, urls, number)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
                 if (index < RESOLVE_ALL or index % _RESOLVE_EVERY == 0) and not self._resolves(entry.url):
@@ -142,19 +143,19 @@ class UrlRules:
             return self._hosts[name.section]
         return {*chain.from_iterable(self._hosts.values())}
 
-    def _check_suspicious(self, place: str, entries: Sequence[ReadEntry]) -> None:
-        """Check for URLs that are valid, but unlikely to be meant."""
-        content = "\n".join([entry.url for entry in entries])
-        for rule, (hint, pattern) in _SUSPICIOUS.items():
-            # To look for the hint takes a hundredth of the time.
-            if hint in content:
+    def _check_suspicious(self, place: str, entries: Sequence[ReadEntry], content: str) -> None:
+        """Check for URLs that are valid, but unlikely to be meant. `content` is all of them."""
+        for rule, pattern in _SUSPICIOUS.items():
+            # Most batches have none.
+            if pattern.search(content):
                 for entry in entries:
                     if pattern.search(entry.url):
                         self._findings.add(place, rule, entry.url, entry.line)
 
-    def _check_blocked(self, place: str, entries: Sequence[ReadEntry], number: int) -> None:
+    def _check_blocked(
+        self, place: str, entries: Sequence[ReadEntry], urls: Sequence[str], number: int
+    ) -> None:
         left = self._left if number else _MAX_COST
-        urls = [entry.url for entry in entries]
         cost = self._robots.cost(urls)
         self._left = left - cost
         if self._left < 0:
@@ -166,9 +167,15 @@ class UrlRules:
             blocking = [*self._robots.blocking_agents(url)]
             for agent in blocking:
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
-            if not blocking and (crawlers := [*self._robots.blocking_agents(url, self._robots.crawlers)]):
-                text = f"{url} is forbidden for {' and '.join(crawlers)}"
-                self._findings.add(self._robots_label, "robots-blocks-crawler", text)
+            if self._crawlers and not blocking:
+                self.check_crawlers(url)
+
+    def check_crawlers(self, url: str) -> None:
+        """Report the first URL that robots.txt forbids only for crawlers of large engines."""
+        if self._crawlers and (crawlers := [*self._robots.blocking_agents(url, self._crawlers)]):
+            text = f"{url} is forbidden for {' and '.join(crawlers)}"
+            self._findings.add(self._robots_label, "robots-blocks-crawler", text)
+            self._crawlers = []
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
