@@ -285,12 +285,11 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
         return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
     roots = [ListedDocument(url, place) for url in robots.sitemaps if is_url(url)]
-    if target.project is not None:
+    if target.project is not None and not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
         if roots and not any(_is_in(root, homes) for root in roots):
             text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
             findings.add(place, "robots-host", text)
-    if not isinstance(target.reader, HttpReader):
         # A folder has the files of one host, and live views are on one host.
         roots = [root for root in roots if _is_in(root, (target.home,))]
     return roots or [ListedDocument(f"{target.home}{INDEX}", "")]

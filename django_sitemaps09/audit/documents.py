@@ -7,13 +7,12 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
-from queue import SimpleQueue
-from threading import Thread
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urljoin
@@ -188,37 +187,17 @@ class ParserThread:
     """
 
     def __init__(self) -> None:
-        # Each call of a `ThreadPoolExecutor` takes twice the time, as long as parsing a small document.
-        self._calls: SimpleQueue[Any] = SimpleQueue()
-        self._results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        self._start()
+        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
 
-    def _start(self) -> None:
-        self._thread = Thread(target=self._run, name="sitemap-xml", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        while call := self._calls.get():
-            try:
-                self._results.put((call(), None))
-            except BaseException as error:  # noqa: BLE001 it is raised in the other thread
-                self._results.put((None, error))
-            del call
-
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        self._calls.put(partial(function, *arguments))
-        result, error = self._results.get()
-        if error is not None:
-            raise error
-        return result
+    def call(self, *arguments: Any) -> Any:
+        return self._pool.submit(*arguments).result()
 
     def close(self) -> None:
-        self._calls.put(None)
-        self._thread.join()
+        self._pool.shutdown()
 
     def renew(self) -> None:
         self.close()
-        self._start()
+        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
 
 
 class _Text:
@@ -271,18 +250,14 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
     kind, tags, head = _root(chunks, report, call)
     yield kind, []
     events, start = ("start", "end", "start-ns"), tags[0].removesuffix(kind)
-    parser = call(partial(etree.XMLPullParser, events, tag=tags, **_SAFE))
+    parser: Any = None
     parent: Any = None
     text, recent, is_reading = _Text(), b"", True
     count, unknown, elements, open_size = 0, 0, 0, 0
     for chunk in chain([head], chunks):
-        failure: DocumentError | None = None
         text.add(chunk, is_reading=is_reading)
         recent = recent[-_HEAD:] + chunk
-        try:
-            call(parser.feed, chunk)
-        except etree.XMLSyntaxError as error:
-            failure = DocumentError("xml-invalid", str(error))
+        parser, failure = call(_fed, parser, chunk, events, tags)
         text.note(parser)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
@@ -301,7 +276,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
                     report("element-unknown", child.tag, child.sourceline)
             yield kind, [_entry(element, kind, start, report) for element in entries]
         if failure is not None:
-            raise text.error or failure
+            raise text.error or DocumentError("xml-invalid", str(failure))
         open_size = 0 if children else open_size + len(chunk.strip())
         if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
             _check_stray(parent, report)
@@ -325,6 +300,19 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
         raise DocumentError("xml-invalid" if is_whole else "xml-truncated", str(error)) from error
     for child in element if kind != "feed" else ():
         report("element-unknown", child.tag, child.sourceline)
+
+
+def _fed(
+    parser: Any, chunk: bytes, events: Sequence[str], tags: Sequence[str] | None = None
+) -> tuple[Any, Exception | None]:
+    """Feed a chunk to a parser, or to a new one. Return the parser, and its error."""
+    # Each call in another thread takes as long as parsing a small document.
+    parser = parser or etree.XMLPullParser(events, tag=tags, **_SAFE)
+    try:
+        parser.feed(chunk)
+    except etree.XMLSyntaxError as error:
+        return parser, error
+    return parser, None
 
 
 def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
@@ -394,17 +382,13 @@ def _encoding(head: bytes) -> str:
 
 def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
     """Find the root element, with a parser that reads no more than it needs."""
-    parser = call(partial(etree.XMLPullParser, ("start",), **_SAFE))
+    parser = None
     head, text = bytearray(), _Text()
     for chunk in chunks:
         head += chunk
         text.add(chunk)
         for start in range(0, len(chunk), _HEAD):
-            failure = None
-            try:
-                call(parser.feed, chunk[start : start + _HEAD])
-            except etree.XMLSyntaxError as error:
-                failure = error
+            parser, failure = call(_fed, parser, chunk[start : start + _HEAD], ("start",))
             element = next((element for _, element in parser.read_events()), None)
             if element is not None:
                 return element, bytes(head)

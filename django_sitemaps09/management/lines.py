@@ -170,7 +170,7 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
         yield ""
         rule = RULES[finding.rule]
         # A published site may be of another program.
-        project = "" if report.target.startswith("http") else f" {rule.project}"
+        project = "" if "://" in report.target else f" {rule.project}"
         yield f"{finding.rule}: {rule.meaning} {rule.fix}{project}".rstrip()
         for example in finding.examples[:examples]:
             yield f"  {example}"

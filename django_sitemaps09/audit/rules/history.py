@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from datetime import datetime, timezone
 from hashlib import blake2b
@@ -12,7 +13,10 @@ from typing import Any
 
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
+from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError
+
+logger = logging.getLogger(__name__)
 
 _FORMAT = 1
 _MAX_BYTES = 500_000_000
@@ -71,14 +75,19 @@ class History:
         return []
 
     def write(self) -> None:
-        """Replace the file. Pages that were not compared are kept."""
+        """Replace the file. Pages that were not compared are kept. A failure is only logged."""
         content = json.dumps({"format": _FORMAT, "pages": self._pages})
         try:
             with NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
-                file.write(content)
-            Path(file.name).replace(self._path)
+                temporary = Path(file.name)
+                try:
+                    file.write(content)
+                    file.flush()
+                    temporary.replace(self._path)
+                finally:
+                    temporary.unlink(missing_ok=True)
         except OSError as error:
-            raise AuditError(f"The history cannot be written: {error}.") from error
+            logger.warning("The history of the audit cannot be written: %s", reason_of(error))
 
 
 def _digest(document: Any) -> str:

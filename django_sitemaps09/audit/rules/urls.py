@@ -27,8 +27,8 @@ _SUSPICIOUS = {
     rule: re.compile(pattern, re.MULTILINE)
     for rule, pattern in {
         "url-placeholder": r"/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)",
-        "url-nested": r"/https?:/",
-        "url-session": r"(?i)[;?&](?:(?:j?session_?id|phpsessid|aspsessionid\w*)=|sid=[\da-f]{16})",
+        "url-nested": r"(?<!:/)/https?:/",
+        "url-session": r"(?i)[;?&](?:(?:j|php|asp)sess(?:ion)?id\w*=|(?:session_?id|sid)=[\da-z]{16})",
         "url-encoding-twice": r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])",
         "url-document": r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$",
     }.items()
