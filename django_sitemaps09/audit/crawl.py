@@ -32,8 +32,12 @@ from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base, norm
 MAX_DOCUMENTS = 100_000
 # The depth of nested indexes.
 MAX_LEVELS = 5
-# Number of bytes of documents to read before garbage is collected, and the thread that parses is renewed.
-_GARBAGE = 1_000_000
+# Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
+_GARBAGE = 10_000_000
+# Number of bytes that a parser counts as.
+_PARSER = 4_000
+# Number of bytes of documents to read before the thread that parses them is renewed.
+_NAMES = 1_000_000
 
 
 class ListedDocument(NamedTuple):
@@ -84,7 +88,7 @@ class Crawl:
         self._now, self._on_document = now, on_document
         self._url_rules = UrlRules(findings, base, robots, reader)
         self._link_rules = LinkRules(findings, scratch)
-        self._thread = documents.ParserThread()
+        self._thread, self._names = documents.ParserThread(), 0
         self._lastmods = LastmodSample()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
@@ -111,9 +115,11 @@ class Crawl:
             else:
                 self._seen[url] = bool(listed.parents)
                 queue.extendleft(reversed(self._read(listed)))
+                if self._names > _NAMES:
+                    self._thread.renew()
+                    self._names = 0
                 if Crawl._garbage > _GARBAGE:
                     gc.collect()
-                    self._thread.renew()
                     Crawl._garbage = 0
         self._link_rules.finish()
         if text := self._lastmods.alike(self._now):
@@ -170,9 +176,10 @@ class Crawl:
         if kind.startswith("text/html"):
             report("document-type", kind)
 
-    @staticmethod
-    def _counted(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        Crawl._garbage += _PARSER
         for chunk in chunks:
+            self._names += len(chunk)
             Crawl._garbage += len(chunk)
             yield chunk
 
