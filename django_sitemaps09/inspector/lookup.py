@@ -206,13 +206,16 @@ class _Lookup:
         if answer.published is None and answer.live is None:
             return answer
         names = {answer.section, section_of(answer.file)}
-        others = [self._for_row(row, []) for row in self.rows if row.section not in names]
+        # These files count together. The pages of a section are searched once its own page has been.
+        searched: dict[str, float] = {}
+        rows = sorted(self.rows, key=self._is_on_own_page, reverse=True)
+        others = [self._for_row(row, searched=searched) for row in rows if row.section not in names]
         others = [other for other in others if other.is_listed or other.live is not None]
         names.update(other.section for other in others)
         # Without an entry, and for a removed file, these files were searched.
         is_exported = answer.is_listed and answer.published is not None
         unread = [*self.undeclared, *self.unfiltered] if is_exported else []
-        searched: dict[str, float] = {}
+        searched = {}
         for name in unread:
             if name in names:
                 continue
@@ -241,19 +244,25 @@ class _Lookup:
                 return self._found(found)
         return answer
 
-    def _for_row(self, row: LiveRow, others: Sequence[LiveRow]) -> Answer:
+    def _for_row(
+        self, row: LiveRow, others: Sequence[LiveRow] = (), searched: dict[str, float] | None = None
+    ) -> Answer:
         """Return the answer for an item that has the URL, or would have it.
 
-        `others` are the same item, or others with the URL, in other sections. Search the page of the item.
-        If there are `others`, search its pages in their sections, then the other pages of the section, and
-        those of other sections: the URL can have belonged to another row.
+        `others` are the same item, or others with the URL, in other sections. Search the page of the item,
+        the pages of `others`, and then the other pages of the section: the URL can have belonged to another
+        row. If there are `others`, search those of other sections. If one of these has the URL, the answer
+        is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
         own_pages = filter(None, map(self._own_page, chain([row], others)))
-        pages = self.files.of_sections([row.section] if others else [])
-        found = self.files.search(chain(own_pages, pages), location)
+        found = self.files.search(
+            chain(own_pages, self.files.of_sections([row.section])), location, searched
+        )
         if row.is_in_next_export and found.entry is None and others:
             found = self._search_others(row.section, location)
+        listed = (other for other in others if other.is_in_next_export)
+        row = next((other for other in listed if other.section == section_of(found.name)), row)
         verdict = self._verdict(row, found.entry)
         return Answer(
             location,

@@ -766,6 +766,24 @@ class TestAUrlInTwoSections:
         assert len(answer.others) == 10
         assert answer.notes[-1] == "Further sections may contain the URL, too."
 
+    def test_shows_both_if_it_belonged_to_another_row(self, register: Callable[..., None]) -> None:
+        register(articles=Articles, second=Articles)
+        export()
+        for key, slug in ((5, "tmp"), (25, "s5"), (5, "s25")):
+            Article.objects.filter(pk=key).update(slug=slug)
+        answer = asked("/articles/s5/")
+        shown = [(each.section, each.verdict, each.file) for each in (answer, *answer.others)]
+        assert shown == [
+            ("articles", "listed", "sitemap-articles-1.xml.gz"),
+            ("second", "listed", "sitemap-second-1.xml.gz"),
+        ]
+
+    def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:
+        register(new=type("New", (Articles,), {"priority": 0.5}), articles=Articles)
+        answer = asked("/articles/s15/")
+        assert (answer.section, answer.verdict) == ("articles", "listed")
+        assert [(other.section, other.verdict) for other in answer.others] == [("new", "new")]
+
     def test_shows_both_without_an_export(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
