@@ -28,7 +28,8 @@ from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sitemaps.declared import Declared
-from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.sources import QuerySource, digest
+from django_sitemaps09.sources.declaration_digests import declared_facts
 from django_sitemaps09.sources.members import KeyInRows
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
@@ -127,6 +128,8 @@ class SectionLookup(NamedTuple):
 
 
 _NO_MATCH = SectionLookup(can_match=False)
+# The section no longer has such a location, but may have had it when it was exported.
+_MAY_BE_EXPORTED = SectionLookup(can_match=True, needs_search=True)
 _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
@@ -222,14 +225,16 @@ def row_search(
     if not sitemap.hooks:
         return _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
-        return _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+        lookup = _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+        return lookup if lookup.can_match or record is None else _MAY_BE_EXPORTED
     declared = sitemap.hooks["location"]
     is_template = isinstance(declared, LocationTemplate)
     conditions = template_conditions(declared, resolved, location) if is_template else None
-    if conditions == []:
-        return _NO_MATCH
-    is_exact = conditions is not None and len(conditions) == 1
     source = unread_source(name, sitemap, record)
+    if conditions == []:
+        new = digest(declared_facts(sitemap)) if source is None else source.declaration_digest
+        return _MAY_BE_EXPORTED if record and record.declaration_digest != new else _NO_MATCH
+    is_exact = conditions is not None and len(conditions) == 1
     if source is not None and isinstance(declared, F):
         conditions = column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:

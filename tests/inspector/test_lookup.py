@@ -167,6 +167,20 @@ class TestASectionWithARoute:
         answer = asked(path)
         assert (answer.verdict, answer.reasons[0]) == ("absent", reason)
 
+    def test_finds_a_url_that_the_section_no_longer_has(self, register: Callable[..., None]) -> None:
+        register(articles=Articles, static=Static)
+        export()
+        others = {
+            "articles": type("Words", (Articles,), {"location": Route("word", F("slug"))}),
+            "static": type("Home", (Static,), {"viewnames": ("home",)}),
+        }
+        register(**others)
+        for path, section in (("/articles/s15/", "articles"), ("/about/", "static")):
+            answer = asked(path)
+            assert (answer.verdict, answer.outlook, answer.section) == ("listed", "unconfirmed", section)
+        export()
+        assert asked("/articles/s15/").verdict == asked("/about/").verdict == "absent"
+
     def test_takes_a_path_and_a_url_of_the_other_scheme_or_without_one(self) -> None:
         assert asked("/articles/s15/").verdict == "listed"
         assert asked("www.example.com/articles/s15/").verdict == "listed"
