@@ -62,6 +62,7 @@ _INCOMPLETE: Mapping[Verdict, str] = {
     "removed": "Found only in a file that no index lists any more",
     "filtered": "Not found, and its row is filtered out",
     "skipped": "Not found, and its row is skipped",
+    "elsewhere": "Not found, and it is on another host",
     "absent": "Not found",
 }
 
@@ -126,11 +127,11 @@ def look_up(text: str, base: Base) -> Answer:
     else:
         allowed = sections.declared_hosts(declarations, base)
         declarations = {name: declarations[name] for name, hosts in allowed.items() if host in hosts}
-        if not declarations:
-            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
-            return Answer(location, "elsewhere", reasons=[reason])
     with site_locale():
         answer = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files).answer()
+        if answer.verdict == "absent" and host.domain != own_host.domain and not declarations:
+            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
+            return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")
         if answer.verdict != "absent" or head.endswith("/"):
             return answer

@@ -350,6 +350,9 @@ class TestAUrl:
         register(articles=Articles, elsewhere=Elsewhere)
         assert asked("https://shop.example.com/articles/s15/").verdict == "absent"
         assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
+        export()
+        register(articles=Articles)
+        assert asked("https://shop.example.com/all/").outlook == "undeclared"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
