@@ -215,7 +215,9 @@ class _Lookup:
         names.update(other.section for other in others)
         # Without an entry, and for a removed file, these files were searched.
         is_exported = answer.is_listed and answer.published is not None
-        unread = [*self.undeclared, *self.unfiltered] if is_exported else []
+        # Without a row, it was deleted, in other sections as well.
+        others_without_row = () if answer.live is not None else self.files.sections
+        unread = [*self.undeclared, *self.unfiltered, *others_without_row] if is_exported else []
         searched = {}
         for name in unread:
             if name in names:

@@ -794,6 +794,12 @@ class TestAUrlInTwoSections:
             ("articles", "listed", "sitemap-articles-1.xml.gz"),
             ("second", "listed", "sitemap-second-1.xml.gz"),
         ]
+        Article.objects.filter(slug="s15").delete()
+        answer = asked("/articles/s15/")
+        assert [(each.section, each.verdict) for each in (answer, *answer.others)] == [
+            ("articles", "leaving"),
+            ("second", "leaving"),
+        ]
 
     def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:
         register(new=type("New", (Articles,), {"priority": 0.5}), articles=Articles)
