@@ -276,7 +276,7 @@ class _Lookup:
             file_url=self.files.url(found.name, self.base),
             published=found.entry,
             live=row.entry if row.is_in_next_export else None,
-            reasons=_reasons(row, verdict),
+            reasons=_reasons(row, verdict, is_complete=not self.files.gap),
             notes=self.files.notes,
             gap=self.files.gap,
             outlook="unconfirmed" if row.row.is_listed is None and found.entry is not None else None,
@@ -387,7 +387,7 @@ class _Lookup:
         )
 
 
-def _reasons(row: LiveRow, verdict: Verdict) -> list[str]:
+def _reasons(row: LiveRow, verdict: Verdict, *, is_complete: bool) -> list[str]:
     reasons = [f"Skipped: {reason}" for reason in row.skipped]
     if row.row.is_listed is False:
         reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
@@ -396,7 +396,7 @@ def _reasons(row: LiveRow, verdict: Verdict) -> list[str]:
             f"Section {row.section!r} filters by a window function, so only an export can tell whether "
             "it lists the row."
         )
-    if verdict == "new":
+    if verdict == "new" and is_complete:
         text = f"The last export of section {row.section!r} does not contain this URL."
         reasons.append(f"{text} The next one will add it.")
     if verdict == "leaving":
