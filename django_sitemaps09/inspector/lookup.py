@@ -170,10 +170,11 @@ def _lookup(
         declared = read(sections.bind(declarations[name], base.domain), base, conf.limits)
         return row_search(name, declared, resolved, files.export.record(name), location)
 
-    searches = {name: attempt(name, partial(search, name)) for name in declarations}
+    lookups = {name: attempt(name, partial(search, name)) for name in declarations}
+    searches = {name: lookup for name, lookup in lookups.items() if isinstance(lookup, RowSearch)}
     queries.check(query for search in searches.values() for query in search.queries())
     queries.check(query for search in searches.values() for query in search.queries(queries))
-    lookups = {name: attempt(name, partial(search.result, queries)) for name, search in searches.items()}
+    lookups |= {name: attempt(name, partial(search.result, queries)) for name, search in searches.items()}
     files.notes.extend(f"{name_sections(names)} cannot be read: {error}" for error, names in errors.items())
     return _Lookup(location, base, resolved, lookups, undeclared, files)
 
@@ -267,19 +268,23 @@ class _Lookup:
         listed = (other for other in others if other.is_in_next_export)
         row = next((other for other in listed if other.section == section_of(found.name)), row)
         verdict = self._verdict(row, found.entry)
-        return Answer(
-            location,
+        return self._answer(
             verdict,
+            found,
+            url=location,
             section=row.section,
             key=excerpt(row.row.key),
             file=row.live_page() if verdict == "live" else found.name,
-            file_url=self.files.url(found.name, self.base),
-            published=found.entry,
             live=row.entry if row.is_in_next_export else None,
             reasons=_reasons(row, verdict, is_complete=not self.files.gap),
-            notes=self.files.notes,
-            gap=self.files.gap,
             outlook="unconfirmed" if row.row.is_listed is None and found.entry is not None else None,
+        )
+
+    def _answer(self, verdict: Verdict, found: FoundEntry, **values: Any) -> Answer:
+        file_url = self.files.url(found.name, self.base)
+        values = {"url": self.location, "file": found.name, "published": found.entry, **values}
+        return Answer(
+            verdict=verdict, file_url=file_url, notes=self.files.notes, gap=self.files.gap, **values
         )
 
     def _verdict(self, row: LiveRow, published: Entry | None) -> Verdict:
@@ -343,8 +348,7 @@ class _Lookup:
                 if self.files.export.root is not None
                 else f"These sections are not exported, so they were not searched: {first_names(unread)}."
             )
-        notes, gap = self.files.notes, self.files.gap
-        return Answer(self.location, "absent", reasons=reasons, notes=notes, gap=gap)
+        return self._answer("absent", found, reasons=reasons)
 
     def _found(self, found: FoundEntry) -> Answer:
         """Return the answer for a URL that was found in an exported file, without its row."""
@@ -373,18 +377,7 @@ class _Lookup:
         else:
             reasons.append(f"No row of section {section!r} has this URL any more.")
             reasons.append("The next export will remove it.")
-        return Answer(
-            self.location,
-            verdict,
-            section=section,
-            file=name,
-            file_url=self.files.url(name, self.base),
-            published=found.entry,
-            reasons=reasons,
-            notes=self.files.notes,
-            gap=self.files.gap,
-            outlook=outlook,
-        )
+        return self._answer(verdict, found, section=section, reasons=reasons, outlook=outlook)
 
 
 def _reasons(row: LiveRow, verdict: Verdict, *, is_complete: bool) -> list[str]:

@@ -113,12 +113,6 @@ class SectionLookup(NamedTuple):
     similar: str | None = None
     former_row: LiveRow | None = None
 
-    def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
-        return iter(())
-
-    def result(self, queries: KeyQueries) -> SectionLookup:
-        return self
-
     @property
     def reason(self) -> tuple[str, str, str]:
         """The verbs for one and for several sections, and why they do not list the URL."""
