@@ -126,7 +126,10 @@ def look_up(text: str, base: Base) -> Answer:
             files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     else:
         allowed = sections.declared_hosts(declarations, base)
-        declarations = {name: declarations[name] for name, hosts in allowed.items() if host in hosts}
+        # The hosts of a section that fails are unknown.
+        declarations = {
+            name: each for name, each in declarations.items() if host in allowed.get(name, [host])
+        }
     with site_locale():
         answer = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files).answer()
         if answer.verdict == "absent" and host.domain != own_host.domain and not declarations:

@@ -40,8 +40,8 @@ from django_sitemaps09.views.live.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.writer import FORMATS, elements
 
-# Maximum number of sections that list a row, and of others, of which one lookup reads the row.
-_MAX_READ = 10
+# Maximum number of sections that list a row, and of others, whose row one lookup reads: all that are shown.
+_MAX_READ = 11
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 
 

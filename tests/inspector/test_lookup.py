@@ -353,6 +353,8 @@ class TestAUrl:
         export()
         register(articles=Articles)
         assert asked("https://shop.example.com/all/").outlook == "undeclared"
+        register(articles=Articles, elsewhere=type("Broken", (Elsewhere,), {"limit": -1}))
+        assert asked("https://shop.example.com/all/").outlook == "unconfirmed"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
@@ -801,6 +803,15 @@ class TestAUrlInTwoSections:
             ("articles", "leaving"),
             ("second", "leaving"),
         ]
+
+    def test_has_no_other_heading_in_the_last_section_that_is_shown(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(**{f"same-{number}": Articles for number in range(12)})
+        export()
+        answer = asked("/articles/s15/")
+        assert [other.outlook for other in answer.others] == [None] * 10
+        assert answer.notes == ["Further sections may contain the URL, too."]
 
     def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:
         register(new=type("New", (Articles,), {"priority": 0.5}), articles=Articles)
