@@ -124,15 +124,12 @@ def look_up(text: str, base: Base) -> Answer:
         location = f"{base}/{path}"
         if host.scheme != own_host.scheme:
             files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
-    else:
-        allowed = sections.declared_hosts(declarations, base)
-        # The hosts of a section that fails are unknown.
-        declarations = {
-            name: each for name, each in declarations.items() if host in allowed.get(name, [host])
-        }
     with site_locale():
-        answer = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files).answer()
-        if answer.verdict == "absent" and host.domain != own_host.domain and not declarations:
+        lookup = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files)
+        answer = lookup.answer()
+        is_foreign = host.domain != own_host.domain and not lookup.unfiltered
+        hosts = chain(*sections.declared_hosts(declarations, base).values()) if is_foreign else [host]
+        if answer.verdict == "absent" and host not in hosts:
             reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
             return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")

@@ -13,7 +13,7 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db import DataError
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
@@ -216,14 +216,17 @@ def row_search(
 
     `resolved` is the path of the URL. `record` has the published pages.
     """
+    hosts = (protocol.origin(str(sitemap.base)), *sitemap.hosts.others)
+    is_foreign = protocol.origin(location) not in hosts
     if not sitemap.hooks:
-        return _NEEDS_SEARCH
+        return _NO_MATCH if is_foreign else _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
         lookup = _look_up_view(name, sitemap.sitemap, sitemap.base, location)
         return lookup if lookup.can_match or record is None else _MAY_BE_EXPORTED
     declared = sitemap.hooks["location"]
     is_template = isinstance(declared, LocationTemplate)
     conditions = template_conditions(declared, resolved, location) if is_template else None
+    conditions = [] if is_foreign else conditions
     source = unread_source(name, sitemap, record)
     if conditions == []:
         new = digest(declared_facts(sitemap)) if source is None else source.declaration_digest

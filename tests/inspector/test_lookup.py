@@ -353,8 +353,9 @@ class TestAUrl:
         export()
         register(articles=Articles)
         assert asked("https://shop.example.com/all/").outlook == "undeclared"
-        register(articles=Articles, elsewhere=type("Broken", (Elsewhere,), {"limit": -1}))
-        assert asked("https://shop.example.com/all/").outlook == "unconfirmed"
+        for change in ({"limit": -1}, {"hosts": (), "location": F("slug")}):
+            register(articles=Articles, elsewhere=type("Changed", (Elsewhere,), change))
+            assert asked("https://shop.example.com/all/").outlook == "unconfirmed"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
