@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
+from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
@@ -158,7 +159,10 @@ class SectionStatus:
             times = [datetime.fromisoformat(text.replace("Z", "+00:00")) for text in lastmods]
         except ValueError:
             return None
-        newest = max(time.replace(tzinfo=time.tzinfo or timezone.utc).timestamp() for time in times)
+        # A date is a day in the project's time zone.
+        newest = max(
+            time.replace(tzinfo=time.tzinfo or get_default_timezone()).timestamp() for time in times
+        )
         lag, is_date = newest - self.exported, "T" not in max(lastmods)
         is_unknown = lag <= 0 and (self.live.looked_at < self.exported or (is_date and lag > -86_400))
         return None if is_unknown else max(0.0, lag)

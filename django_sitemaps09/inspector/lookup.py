@@ -62,6 +62,7 @@ _INCOMPLETE: Mapping[Verdict, str] = {
     "removed": "Found only in a file that no index lists any more",
     "filtered": "Not found, and its row is filtered out",
     "skipped": "Not found, and its row is skipped",
+    "elsewhere": "Not found, and it is on another host",
     "absent": "Not found",
 }
 
@@ -123,14 +124,14 @@ def look_up(text: str, base: Base) -> Answer:
         location = f"{base}/{path}"
         if host.scheme != own_host.scheme:
             files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
-    else:
-        allowed = sections.declared_hosts(declarations, base)
-        declarations = {name: declarations[name] for name, hosts in allowed.items() if host in hosts}
-        if not declarations:
-            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
-            return Answer(location, "elsewhere", reasons=[reason])
     with site_locale():
-        answer = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files).answer()
+        lookup = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files)
+        answer = lookup.answer()
+        is_foreign = host.domain != own_host.domain and not lookup.unfiltered
+        hosts = chain(*sections.declared_hosts(declarations, base).values()) if is_foreign else [host]
+        if answer.verdict == "absent" and host not in hosts:
+            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
+            return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")
         if answer.verdict != "absent" or head.endswith("/"):
             return answer
@@ -169,10 +170,11 @@ def _lookup(
         declared = read(sections.bind(declarations[name], base.domain), base, conf.limits)
         return row_search(name, declared, resolved, files.export.record(name), location)
 
-    searches = {name: attempt(name, partial(search, name)) for name in declarations}
+    lookups = {name: attempt(name, partial(search, name)) for name in declarations}
+    searches = {name: lookup for name, lookup in lookups.items() if isinstance(lookup, RowSearch)}
     queries.check(query for search in searches.values() for query in search.queries())
     queries.check(query for search in searches.values() for query in search.queries(queries))
-    lookups = {name: attempt(name, partial(search.result, queries)) for name, search in searches.items()}
+    lookups |= {name: attempt(name, partial(search.result, queries)) for name, search in searches.items()}
     files.notes.extend(f"{name_sections(names)} cannot be read: {error}" for error, names in errors.items())
     return _Lookup(location, base, resolved, lookups, undeclared, files)
 
@@ -206,13 +208,18 @@ class _Lookup:
         if answer.published is None and answer.live is None:
             return answer
         names = {answer.section, section_of(answer.file)}
-        others = [self._for_row(row, []) for row in self.rows if row.section not in names]
+        # These files count together. The pages of a section are searched once its own page has been.
+        searched: dict[str, float] = {}
+        rows = sorted(self.rows, key=self._is_on_own_page, reverse=True)
+        others = [self._for_row(row, searched=searched) for row in rows if row.section not in names]
         others = [other for other in others if other.is_listed or other.live is not None]
         names.update(other.section for other in others)
         # Without an entry, and for a removed file, these files were searched.
         is_exported = answer.is_listed and answer.published is not None
-        unread = [*self.undeclared, *self.unfiltered] if is_exported else []
-        searched: dict[str, float] = {}
+        # Without a row, it was deleted, in other sections as well.
+        others_without_row = () if answer.live is not None else self.files.sections
+        unread = [*self.undeclared, *self.unfiltered, *others_without_row] if is_exported else []
+        searched = {}
         for name in unread:
             if name in names:
                 continue
@@ -241,33 +248,43 @@ class _Lookup:
                 return self._found(found)
         return answer
 
-    def _for_row(self, row: LiveRow, others: Sequence[LiveRow]) -> Answer:
+    def _for_row(
+        self, row: LiveRow, others: Sequence[LiveRow] = (), searched: dict[str, float] | None = None
+    ) -> Answer:
         """Return the answer for an item that has the URL, or would have it.
 
-        `others` are the same item, or others with the URL, in other sections. Search the page of the item.
-        If there are `others`, search its pages in their sections, then the other pages of the section, and
-        those of other sections: the URL can have belonged to another row.
+        `others` are the same item, or others with the URL, in other sections. Search the page of the item,
+        the pages of `others`, and then the other pages of the section: the URL can have belonged to another
+        row. If there are `others`, search those of other sections. If one of these has the URL, the answer
+        is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
         own_pages = filter(None, map(self._own_page, chain([row], others)))
-        pages = self.files.of_sections([row.section] if others else [])
-        found = self.files.search(chain(own_pages, pages), location)
+        found = self.files.search(
+            chain(own_pages, self.files.of_sections([row.section])), location, searched
+        )
         if row.is_in_next_export and found.entry is None and others:
             found = self._search_others(row.section, location)
+        listed = (other for other in others if other.is_in_next_export)
+        row = next((other for other in listed if other.section == section_of(found.name)), row)
         verdict = self._verdict(row, found.entry)
-        return Answer(
-            location,
+        return self._answer(
             verdict,
+            found,
+            url=location,
             section=row.section,
             key=excerpt(row.row.key),
             file=row.live_page() if verdict == "live" else found.name,
-            file_url=self.files.url(found.name, self.base),
-            published=found.entry,
             live=row.entry if row.is_in_next_export else None,
-            reasons=_reasons(row, verdict),
-            notes=self.files.notes,
-            gap=self.files.gap,
+            reasons=_reasons(row, verdict, is_complete=not self.files.gap),
             outlook="unconfirmed" if row.row.is_listed is None and found.entry is not None else None,
+        )
+
+    def _answer(self, verdict: Verdict, found: FoundEntry, **values: Any) -> Answer:
+        file_url = self.files.url(found.name, self.base)
+        values = {"url": self.location, "file": found.name, "published": found.entry, **values}
+        return Answer(
+            verdict=verdict, file_url=file_url, notes=self.files.notes, gap=self.files.gap, **values
         )
 
     def _verdict(self, row: LiveRow, published: Entry | None) -> Verdict:
@@ -331,8 +348,7 @@ class _Lookup:
                 if self.files.export.root is not None
                 else f"These sections are not exported, so they were not searched: {first_names(unread)}."
             )
-        notes, gap = self.files.notes, self.files.gap
-        return Answer(self.location, "absent", reasons=reasons, notes=notes, gap=gap)
+        return self._answer("absent", found, reasons=reasons)
 
     def _found(self, found: FoundEntry) -> Answer:
         """Return the answer for a URL that was found in an exported file, without its row."""
@@ -361,21 +377,10 @@ class _Lookup:
         else:
             reasons.append(f"No row of section {section!r} has this URL any more.")
             reasons.append("The next export will remove it.")
-        return Answer(
-            self.location,
-            verdict,
-            section=section,
-            file=name,
-            file_url=self.files.url(name, self.base),
-            published=found.entry,
-            reasons=reasons,
-            notes=self.files.notes,
-            gap=self.files.gap,
-            outlook=outlook,
-        )
+        return self._answer(verdict, found, section=section, reasons=reasons, outlook=outlook)
 
 
-def _reasons(row: LiveRow, verdict: Verdict) -> list[str]:
+def _reasons(row: LiveRow, verdict: Verdict, *, is_complete: bool) -> list[str]:
     reasons = [f"Skipped: {reason}" for reason in row.skipped]
     if row.row.is_listed is False:
         reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
@@ -384,7 +389,7 @@ def _reasons(row: LiveRow, verdict: Verdict) -> list[str]:
             f"Section {row.section!r} filters by a window function, so only an export can tell whether "
             "it lists the row."
         )
-    if verdict == "new":
+    if verdict == "new" and is_complete:
         text = f"The last export of section {row.section!r} does not contain this URL."
         reasons.append(f"{text} The next one will add it.")
     if verdict == "leaving":

@@ -19,8 +19,6 @@ from django_sitemaps09.status import Status, name_sections, status
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
-# Maximum number of sections with the same problem that have a sentence each.
-_MAX_ALIKE = 5
 
 #: Ages by their maximum number of days. Older pages, and pages without a lastmod, follow.
 AGES: Mapping[str, int] = {
@@ -125,10 +123,9 @@ def problems(overview: Overview) -> Iterator[Problem]:
         if not section.is_declared:
             names_by_text.setdefault("", []).append(section.section)
     for text, names in names_by_text.items():
-        for group in [names] if len(names) > _MAX_ALIKE else [[name] for name in names]:
-            verb, whose = ("is", "its") if len(group) == 1 else ("are", "their")
-            undeclared = f"{verb} not declared any more, but the export keeps {whose} files."
-            yield Problem(f"{name_sections(group)} {text or undeclared}", "sections")
+        verb, whose = ("is", "its") if len(names) == 1 else ("are", "their")
+        undeclared = f"{verb} not declared any more, but the export keeps {whose} files."
+        yield Problem(f"{name_sections(names)} {text or undeclared}", "sections")
     last_run = overview.runs[0] if overview.runs else None
     if last_run is not None and last_run.failures:
         outcome = "had failures" if last_run.is_published else "published nothing"

@@ -13,7 +13,7 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db import DataError
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import sources
+from django_sitemaps09 import protocol, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
@@ -28,7 +28,8 @@ from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sitemaps.declared import Declared
-from django_sitemaps09.sources import QuerySource
+from django_sitemaps09.sources import QuerySource, digest
+from django_sitemaps09.sources.declaration_digests import declared_facts
 from django_sitemaps09.sources.members import KeyInRows
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
@@ -39,8 +40,8 @@ from django_sitemaps09.views.live.listing import ListedPage
 from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.writer import FORMATS, elements
 
-# Maximum number of sections that list a row, and of others, of which one lookup reads the row.
-_MAX_READ = 10
+# Maximum number of sections that list a row, and of others, whose row one lookup reads: all that are shown.
+_MAX_READ = 11
 _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 
 
@@ -112,12 +113,6 @@ class SectionLookup(NamedTuple):
     similar: str | None = None
     former_row: LiveRow | None = None
 
-    def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
-        return iter(())
-
-    def result(self, queries: KeyQueries) -> SectionLookup:
-        return self
-
     @property
     def reason(self) -> tuple[str, str, str]:
         """The verbs for one and for several sections, and why they do not list the URL."""
@@ -127,6 +122,8 @@ class SectionLookup(NamedTuple):
 
 
 _NO_MATCH = SectionLookup(can_match=False)
+# The section no longer has such a location, but may have had it when it was exported.
+_MAY_BE_EXPORTED = SectionLookup(can_match=True, needs_search=True)
 _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 
 
@@ -219,17 +216,22 @@ def row_search(
 
     `resolved` is the path of the URL. `record` has the published pages.
     """
+    hosts = (protocol.origin(str(sitemap.base)), *sitemap.hosts.others)
+    is_foreign = protocol.origin(location) not in hosts
     if not sitemap.hooks:
-        return _NEEDS_SEARCH
+        return _NO_MATCH if is_foreign else _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
-        return _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+        lookup = _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+        return lookup if lookup.can_match or record is None else _MAY_BE_EXPORTED
     declared = sitemap.hooks["location"]
     is_template = isinstance(declared, LocationTemplate)
     conditions = template_conditions(declared, resolved, location) if is_template else None
-    if conditions == []:
-        return _NO_MATCH
-    is_exact = conditions is not None and len(conditions) == 1
+    conditions = [] if is_foreign else conditions
     source = unread_source(name, sitemap, record)
+    if conditions == []:
+        new = digest(declared_facts(sitemap)) if source is None else source.declaration_digest
+        return _MAY_BE_EXPORTED if record and record.declaration_digest != new else _NO_MATCH
+    is_exact = conditions is not None and len(conditions) == 1
     if source is not None and isinstance(declared, F):
         conditions = column_conditions(source.members.rows.model, declared, location)
     elif source is not None and callable(declared) and resolved.match is not None:

@@ -33,11 +33,7 @@ _SECTIONS = (
 )
 
 # The plot in units of its view box. On a phone, a unit is about a pixel.
-_WIDTH = 340
-_LABEL_WIDTH = 106
-_NUMBER_WIDTH = 56
-_ROW = 26
-_BAR = 16
+_WIDTH, _LABEL_WIDTH, _NUMBER_WIDTH, _ROW, _BAR = 340, 106, 56, 26, 16
 
 
 class Cell(NamedTuple):
@@ -253,13 +249,14 @@ class Bar(NamedTuple):
 
     label: str
     pages: int
-    number: str
-    label_y: int
-    x: int
     y: int
     width: int
-    height: int
-    number_x: int
+    x: int = _LABEL_WIDTH
+    height: int = _BAR
+
+    @property
+    def number(self) -> str:
+        return f"{self.pages:,}"
 
 
 class Plot(NamedTuple):
@@ -277,22 +274,10 @@ def plot(counts: Mapping[str, int]) -> Plot:
     most = _WIDTH - _LABEL_WIDTH - _NUMBER_WIDTH
     bars = []
     for row, label in enumerate(LABELS):
-        count, y = counts.get(label, 0), row * _ROW
+        count = counts.get(label, 0)
         # The bar of a single page is visible, too.
         width = max(2, round(most * count / highest)) if count else 0
-        bars.append(
-            Bar(
-                label,
-                count,
-                number=f"{count:,}",
-                label_y=y + _BAR + 2,
-                x=_LABEL_WIDTH,
-                y=y + (_ROW - _BAR) // 2,
-                width=width,
-                height=_BAR,
-                number_x=_LABEL_WIDTH + width + 6,
-            )
-        )
+        bars.append(Bar(label, count, row * _ROW + (_ROW - _BAR) // 2, width))
     total = sum(counts.values())
     parts = ", ".join(f"{label}: {counts[label]:,}" for label in LABELS if counts.get(label))
     description = f"{total:,} pages by the age of their newest lastmod. {parts or 'There are no pages'}."

@@ -167,6 +167,20 @@ class TestASectionWithARoute:
         answer = asked(path)
         assert (answer.verdict, answer.reasons[0]) == ("absent", reason)
 
+    def test_finds_a_url_that_the_section_no_longer_has(self, register: Callable[..., None]) -> None:
+        register(articles=Articles, static=Static)
+        export()
+        others = {
+            "articles": type("Words", (Articles,), {"location": Route("word", F("slug"))}),
+            "static": type("Home", (Static,), {"viewnames": ("home",)}),
+        }
+        register(**others)
+        for path, section in (("/articles/s15/", "articles"), ("/about/", "static")):
+            answer = asked(path)
+            assert (answer.verdict, answer.outlook, answer.section) == ("listed", "unconfirmed", section)
+        export()
+        assert asked("/articles/s15/").verdict == asked("/about/").verdict == "absent"
+
     def test_takes_a_path_and_a_url_of_the_other_scheme_or_without_one(self) -> None:
         assert asked("/articles/s15/").verdict == "listed"
         assert asked("www.example.com/articles/s15/").verdict == "listed"
@@ -336,6 +350,12 @@ class TestAUrl:
         register(articles=Articles, elsewhere=Elsewhere)
         assert asked("https://shop.example.com/articles/s15/").verdict == "absent"
         assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
+        export()
+        register(articles=Articles)
+        assert asked("https://shop.example.com/all/").outlook == "undeclared"
+        for change in ({"limit": -1}, {"hosts": (), "location": F("slug")}):
+            register(articles=Articles, elsewhere=type("Changed", (Elsewhere,), change))
+            assert asked("https://shop.example.com/all/").outlook == "unconfirmed"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
@@ -733,7 +753,8 @@ class TestASearchOfManyFiles:
         answer = asked("/articles/s15/")
         assert answer.heading == "Not found: the search ended early"
         ArticleFactory(pk=61, slug="s61")
-        assert asked("/articles/s61/").heading == "Not found in the export: the search ended early"
+        answer = asked("/articles/s61/")
+        assert (answer.heading, answer.reasons) == ("Not found in the export: the search ended early", [])
 
 
 @pytest.mark.usefixtures("articles")
@@ -765,6 +786,39 @@ class TestAUrlInTwoSections:
         answer = asked("/articles/s15/")
         assert len(answer.others) == 10
         assert answer.notes[-1] == "Further sections may contain the URL, too."
+
+    def test_shows_both_if_it_belonged_to_another_row(self, register: Callable[..., None]) -> None:
+        register(articles=Articles, second=Articles)
+        export()
+        for key, slug in ((5, "tmp"), (25, "s5"), (5, "s25")):
+            Article.objects.filter(pk=key).update(slug=slug)
+        answer = asked("/articles/s5/")
+        shown = [(each.section, each.verdict, each.file) for each in (answer, *answer.others)]
+        assert shown == [
+            ("articles", "listed", "sitemap-articles-1.xml.gz"),
+            ("second", "listed", "sitemap-second-1.xml.gz"),
+        ]
+        Article.objects.filter(slug="s15").delete()
+        answer = asked("/articles/s15/")
+        assert [(each.section, each.verdict) for each in (answer, *answer.others)] == [
+            ("articles", "leaving"),
+            ("second", "leaving"),
+        ]
+
+    def test_has_no_other_heading_in_the_last_section_that_is_shown(
+        self, register: Callable[..., None]
+    ) -> None:
+        register(**{f"same-{number}": Articles for number in range(12)})
+        export()
+        answer = asked("/articles/s15/")
+        assert [other.outlook for other in answer.others] == [None] * 10
+        assert answer.notes == ["Further sections may contain the URL, too."]
+
+    def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:
+        register(new=type("New", (Articles,), {"priority": 0.5}), articles=Articles)
+        answer = asked("/articles/s15/")
+        assert (answer.section, answer.verdict) == ("articles", "listed")
+        assert [(other.section, other.verdict) for other in answer.others] == [("new", "new")]
 
     def test_shows_both_without_an_export(
         self, register: Callable[..., None], configure: Callable[..., None]

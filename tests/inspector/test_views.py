@@ -149,7 +149,8 @@ class TestThePages:
         content = client.get(root).content.decode()
         start = content.index("Problems</h2>")
         assert start < content.index("Export</h2>")
-        [target] = re.findall(r'href="#(sitemaps09-[a-z]+)">Section &#x27;articles&#x27; is not', content)
+        text = r'href="#(sitemaps09-[a-z]+)">Sections &#x27;articles&#x27;, [^<]* are not declared'
+        [target] = re.findall(text, content)
         assert f'id="{target}"' in content
 
     def test_use_each_label_once_and_no_colour_for_a_full_page(self, staff: tuple[Client, str]) -> None:

@@ -401,7 +401,8 @@ class TestTheLag:
             ("2026-09-01T12:01:30+00:00", 1, "90 seconds"),
             ("2026-09-01T13:59:00Z", 1, "119 minutes"),
             ("2026-09-03T12:00:00Z", 1, "2 days"),
-            ("2026-09-02", 1, "12 hours"),
+            # The day begins at 22:00 UTC.
+            ("2026-09-02", 1, "10 hours"),
             # Whether the row changed after the export on this day is unknown.
             ("2026-09-01", 1, "unknown"),
             ("2026-08-31", 1, "none"),
