@@ -254,9 +254,12 @@ def _class_name(sitemap: object) -> str:
     return f"{type(sitemap).__module__}.{type(sitemap).__qualname__}"
 
 
-def name_sections(names: Sequence[str]) -> str:
-    """Return the subject of a sentence: "Section 'a'", or "Sections 'a', 'b'"."""
-    return f"Section{'s' if len(names) > 1 else ''} {first_names(list(map(repr, names)))}"
+def sentences(texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return sentences from the names of sections and texts. Sections with the same text share one."""
+    names: dict[str, list[str]] = {}
+    for section, text in texts:
+        names.setdefault(text, []).append(repr(section))
+    return [f"Section{'s' if each[1:] else ''} {first_names(each)}{text}" for text, each in names.items()]
 
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:

@@ -7,10 +7,9 @@ the exported files are searched, up to a limit: first those for which nothing el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
@@ -25,25 +24,24 @@ from django_sitemaps09.inspector.rows import LiveRow, RowSearch, SectionLookup, 
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
 from django_sitemaps09.sections import Section
-from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.state.manifest import MAX_TIME
-from django_sitemaps09.status import ExportState, name_sections
+from django_sitemaps09.status import ExportState, sentences
 from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of further sections with the URL that are shown.
 _MAX_OTHERS = 10
 
 Verdict = Literal[
-    "listed", "changed", "new", "live", "leaving", "removed", "filtered", "skipped", "elsewhere", "absent",
-    "invalid",
+    "listed", "changed", "unconfirmed", "undeclared", "new", "live", "leaving", "removed", "filtered",
+    "skipped", "elsewhere", "absent", "invalid",
 ]  # fmt: skip
 
-Outlook = Literal["unconfirmed", "undeclared"]
-
-#: Heading of the answer for each verdict, and for what is known of the next export.
-HEADINGS: Mapping[Verdict | Outlook, str] = {
+#: Heading of the answer for each verdict.
+HEADINGS: Mapping[Verdict, str] = {
     "listed": "In the sitemap",
     "changed": "In the sitemap, but its entry has changed since the last export",
+    "unconfirmed": "In the exported sitemap, but the next export may remove it",
+    "undeclared": "In the exported sitemap, in a section that is no longer declared",
     "new": "Not exported yet",
     "live": "In the live sitemap",
     "leaving": "In the exported sitemap until the next export",
@@ -53,18 +51,8 @@ HEADINGS: Mapping[Verdict | Outlook, str] = {
     "elsewhere": "Not in the sitemap: it is on another host",
     "absent": "Not in the sitemap",
     "invalid": "Not a URL that a sitemap can contain",
-    "unconfirmed": "In the exported sitemap, but the next export may remove it",
-    "undeclared": "In the exported sitemap, in a section that is no longer declared",
 }
-# Beginnings of the headings after an incomplete search, which cannot tell that a URL is missing.
-_INCOMPLETE: Mapping[Verdict, str] = {
-    "new": "Not found in the export",
-    "removed": "Found only in a file that no index lists any more",
-    "filtered": "Not found, and its row is filtered out",
-    "skipped": "Not found, and its row is skipped",
-    "elsewhere": "Not found, and it is on another host",
-    "absent": "Not found",
-}
+_LISTED: Collection[Verdict] = ("listed", "changed", "unconfirmed", "undeclared", "live", "leaving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +61,7 @@ class Answer:
 
     `file` is the name of the page, with its URL in `file_url`. `published` is the entry in the exported
     file, and `live` the entry as it is now. `reasons` say why the URL is missing, and `notes` how far the
-    search went. `gap` is why the search is incomplete, if it is. `outlook` is what the next export may do
-    instead of what the verdict says. `others` are the answers for further sections with the URL.
+    search went. `gap` is why it is incomplete, if it is. `others` are answers for further sections.
     """
 
     url: str
@@ -88,18 +75,17 @@ class Answer:
     reasons: Sequence[str] = ()
     notes: Sequence[str] = ()
     gap: str = ""
-    outlook: Outlook | None = None
     others: Sequence[Answer] = ()
 
     @property
     def heading(self) -> str:
-        if self.gap and self.verdict in _INCOMPLETE:
-            return f"{_INCOMPLETE[self.verdict]}: {self.gap}"
-        return HEADINGS[self.outlook or self.verdict]
+        # An incomplete search cannot tell that a URL is missing.
+        is_unknown = self.gap and not self.is_listed
+        return f"Not found in the sitemap: {self.gap}" if is_unknown else HEADINGS[self.verdict]
 
     @property
     def is_listed(self) -> bool:
-        return self.verdict in ("listed", "changed", "live", "leaving")
+        return self.verdict in _LISTED
 
 
 def look_up(text: str, base: Base) -> Answer:
@@ -108,94 +94,84 @@ def look_up(text: str, base: Base) -> Answer:
         text = text.strip()
         text = f"//{text}" if text.startswith(f"{base.domain}/") else text
         location = AllowedHosts(base, joins_paths=True, is_limited=False).uri(text)
-        host = protocol.origin(location)
-        # The origin has no default port.
-        path = location.partition("://")[2].partition("/")[2]
-        location = f"{host}/{path}"
+        host, own_host = protocol.origin(location), protocol.origin(str(base))
     except ValueError as error:
         return Answer(excerpt(text), "invalid", reasons=[f"{error}."])
     files = ExportedFiles(ExportState.from_base(base))
     if files.export.error is not None:
         files.miss("the export cannot be read", f"The export cannot be read: {files.export.error}")
+    is_foreign = host.domain != own_host.domain
+    if not is_foreign and host.scheme != own_host.scheme:
+        files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
+    # The origin has no default port.
+    location = f"{host if is_foreign else base}{_path(location)}"
     declarations = dict(sections.native_mapping().items())
-    undeclared = [name for name in files.sections if name not in declarations]
-    own_host = protocol.origin(str(base))
-    if host.domain == own_host.domain:
-        location = f"{base}/{path}"
-        if host.scheme != own_host.scheme:
-            files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     with site_locale():
-        lookup = _lookup(location, base, resolve_path(f"/{path}"), declarations, undeclared, files)
+        lookup = _lookup(location, base, declarations, files)
         answer = lookup.answer()
-        is_foreign = host.domain != own_host.domain and not lookup.unfiltered
-        hosts = chain(*sections.declared_hosts(declarations, base).values()) if is_foreign else [host]
-        if answer.verdict == "absent" and host not in hosts:
-            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
-            return replace(answer, verdict="elsewhere", reasons=[reason])
-        head, mark, query = location.partition("?")
-        if answer.verdict != "absent" or head.endswith("/"):
+        if answer.verdict != "absent":
             return answer
-        # Django redirects to this form, so a sitemap lists only this one.
-        location, path = f"{head}/{mark}{query}", f"/{path.partition('?')[0]}/{mark}{query}"
+        if is_foreign and not lookup.unfiltered:
+            allowed = sections.declared_hosts(declarations, base)
+            if host not in chain(*allowed.values()):
+                reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
+                return replace(answer, verdict="elsewhere", reasons=[reason])
+        head, mark, query = location.partition("?")
+        # Django redirects to the form with a slash, so a sitemap lists only this one.
+        location = f"{head}/{mark}{query}"
         files = ExportedFiles(files.export)
-        lookup = _lookup(location, base, resolve_path(path), declarations, undeclared, files)
-        if not lookup.answer().is_listed:
+        if head.endswith("/") or not _lookup(location, base, declarations, files).answer().is_listed:
             return answer
         return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {location}"])
 
 
+def _path(location: str) -> str:
+    return f"/{location.partition('://')[2].partition('/')[2]}"
+
+
 def _lookup(
-    location: str,
-    base: Base,
-    resolved: ResolvedPath,
-    declarations: Mapping[str, Section],
-    undeclared: Collection[str],
-    files: ExportedFiles,
+    location: str, base: Base, declarations: Mapping[str, Section], files: ExportedFiles
 ) -> _Lookup:
-    """Look up a URL, whose path is `resolved`, in the rows of all declared sections.
+    """Look up a URL in the rows of all declared sections.
 
     The number of queries for a missing URL hardly depends on the number of sections.
     """
-    queries, errors = KeyQueries(), dict[str, list[str]]()
+    resolved, queries, errors = resolve_path(_path(location)), KeyQueries(), list[tuple[str, str]]()
 
-    def attempt(name: str, step: Callable[[], Any]) -> Any:
+    def attempt(name: str, step: Callable[..., Any], *arguments: Any) -> Any:
         try:
             with savepoints():
-                return step()
+                return step(*arguments)
         except Exception as error:  # noqa: BLE001 a project's section can raise anything
-            errors.setdefault(reason_of(error), []).append(name)
+            errors.append((name, f" cannot be read: {reason_of(error)}"))
             return SectionLookup(can_match=True, needs_search=True)
 
-    def search(name: str) -> RowSearch | SectionLookup:
-        declared = read(sections.bind(declarations[name], base.domain), base, conf.limits)
-        return row_search(name, declared, resolved, files.export.record(name), location)
-
-    lookups = {name: attempt(name, partial(search, name)) for name in declarations}
+    lookups = {
+        name: attempt(name, row_search, name, section, base, resolved, files.export, location)
+        for name, section in declarations.items()
+    }
     searches = {name: lookup for name, lookup in lookups.items() if isinstance(lookup, RowSearch)}
     queries.check(query for search in searches.values() for query in search.queries())
     queries.check(query for search in searches.values() for query in search.queries(queries))
-    lookups |= {name: attempt(name, partial(search.result, queries)) for name, search in searches.items()}
-    files.notes.extend(f"{name_sections(names)} cannot be read: {error}" for error, names in errors.items())
-    return _Lookup(location, base, resolved, lookups, undeclared, files)
+    lookups |= {name: attempt(name, search.result, queries) for name, search in searches.items()}
+    files.notes.extend(sentences(errors))
+    return _Lookup(location, base, resolved, lookups, files)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """A URL, whose path is `resolved`, with its lookups in the rows of all declared sections.
-
-    The sections in `undeclared` are only published.
-    """
+    """A URL, whose path is `resolved`, with its lookups in the rows of all declared sections."""
 
     location: str
     base: Base
     resolved: ResolvedPath
     lookups: Mapping[str, SectionLookup]
-    undeclared: Collection[str]
     files: ExportedFiles
 
     @property
-    def rows(self) -> list[LiveRow]:
-        return [lookup.row for lookup in self.lookups.values() if lookup.row is not None]
+    def undeclared(self) -> list[str]:
+        """The sections that are only published."""
+        return [name for name in self.files.sections if name not in self.lookups]
 
     @property
     def unfiltered(self) -> list[str]:
@@ -204,70 +180,75 @@ class _Lookup:
 
     def answer(self) -> Answer:
         """Return the answer for the first section with the URL, with those for the others."""
-        answer = self._first_answer()
+        rows = [lookup.row for lookup in self.lookups.values() if lookup.row is not None]
+        rows.sort(key=self._rank)
+        answer = self._for_row(rows[0], rows) if rows else self._without_row()
         if answer.published is None and answer.live is None:
             return answer
-        names = {answer.section, section_of(answer.file)}
-        # These files count together. The pages of a section are searched once its own page has been.
-        searched: dict[str, float] = {}
-        rows = sorted(self.rows, key=self._is_on_own_page, reverse=True)
-        others = [self._for_row(row, searched=searched) for row in rows if row.section not in names]
-        others = [other for other in others if other.is_listed or other.live is not None]
-        names.update(other.section for other in others)
-        # Without an entry, and for a removed file, these files were searched.
-        is_exported = answer.is_listed and answer.published is not None
-        # Without a row, it was deleted, in other sections as well.
-        others_without_row = () if answer.live is not None else self.files.sections
-        unread = [*self.undeclared, *self.unfiltered, *others_without_row] if is_exported else []
-        searched = {}
-        for name in unread:
-            if name in names:
+        rows_by_section = {row.section: row for row in rows}
+        names = [*rows_by_section]
+        # Without an entry, and for a removed file, the files of the other sections were searched.
+        if answer.is_listed and answer.published is not None:
+            # Without a row, it was deleted, in other sections as well.
+            without_row = () if answer.live is not None else self.files.sections
+            names += [*self.undeclared, *self.unfiltered, *without_row]
+        others: list[Answer] = []
+        # The files of sections with rows count together, and so do those of others.
+        row_files, other_files = dict[str, float](), dict[str, float]()
+        for name in dict.fromkeys(names):
+            if name in (answer.section, section_of(answer.file)):
                 continue
             if len(others) == _MAX_OTHERS:
                 self.files.notes.append("Further sections may contain the URL, too.")
                 break
-            found = self.files.search(self.files.of_sections([name]), answer.url, searched)
+            if name in rows_by_section:
+                other = self._for_row(rows_by_section[name], searched=row_files)
+                others += [other] if other.is_listed or other.live is not None else []
+                continue
+            found = self.files.search(self.files.of_sections([name]), answer.url, other_files)
             others += [self._found(found)] if found.name is not None else []
         return replace(answer, others=others)
 
-    def _first_answer(self) -> Answer:
-        rows = self.rows
-        for row in rows:
-            if row.entry is not None and row.row.is_listed:
-                # Another section can have listed the row in the last export.
-                return self._for_row(row, rows)
-        if not rows:
-            return self._without_row()
-        # Prefer a row that is still exported, and then one that is not filtered out.
-        unfiltered_row = min(rows, key=lambda row: row.row.is_listed is False)
-        answer = self._for_row(next(filter(self._is_on_own_page, rows), unfiltered_row), rows)
-        if answer.published is None:
-            # Another section can list the URL.
-            found = self._search_others(answer.section, self.location)
-            if found.name is not None:
-                return self._found(found)
-        return answer
+    def _rank(self, row: LiveRow) -> tuple[bool, ...]:
+        """Prefer a listed row, then one that is still exported, and then one that is not filtered out."""
+        pages = filter(None, [self._own_page(row)])
+        is_on_own_page = self.files.search(pages, self.location).name is not None
+        return row.entry is None or not row.row.is_listed, not is_on_own_page, row.row.is_listed is False
+
+    def _own_page(self, row: LiveRow) -> str | None:
+        return row.exported_page(self.files.export.record(row.section))
+
+    def _pages(self, *groups: Iterable[str], excluded: str | None = None) -> Iterator[str]:
+        """Yield the pages of sections for which nothing else can answer, and then those of `groups`."""
+        for names in (self.undeclared, self.unfiltered, *groups):
+            yield from self.files.of_sections(name for name in names if name != excluded)
+
+    def _answer(self, verdict: Verdict, found: FoundEntry, **values: Any) -> Answer:
+        file_url, notes, gap = self.files.url(found.name, self.base), self.files.notes, self.files.gap
+        values = {"url": self.location, "file": found.name, "published": found.entry, **values}
+        return Answer(verdict=verdict, file_url=file_url, notes=notes, gap=gap, **values)
 
     def _for_row(
         self, row: LiveRow, others: Sequence[LiveRow] = (), searched: dict[str, float] | None = None
     ) -> Answer:
         """Return the answer for an item that has the URL, or would have it.
 
-        `others` are the same item, or others with the URL, in other sections. Search the page of the item,
+        `others` are the same item, or others with the URL, in all sections. Search the page of the item,
         the pages of `others`, and then the other pages of the section: the URL can have belonged to another
         row. If there are `others`, search those of other sections. If one of these has the URL, the answer
         is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
         own_pages = filter(None, map(self._own_page, chain([row], others)))
-        found = self.files.search(
-            chain(own_pages, self.files.of_sections([row.section])), location, searched
-        )
-        if row.is_in_next_export and found.entry is None and others:
-            found = self._search_others(row.section, location)
+        pages = chain(own_pages, self.files.of_sections([row.section]))
+        found = self.files.search(pages, location, searched)
+        if found.entry is None and others:
+            found = self.files.search(self._pages(self.files.sections, excluded=row.section), location)
+            if found.entry is not None and not row.is_in_next_export:
+                return self._found(found)
         listed = (other for other in others if other.is_in_next_export)
         row = next((other for other in listed if other.section == section_of(found.name)), row)
-        verdict = self._verdict(row, found.entry)
+        verdict, reasons = self._verdict(row, found.entry)
         return self._answer(
             verdict,
             found,
@@ -276,122 +257,81 @@ class _Lookup:
             key=excerpt(row.row.key),
             file=row.live_page() if verdict == "live" else found.name,
             live=row.entry if row.is_in_next_export else None,
-            reasons=_reasons(row, verdict, is_complete=not self.files.gap),
-            outlook="unconfirmed" if row.row.is_listed is None and found.entry is not None else None,
+            reasons=[*(f"Skipped: {reason}" for reason in row.skipped), *reasons],
         )
 
-    def _answer(self, verdict: Verdict, found: FoundEntry, **values: Any) -> Answer:
-        file_url = self.files.url(found.name, self.base)
-        values = {"url": self.location, "file": found.name, "published": found.entry, **values}
-        return Answer(
-            verdict=verdict, file_url=file_url, notes=self.files.notes, gap=self.files.gap, **values
-        )
-
-    def _verdict(self, row: LiveRow, published: Entry | None) -> Verdict:
+    def _verdict(self, row: LiveRow, published: Entry | None) -> tuple[Verdict, list[str]]:
+        """Return the verdict on an item, with its reasons."""
+        reasons = []
+        if row.row.is_listed is False:
+            reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
+        elif row.row.is_listed is None:
+            text = "filters by a window function, so only an export can tell whether it lists the row."
+            reasons.append(f"Section {row.section!r} {text}")
         if not row.is_in_next_export:
             if published is not None:
-                return "leaving"
-            return "filtered" if row.row.is_listed is False else "skipped"
-        if published is not None:
-            return "listed" if row.entry == published else "changed"
+                return "leaving", [*reasons, "The next export will remove it."]
+            return "filtered" if row.row.is_listed is False else "skipped", reasons
         if row.row.is_listed is None:
-            return "absent"
-        return "live" if self.files.export.root is None else "new"
-
-    def _own_page(self, row: LiveRow) -> str | None:
-        return row.exported_page(self.files.export.record(row.section))
-
-    def _is_on_own_page(self, row: LiveRow) -> bool:
-        return self.files.search(filter(None, [self._own_page(row)]), self.location).name is not None
-
-    def _search_others(self, section: str | None, location: str) -> FoundEntry:
-        """Search the files of all sections except `section`."""
-        groups = (self.undeclared, self.unfiltered, self.files.sections)
-        others = [[name for name in names if name != section] for names in groups]
-        return self.files.search(chain(*map(self.files.of_sections, others)), location)
+            return "absent" if published is None else "unconfirmed", reasons
+        if published is not None:
+            return "listed" if row.entry == published else "changed", reasons
+        if self.files.export.root is None:
+            return "live", reasons
+        text = f"The last export of section {row.section!r} does not contain this URL."
+        return "new", [] if self.files.gap else [f"{text} The next one will add it."]
 
     def _without_row(self) -> Answer:
         """Search the exported files of the sections that may contain the URL, and then removed files."""
-        lookups, unfiltered = self.lookups, self.unfiltered
+        lookups, unfiltered, match = self.lookups, self.unfiltered, self.resolved.match
         filtered = [n for n, lookup in lookups.items() if lookup.can_match and not lookup.needs_search]
         former_rows = (lookup.former_row for lookup in lookups.values() if lookup.former_row is not None)
-        # If the URLconf has changed, any section can contain the URL.
-        others = lookups if self.resolved.match is None else ()
-        groups = (self.undeclared, unfiltered, filtered, others)
-        removed_pages = (name for name in self.files.removed if parse_page_name(name) is not None)
         own_pages = filter(None, map(self._own_page, former_rows))
-        pages = chain(own_pages, *map(self.files.of_sections, groups), removed_pages)
-        found = self.files.search(pages, self.location)
+        removed_pages = (name for name in self.files.removed if parse_page_name(name) is not None)
+        # If the URLconf has changed, any section can contain the URL.
+        pages = self._pages(filtered, lookups if match is None else ())
+        found = self.files.search(chain(own_pages, pages, removed_pages), self.location)
         if found.name is not None:
             return self._found(found)
-        if unfiltered and self.files.export.root is None:
+        is_exported = self.files.export.root is not None
+        if unfiltered and not is_exported:
             self.files.gaps.append("not all sections can be searched")
         reasons = []
-        unread = [name for name, lookup in lookups.items() if lookup.is_unread]
-        if self.resolved.match is None:
+        if match is None:
             reasons.append("No URL pattern matches the path.")
         elif not filtered:
-            view = excerpt(self.resolved.match.view_name)
             rest = "." if unfiltered else ", which no section has as its location."
-            reasons.append(f"The path belongs to the view {view!r}{rest}")
-        names_by_reason: dict[tuple[str, str, str], list[str]] = {}
-        for name in filtered:
-            names_by_reason.setdefault(lookups[name].reason, []).append(name)
-        for (singular, plural, reason), names in names_by_reason.items():
-            reasons.append(f"{name_sections(names)} {singular if len(names) == 1 else plural} {reason}")
+            reasons.append(f"The path belongs to the view {excerpt(match.view_name)!r}{rest}")
+        reasons += sentences((name, lookups[name].reason) for name in filtered)
         if found.files:
             reasons.append(f"It is not in the {found.files:,} exported files that were searched.")
-        if unread:
-            self.files.notes.append(
-                "The rows of these sections cannot be searched by URL, so only exported files were: "
-                f"{first_names(unread)}. Rows that were added since the last export are missing."
-                if self.files.export.root is not None
-                else f"These sections are not exported, so they were not searched: {first_names(unread)}."
-            )
+        unread = first_names([name for name, lookup in lookups.items() if lookup.is_unread])
+        if unread and is_exported:
+            text = "The rows of these sections cannot be searched by URL, so only exported files were: "
+            rest = "Rows that were added since the last export are missing."
+            self.files.notes.append(f"{text}{unread}. {rest}")
+        elif unread:
+            text = "These sections are not exported, so they were not searched"
+            self.files.notes.append(f"{text}: {unread}.")
         return self._answer("absent", found, reasons=reasons)
 
     def _found(self, found: FoundEntry) -> Answer:
         """Return the answer for a URL that was found in an exported file, without its row."""
-        name, section = found.name or "", section_of(found.name)
-        reasons: list[str] = []
-        outlook: Outlook | None = None
-        verdict: Verdict = "listed" if section in self.unfiltered else "leaving"
+        name, section, notes = found.name or "", section_of(found.name), self.files.notes
         if name in self.files.removed:
-            verdict = "removed"
             seconds = max(0.0, min(self.files.removed[name], MAX_TIME))
-            since = datetime.fromtimestamp(seconds, timezone.utc)
-            reasons.append(
-                f"No index has listed {name} since {since:%Y-%m-%d %H:%M} UTC. An export deletes it "
-                f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)."
-            )
-        elif verdict == "listed":
-            outlook = "unconfirmed"
-            self.files.notes.append(
-                f"No row of section {section!r} could be found by this URL, so its current entry is not "
-                "shown, and the next export may remove it."
-            )
-        elif section in self.undeclared:
-            outlook = "undeclared"
-            reasons.append(f"Section {section!r} is published, but no longer declared.")
-            self.files.notes.append(f"Exports keep its files. To remove them, use --remove {section}.")
-        else:
-            reasons.append(f"No row of section {section!r} has this URL any more.")
-            reasons.append("The next export will remove it.")
-        return self._answer(verdict, found, section=section, reasons=reasons, outlook=outlook)
-
-
-def _reasons(row: LiveRow, verdict: Verdict, *, is_complete: bool) -> list[str]:
-    reasons = [f"Skipped: {reason}" for reason in row.skipped]
-    if row.row.is_listed is False:
-        reasons.append(f"The row exists, but items() of section {row.section!r} does not return it.")
-    if row.row.is_listed is None:
-        reasons.append(
-            f"Section {row.section!r} filters by a window function, so only an export can tell whether "
-            "it lists the row."
-        )
-    if verdict == "new" and is_complete:
-        text = f"The last export of section {row.section!r} does not contain this URL."
-        reasons.append(f"{text} The next one will add it.")
-    if verdict == "leaving":
-        reasons.append("The next export will remove it.")
-    return reasons
+            since = f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
+            hours = f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)"
+            reasons = [f"No index has listed {name} since {since}. An export deletes it {hours}."]
+            return self._answer("removed", found, section=section, reasons=reasons)
+        if section in self.unfiltered:
+            text = "could be found by this URL, so its current entry is not shown"
+            notes.append(f"No row of section {section!r} {text}, and the next export may remove it.")
+            return self._answer("unconfirmed", found, section=section)
+        if section in self.undeclared:
+            notes.append(f"Exports keep its files. To remove them, use --remove {section}.")
+            reasons = [f"Section {section!r} is published, but no longer declared."]
+            return self._answer("undeclared", found, section=section, reasons=reasons)
+        reason = f"No row of section {section!r} has this URL any more."
+        reasons = [reason, "The next export will remove it."]
+        return self._answer("leaving", found, section=section, reasons=reasons)

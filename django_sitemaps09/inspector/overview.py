@@ -15,7 +15,7 @@ from django_sitemaps09.entries import ItemError, excerpt
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.state.history import RecordedRun, read_history, section_changes
 from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.status import Status, name_sections, status
+from django_sitemaps09.status import Status, sentences, status
 
 # Maximum number of skipped items that the overview lists.
 _MAX_SKIPPED = 100
@@ -116,16 +116,12 @@ def problems(overview: Overview) -> Iterator[Problem]:
     if export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
-    names_by_text: dict[str, list[str]] = {}
-    for section in overview.status.sections:
-        if section.error is not None:
-            names_by_text.setdefault(f"cannot be read: {section.error}", []).append(section.section)
-        if not section.is_declared:
-            names_by_text.setdefault("", []).append(section.section)
-    for text, names in names_by_text.items():
-        verb, whose = ("is", "its") if len(names) == 1 else ("are", "their")
-        undeclared = f"{verb} not declared any more, but the export keeps {whose} files."
-        yield Problem(f"{name_sections(names)} {text or undeclared}", "sections")
+    cannot_be_read = ((each.section, each.error) for each in overview.status.sections)
+    texts = [(name, f" cannot be read: {error}") for name, error in cannot_be_read if error is not None]
+    undeclared = ": not declared any more, but the export keeps the files."
+    texts += [(each.section, undeclared) for each in overview.status.sections if not each.is_declared]
+    for text in sentences(texts):
+        yield Problem(text, "sections")
     last_run = overview.runs[0] if overview.runs else None
     if last_run is not None and last_run.failures:
         outcome = "had failures" if last_run.is_published else "published nothing"

@@ -13,7 +13,7 @@ from django.core.exceptions import FieldError, ValidationError
 from django.db import DataError
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import protocol, sources
+from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
@@ -26,14 +26,15 @@ from django_sitemaps09.pages import Key
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
+from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import StaticViewSitemap
-from django_sitemaps09.sitemaps.declared import Declared
+from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources import QuerySource, digest
 from django_sitemaps09.sources.declaration_digests import declared_facts
 from django_sitemaps09.sources.members import KeyInRows
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
-from django_sitemaps09.status import read_listing, unread_source
+from django_sitemaps09.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage
@@ -114,11 +115,11 @@ class SectionLookup(NamedTuple):
     former_row: LiveRow | None = None
 
     @property
-    def reason(self) -> tuple[str, str, str]:
-        """The verbs for one and for several sections, and why they do not list the URL."""
+    def reason(self) -> str:
+        """Why a section does not list the URL, after the name of the section."""
         if self.similar is None:
-            return "has", "have", "no row with the values of this URL."
-        return "lists", "list", f"another form of this URL: {excerpt(self.similar)}"
+            return ": no row has the values of this URL."
+        return f": another form of this URL is listed: {excerpt(self.similar)}"
 
 
 _NO_MATCH = SectionLookup(can_match=False)
@@ -210,12 +211,13 @@ class RowSearch(NamedTuple):
 
 
 def row_search(
-    name: str, sitemap: Declared, resolved: ResolvedPath, record: SectionRecord | None, location: str
+    name: str, section: Section, base: Base, resolved: ResolvedPath, export: ExportState, location: str
 ) -> RowSearch | SectionLookup:
-    """Return how to look up a URL in the rows of a section, or the result if no row is read.
+    """Return how to look up a URL, whose path is `resolved`, in the rows of a section.
 
-    `resolved` is the path of the URL. `record` has the published pages.
+    Return the result if no row is read.
     """
+    sitemap, record = read(sections.bind(section, base.domain), base, conf.limits), export.record(name)
     hosts = (protocol.origin(str(sitemap.base)), *sitemap.hosts.others)
     is_foreign = protocol.origin(location) not in hosts
     if not sitemap.hooks:

@@ -110,7 +110,7 @@ class TestASectionWithAPathTemplate:
         assert asked("/new-one-9/").verdict == "filtered"
         answer = asked("/missing-10/")
         assert answer.verdict == "absent"
-        assert "Section 'articles' has no row with the values of this URL." in answer.reasons
+        assert "Section 'articles': no row has the values of this URL." in answer.reasons
         assert asked("/elsewhere/").verdict == "absent"
 
     def test_reads_a_few_rows(self) -> None:
@@ -151,12 +151,12 @@ class TestASectionWithARoute:
         [
             ("/nowhere/s15/", "No URL pattern matches the path."),
             ("/words/abc/", "The path belongs to the view 'word', which no section has as its location."),
-            ("/articles/S15/", "Section 'articles' has no row with the values of this URL."),
+            ("/articles/S15/", "Section 'articles': no row has the values of this URL."),
             (
                 "/articles/s15/?page=2",
-                f"Section 'articles' lists another form of this URL: {BASE}/articles/s15/",
+                f"Section 'articles': another form of this URL is listed: {BASE}/articles/s15/",
             ),
-            ("/about/?page=2", f"Section 'static' lists another form of this URL: {BASE}/about/"),
+            ("/about/?page=2", f"Section 'static': another form of this URL is listed: {BASE}/about/"),
         ],
         ids=["no pattern", "no section", "another case", "another form", "another form without a row"],
     )
@@ -177,7 +177,7 @@ class TestASectionWithARoute:
         register(**others)
         for path, section in (("/articles/s15/", "articles"), ("/about/", "static")):
             answer = asked(path)
-            assert (answer.verdict, answer.outlook, answer.section) == ("listed", "unconfirmed", section)
+            assert (answer.verdict, answer.section) == ("unconfirmed", section)
         export()
         assert asked("/articles/s15/").verdict == asked("/about/").verdict == "absent"
 
@@ -227,7 +227,7 @@ class TestASectionWithARoute:
         export()
         answer = asked("/articles/s15/")
         assert answer.verdict == "absent"
-        assert answer.reasons[0] == "Section 'articles' has no row with the values of this URL."
+        assert answer.reasons[0] == "Section 'articles': no row has the values of this URL."
         assert answer.notes == []
 
     def test_shows_a_file_that_no_index_lists(self) -> None:
@@ -262,7 +262,7 @@ class TestASectionWithARoute:
         assert answer.file == "sitemap-articles-2.xml.gz"
         Article.objects.filter(pk=15).update(published=False)
         answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("leaving", "articles")
+        assert (answer.verdict, answer.section) == ("undeclared", "articles")
 
     def test_runs_two_queries_of_a_few_rows(self) -> None:
         assert len(row_queries("/articles/s15/")) == 2
@@ -289,7 +289,7 @@ class TestASectionWithARoute:
         assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in answer.notes
 
         # Its row cannot be read, but its file can.
-        assert (answer.verdict, answer.section) == ("listed", "articles")
+        assert (answer.verdict, answer.section) == ("unconfirmed", "articles")
 
     def test_does_not_hide_another_section_that_lists_the_url(self, register: Callable[..., None]) -> None:
         class Same(Numbers):
@@ -300,7 +300,7 @@ class TestASectionWithARoute:
         register(articles=Articles, same=Same(20))
         export()
         answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("listed", "same")
+        assert (answer.verdict, answer.section) == ("unconfirmed", "same")
 
     @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
     def test_accepts_a_base_url_with_a_port(
@@ -314,7 +314,7 @@ class TestASectionWithARoute:
     def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
         answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("leaving", "articles")
+        assert (answer.verdict, answer.section) == ("undeclared", "articles")
         assert answer.reasons == ["Section 'articles' is published, but no longer declared."]
         # An export keeps its files.
         assert answer.heading == "In the exported sitemap, in a section that is no longer declared"
@@ -352,10 +352,10 @@ class TestAUrl:
         assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
         export()
         register(articles=Articles)
-        assert asked("https://shop.example.com/all/").outlook == "undeclared"
+        assert asked("https://shop.example.com/all/").verdict == "undeclared"
         for change in ({"limit": -1}, {"hosts": (), "location": F("slug")}):
             register(articles=Articles, elsewhere=type("Changed", (Elsewhere,), change))
-            assert asked("https://shop.example.com/all/").outlook == "unconfirmed"
+            assert asked("https://shop.example.com/all/").verdict == "unconfirmed"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
@@ -455,7 +455,7 @@ class TestAKey:
         export()
         answer = asked("/words/b%00/")
         assert (answer.verdict, answer.notes) == ("absent", [])
-        assert answer.reasons[0] == "Section 'words' has no row with the values of this URL."
+        assert answer.reasons[0] == "Section 'words': no row has the values of this URL."
 
     def test_of_uuids_is_found_by_a_positional_argument(self, register: Callable[..., None]) -> None:
         documents = [Document.objects.create(number=number) for number in range(8)]
@@ -571,7 +571,7 @@ class TestASectionOfAQueryset:
         ArticleFactory(pk=1, slug="listed")
         register(articles=Listed)
         export()
-        assert asked("/articles/listed/").verdict == "listed"
+        assert asked("/articles/listed/").verdict == "unconfirmed"
         # All rows would be read.
         assert row_queries("/articles/listed/") == []
 
@@ -581,7 +581,7 @@ class TestASectionOfAQueryset:
         register(articles=First)
         export()
         answer = asked("/articles/s1/")
-        assert (answer.verdict, answer.outlook) == ("listed", "unconfirmed")
+        assert answer.verdict == "unconfirmed"
         answer = asked("/articles/s4/")
         assert answer.verdict == "absent"
         assert "filters by a window function" in answer.reasons[0]
@@ -622,7 +622,7 @@ class TestASectionOfAQueryset:
         register(words=Expressed)
         export()
         answer = asked("/x/a")
-        assert (answer.verdict, answer.live) == ("listed", None)
+        assert (answer.verdict, answer.live) == ("unconfirmed", None)
         assert answer.notes[0].startswith("No row of section 'words' could be found by this URL")
         Word.objects.create(word="b")
         answer = asked("/x/b")
@@ -636,7 +636,7 @@ class TestASectionThatIsReadAsAWhole:
         register(numbers=Numbers(30))
         export()
         answer = asked("/numbers/29/")
-        assert (answer.verdict, answer.section, answer.live) == ("listed", "numbers", None)
+        assert (answer.verdict, answer.section, answer.live) == ("unconfirmed", "numbers", None)
         assert answer.heading == "In the exported sitemap, but the next export may remove it"
         assert answer.file == "sitemap-numbers-1.xml.gz"
         answer = asked("/numbers/30/")
@@ -653,7 +653,7 @@ class TestASectionThatIsReadAsAWhole:
 
         register(plain=Plain)
         export()
-        assert asked("/a/?b=1&c='2'").verdict == "listed"
+        assert asked("/a/?b=1&c='2'").verdict == "unconfirmed"
 
     def test_reports_that_the_search_reached_its_limit(
         self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
@@ -664,10 +664,10 @@ class TestASectionThatIsReadAsAWhole:
         export()
         monkeypatch.setattr(published_entries, "MAX_FILES", 3)
         # The last pages are searched first.
-        assert asked("/numbers/15/").verdict == "listed"
+        assert asked("/numbers/15/").verdict == "unconfirmed"
         answer = asked("/numbers/14/")
         assert answer.verdict == "absent"
-        assert answer.heading == "Not found: the search ended early"
+        assert answer.heading == "Not found in the sitemap: the search ended early"
         assert answer.notes[0] == "The search ended after 3 files. Other files may contain the URL."
 
     def test_is_not_searched_without_an_export(
@@ -676,7 +676,7 @@ class TestASectionThatIsReadAsAWhole:
         register(numbers=Numbers(3))
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
-        assert answer.heading == "Not found: not all sections can be searched"
+        assert answer.heading == "Not found in the sitemap: not all sections can be searched"
         assert answer.notes == ["These sections are not exported, so they were not searched: numbers."]
 
     def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
@@ -686,10 +686,10 @@ class TestASectionThatIsReadAsAWhole:
         register(numbers=Lines(12))
         export()
         answer = asked("/numbers/0/")
-        assert (answer.verdict, answer.file) == ("listed", "sitemap-numbers-1.txt")
+        assert (answer.verdict, answer.file) == ("unconfirmed", "sitemap-numbers-1.txt")
         assert answer.published is not None
         assert answer.published.location == f"{BASE}/numbers/0/"
-        assert asked("/numbers/11/").verdict == "listed"
+        assert asked("/numbers/11/").verdict == "unconfirmed"
         assert asked("/numbers/1").verdict == "absent"
 
     def test_reports_a_damaged_file(self, folder: Path, register: Callable[..., None]) -> None:
@@ -699,13 +699,13 @@ class TestASectionThatIsReadAsAWhole:
         path.write_bytes(path.read_bytes()[:40])
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
-        assert answer.heading == "Not found: not everything can be read"
+        assert answer.heading == "Not found in the sitemap: not everything can be read"
         assert answer.notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
 
     def test_does_not_list_a_skipped_item(self, register: Callable[..., None]) -> None:
         register(numbers=Bad(5, [2]))
         export()
-        assert asked("/numbers/1/").verdict == "listed"
+        assert asked("/numbers/1/").verdict == "unconfirmed"
         assert asked("/numbers/2/").verdict == "absent"
 
 
@@ -751,10 +751,10 @@ class TestASearchOfManyFiles:
         assert (answer.verdict, answer.file) == ("leaving", "sitemap-articles-1.xml.gz")
         register(articles=Articles)
         answer = asked("/articles/s15/")
-        assert answer.heading == "Not found: the search ended early"
+        assert answer.heading == "Not found in the sitemap: the search ended early"
         ArticleFactory(pk=61, slug="s61")
         answer = asked("/articles/s61/")
-        assert (answer.heading, answer.reasons) == ("Not found in the export: the search ended early", [])
+        assert (answer.heading, answer.reasons) == ("Not found in the sitemap: the search ended early", [])
 
 
 @pytest.mark.usefixtures("articles")
@@ -811,7 +811,7 @@ class TestAUrlInTwoSections:
         register(**{f"same-{number}": Articles for number in range(12)})
         export()
         answer = asked("/articles/s15/")
-        assert [other.outlook for other in answer.others] == [None] * 10
+        assert [other.verdict for other in answer.others] == ["listed"] * 10
         assert answer.notes == ["Further sections may contain the URL, too."]
 
     def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:

@@ -51,7 +51,7 @@ def test_a_url_needs_few_queries_in_300_sections(
     # All files are small.
     assert answer.heading == "Not in the sitemap"
     assert answer.reasons[1] == "It is not in the 300 exported files that were searched."
-    expected = "Sections 'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more have no row with"
+    expected = "Sections 'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more: no row has"
     assert answer.reasons[0] == f"{expected} the values of this URL."
     for slug in ("s0", "s299"):
         answer, queries = asked(f"/articles/{slug}/")
@@ -115,7 +115,7 @@ def test_the_overview_folds_sections_without_problems_and_filters(
     names = (
         "&#x27;part-3&#x27;, &#x27;part-4&#x27;, &#x27;part-5&#x27;, &#x27;part-6&#x27;, &#x27;part-7&#x27;"
     )
-    assert f"Sections {names} and 2 more are not declared any more" in content
+    assert f"Sections {names} and 2 more: not declared any more" in content
     assert content.count(' high="99"') == 1
     shown, _, folded = content.partition("<summary>Show 22 more</summary>")
     assert [f'id="sitemaps09-section-part-{number}"' in shown for number in (1, 2, 3)] == [

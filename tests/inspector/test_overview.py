@@ -232,7 +232,7 @@ class TestTheProblems:
         register(bad=Failing(10, 3))
         export()
         found = {problem.part: problem.text for problem in problems(seen())}
-        assert "Section 'gone' is not declared any more" in found["sections"]
+        assert "Section 'gone': not declared any more" in found["sections"]
         assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
         assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
         state = LocalStore(folder / STATE)

@@ -149,7 +149,7 @@ class TestThePages:
         content = client.get(root).content.decode()
         start = content.index("Problems</h2>")
         assert start < content.index("Export</h2>")
-        text = r'href="#(sitemaps09-[a-z]+)">Sections &#x27;articles&#x27;, [^<]* are not declared'
+        text = r'href="#(sitemaps09-[a-z]+)">Sections &#x27;articles&#x27;, [^<]*: not declared'
         [target] = re.findall(text, content)
         assert f'id="{target}"' in content
 
