@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldError, ValidationError
@@ -49,8 +49,7 @@ _ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 class FoundRow(NamedTuple):
     """Row of a section's model.
 
-    `is_listed` is false if `items()` filters the row out. It is `None` if only a query of all rows can
-    tell, because a window function filters them.
+    `is_listed` is false if `items()` filters the row out, and `None` if only a query of all rows can tell.
     """
 
     key: Hashable
@@ -60,8 +59,8 @@ class FoundRow(NamedTuple):
 class LiveRow(NamedTuple):
     """Item of a section as it is now.
 
-    `entry` is its entry for the URL, `None` if the item is skipped. `source` is `None` for an item without
-    a key. `skipped` has the skipped elements, or the reasons why the whole item is skipped.
+    `entry` is its entry for the URL, `None` if it is skipped. `source` is `None` for an item without a key.
+    `skipped` has the skipped elements, or the reasons why the whole item is skipped.
     """
 
     section: str
@@ -77,9 +76,10 @@ class LiveRow(NamedTuple):
 
     def exported_page(self, record: SectionRecord | None) -> str | None:
         """Return the name of the exported page whose keys include that of the item, or `None`."""
-        if record is None or self.source is None or record.key_identity != self.source.key_identity:
+        source = self.source
+        if record is None or source is None or record.key_identity != source.key_identity:
             return None
-        return self._name_at_key(record.pages, record.file_names)
+        return self._name_at_key(source, record.pages, record.file_names)
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
@@ -90,21 +90,22 @@ class LiveRow(NamedTuple):
         if listing is None:
             return None
         names = addresses.names(self.section, listing, exported.published_pages(source))
-        return self._name_at_key(listing.pages, [*names])
+        return self._name_at_key(source, listing.pages, [*names])
 
-    def _name_at_key(self, pages: Sequence[ListedPage | PageFile], names: Sequence[str]) -> str | None:
-        if self.source is None or not pages:
-            return None
-        return names[page_index(self.source, self.row.key, [page.until for page in pages])]
+    def _name_at_key(
+        self, source: QuerySource, pages: Sequence[ListedPage | PageFile], names: Sequence[str]
+    ) -> str | None:
+        bounds = [page.until for page in pages]
+        return names[page_index(source, self.row.key, bounds)] if pages else None
 
 
 class SectionLookup(NamedTuple):
     """Result for one section. `can_match` is false if no location of the section can be the URL.
 
-    `row` is `None` if no item was found. If `needs_search` is true, an item may exist, and the exported
-    files must be searched. `is_unread` means that no row was read, since the section can only be read as a
-    whole. `similar` is the location of a listed row that has the values of the URL, but another location.
-    `former_row` has the key in the URL, if no row has the URL: it tells the page of a deleted row.
+    If `needs_search` is true, an item may exist, and the exported files must be searched. `is_unread` means
+    that the section can only be read as a whole. `similar` is the location of a listed row that has the
+    values of the URL, but another location. `former_row` has the key in the URL, if no row has the URL: it
+    tells the page of a deleted row.
     """
 
     can_match: bool
@@ -131,8 +132,7 @@ _NEEDS_SEARCH = SectionLookup(can_match=True, needs_search=True, is_unread=True)
 class RowSearch(NamedTuple):
     """Search for the rows of a section that have a URL, by each of several `conditions`.
 
-    The values of a method or a column are a guess, and so are several ways to read values from a URL:
-    then, `is_exact` is false.
+    `is_exact` is false if the values of the conditions are a guess.
     """
 
     source: QuerySource
@@ -157,7 +157,7 @@ class RowSearch(NamedTuple):
         queries.sections_read[is_listed] += bool(found)
         # Hundreds of sections can have the same row.
         is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
-        rows = [live for row in found if is_complete for live in self._live_row(row)]
+        rows = [live for live in map(self._live_row, found if is_complete else []) if live is not None]
         wanted, declared = _comparable(self.location), self.source.declared.hooks["location"]
         # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
         is_searched = self.is_exact or (isinstance(declared, F) and "%" not in self.location)
@@ -176,38 +176,34 @@ class RowSearch(NamedTuple):
     def _former_row(self) -> LiveRow | None:
         """Return the row with the integer key in the URL, whether it exists or not."""
         key, expressions = self.source.members.key, self.source.declaration.expressions
-        [way, *_], names = self.conditions or [{}], {"pk", *key.names}
-        fields = (getattr(expressions.get(name), "name", name) for name in way)
-        texts = [str(value) for field, value in zip(fields, way.values(), strict=True) if field in names]
-        if not (key.is_integer and texts and texts[0].isdecimal()):
-            return None
-        return LiveRow(self.source.section, FoundRow(int(texts[0]), is_listed=False), None, self.source)
+        for name, value in chain.from_iterable(way.items() for way in self.conditions):
+            field, text = getattr(expressions.get(name), "name", name), str(value)
+            if key.is_integer and field in ("pk", *key.names) and text.isdecimal():
+                return LiveRow(self.source.section, FoundRow(int(text), is_listed=False), None, self.source)
+        return None
 
     def _found(self, way: Mapping[str, Any], queries: KeyQueries) -> list[FoundRow]:
         try:
             return find_rows(self.source, way, queries)
-        except (FieldError, OverflowError, TypeError, ValidationError, ValueError):
-            # A value of the path is invalid for its column.
-            return []
-        except DataError:
-            # Text in PostgreSQL cannot contain the NUL character.
-            if "%00" not in self.location:
+        except (DataError, FieldError, OverflowError, TypeError, ValidationError, ValueError) as error:
+            # A value of the path is invalid for its column: text in PostgreSQL cannot contain NUL.
+            if isinstance(error, DataError) and "%00" not in self.location:
                 raise
             return []
 
-    def _live_row(self, row: FoundRow) -> Iterator[LiveRow]:
-        """Yield the row as it is now if it has the URL, or its values."""
+    def _live_row(self, row: FoundRow) -> LiveRow | None:
+        """Return the row as it is now if it has the URL, or its values."""
         source, batch = self.source, row_batch(self.source, row)
         if batch is None:
-            return
-        skipped = tuple(map(str, batch.errors))
+            return None
         entry = _entry(batch, source.declared.format, source.declared.base, self.location)
         if entry is None and self.is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, source.declared.format, source.declared.base, None)
+            entry = _entry(batch, source.declared.format, source.declared.base)
         # The URL of an item without any location cannot be compared.
         is_skipped = self.is_exact and not batch.keys and any(e.field != "any" for e in batch.errors)
-        if entry is not None or is_skipped:
-            yield LiveRow(source.section, row, entry, source, skipped)
+        if entry is None and not is_skipped:
+            return None
+        return LiveRow(source.section, row, entry, source, tuple(map(str, batch.errors)))
 
 
 def row_search(
@@ -226,9 +222,9 @@ def row_search(
         lookup = _look_up_view(name, sitemap.sitemap, sitemap.base, location)
         return lookup if lookup.can_match or record is None else _MAY_BE_EXPORTED
     declared = sitemap.hooks["location"]
-    is_template = isinstance(declared, LocationTemplate)
-    conditions = template_conditions(declared, resolved, location) if is_template else None
-    conditions = [] if is_foreign else conditions
+    conditions: Sequence[Mapping[str, Any]] | None = [] if is_foreign else None
+    if isinstance(declared, LocationTemplate) and not is_foreign:
+        conditions = template_conditions(declared, resolved, location)
     source = unread_source(name, sitemap, record)
     if conditions == []:
         new = digest(declared_facts(sitemap)) if source is None else source.declaration_digest
@@ -253,13 +249,12 @@ def _look_up_view(name: str, sitemap: Any, base: Base, location: str) -> Section
     return SectionLookup(plain is not None, row, similar=None if plain is None else plain.location)
 
 
-def _entry(batch: Batch, format_name: FormatName, base: Base, location: str | None) -> Entry | None:
+def _entry(batch: Batch, format_name: FormatName, base: Base, location: str = "") -> Entry | None:
     """Return the entry with a location, in any of its languages; without a location, the first one."""
     texts = elements(FORMATS[format_name], batch, str(base))
     entries = (entry for text in texts for entry in entries_of_item(text))
-    if location is not None:
-        wanted = _comparable(location)
-        entries = (entry for entry in entries if _comparable(entry.location) == wanted)
+    if location:
+        entries = (entry for entry in entries if _comparable(entry.location) == _comparable(location))
     return next(entries, None)
 
 
@@ -275,16 +270,15 @@ def find_rows(
 
     The names of conditions are fields, or aliases of declared expressions.
     """
-    queries, steps = queries or KeyQueries(), key_queries(source, conditions)
-    row_key = source.members.key.row_key
-    keys = list(map(row_key, queries.rows(next(steps))))
-    if source.members.looks_beyond:
+    queries, steps, members = queries or KeyQueries(), key_queries(source, conditions), source.members
+    keys = list(map(members.key.row_key, queries.rows(next(steps))))
+    if members.looks_beyond:
         return [FoundRow(key, None) for key in keys]
-    if source.members.original is not None:
+    if members.original is not None:
         return [FoundRow(key, bool(queries.rows(_membership(source, key)))) for key in keys]
-    if keys:
-        return [FoundRow(key, is_listed=True) for key in keys]
-    return [FoundRow(row_key(row), is_listed=False) for row in queries.rows(next(steps))]
+    is_listed = bool(keys)
+    keys = keys or list(map(members.key.row_key, queries.rows(next(steps))))
+    return [FoundRow(key, is_listed) for key in keys]
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
@@ -293,10 +287,10 @@ def _all_rows(source: QuerySource) -> QuerySet[Any]:
 
 def key_queries(source: QuerySource, conditions: Mapping[str, Any]) -> Iterator[QuerySet[Any]]:
     """Yield the query of the keys of the section's rows, and then that of all rows."""
-    for rows in (source.annotated_rows, None):
-        found = (_all_rows(source) if rows is None else rows).filter(**conditions)
+    for has_all in (False, True):
+        rows = _all_rows(source) if has_all else source.annotated_rows
         # With an order, a database may read the rows in this order instead of using an index.
-        yield source.members.key_rows(remove_order(found))
+        yield source.members.key_rows(remove_order(rows.filter(**conditions)))
 
 
 def _membership(source: QuerySource, key: Hashable) -> QuerySet[Any]:
@@ -317,19 +311,19 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
         return next(map(source.declaration.batch, parts), None)
 
 
-def page_index(source: QuerySource, key: Hashable, bounds: Sequence[Key | None]) -> int:
+def page_index(source: QuerySource, key: Any, bounds: Sequence[Key | None]) -> int:
     """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
 
     Integer keys need no query. Other keys need one query for each step of a binary search, since only the
     database knows their order.
     """
-    return bisect_left(bounds[:-1], True, key=partial(_is_within, source, key))
-
-
-def _is_within(source: QuerySource, key: Any, bound: Key | None) -> bool:
     key_columns = source.members.key
-    until: Any = key_columns.parse(bound)
-    if key_columns.is_integer:
-        return bool(key <= until)
-    rows = source.members.filter_keys(source.members.model_rows(), [key])
-    return key_columns.filter_range(rows, None, until).exists()
+
+    def is_within(bound: Key | None) -> bool:
+        until: Any = key_columns.parse(bound)
+        if key_columns.is_integer:
+            return bool(key <= until)
+        rows = source.members.filter_keys(source.members.model_rows(), [key])
+        return key_columns.filter_range(rows, None, until).exists()
+
+    return bisect_left(bounds[:-1], True, key=is_within)
