@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import Any, TypeAlias
@@ -17,9 +17,11 @@ from django_sitemaps09.views.responses import savepoints
 
 #: Maximum number of rows that a query returns. The values of most locations belong to one row.
 MAX_FOUND = 10
-# Numbers of queries that one query checks for rows: at first, and if one of these queries fails.
-_CHECKED = (100, 10)
+# Maximum number of queries that one query checks for rows.
+_CHECKED = 100
 
+#: A function that returns the rows of a query.
+Read: TypeAlias = Callable[[QuerySet[Any]], list[Any]]
 _Key: TypeAlias = tuple[str, str, str]
 
 
@@ -41,42 +43,48 @@ class KeyQueries:
             self._results[key] = parameters, list(query[:MAX_FOUND])
         return self._results[key][1]
 
-    def check(self, queries: Iterable[QuerySet[Any]]) -> None:
-        """Find out which of many queries have no rows, without running each of them.
+    def prepare(self, searches: Sequence[Callable[[Read], object]]) -> None:
+        """Find out which queries of many searches have no rows, without running each of them.
 
-        A query that fails here fails again in `rows()`, where its section is known.
+        The second time, the searches read rows, and have further queries. A query that fails here fails
+        again in `rows()`, where its section is known.
         """
-        compiled: dict[_Key, Sequence[Any]] = {}
-        for query in queries:
-            with suppress(Exception):
-                compiled |= [_compiled(query)]
-        for alias in {key[0] for key in compiled}:
-            unknown = [
-                pair for pair in compiled.items() if pair[0][0] == alias and pair[0] not in self._results
-            ]
-            # A few queries are only run if they are needed.
-            if len(unknown) > MAX_FOUND:
-                self._exclude_empty(alias, unknown, *_CHECKED)
+        known, planned = set[_Key](), dict[_Key, Sequence[Any]]()
 
-    def _exclude_empty(
-        self, alias: str, pairs: Sequence[tuple[_Key, Sequence[Any]]], size: int, *smaller: int
-    ) -> None:
-        for start in range(0, len(pairs), size):
-            part = pairs[start : start + size]
-            columns = ", ".join(f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END" for (_, sql, _), _ in part)
-            try:
-                with savepoints(), connections[alias].cursor() as cursor:
-                    cursor.execute(
-                        f"SELECT {columns}", [*chain.from_iterable(values for _, values in part)]
-                    )
-                    found = cursor.fetchone()
-            except Exception:  # noqa: BLE001 the project's own queries can raise anything
-                if smaller:
-                    self._exclude_empty(alias, part, *smaller)
-                continue
-            for (key, values), is_found in zip(part, found, strict=True):
-                if not is_found:
-                    self._results[key] = values, []
+        def read(query: QuerySet[Any]) -> list[Any]:
+            key, parameters = _compiled(query)
+            if key in known:
+                return self.rows(query)
+            planned[key] = parameters
+            return []
+
+        for _ in range(2):
+            for search in searches:
+                with suppress(Exception), savepoints():
+                    search(read)
+            for alias in {key[0] for key in planned}:
+                pairs = [pair for pair in planned.items() if pair[0][0] == alias]
+                for start in range(0, len(pairs), _CHECKED):
+                    self._exclude_empty(alias, pairs[start : start + _CHECKED])
+            known.update(planned)
+            planned.clear()
+
+    def _exclude_empty(self, alias: str, pairs: Sequence[tuple[_Key, Sequence[Any]]]) -> None:
+        # A few queries are only run if they are needed.
+        if len(pairs) <= MAX_FOUND:
+            return
+        columns = ", ".join(f"CASE WHEN EXISTS({sql}) THEN 1 ELSE 0 END" for (_, sql, _), _ in pairs)
+        parameters = [*chain.from_iterable(values for _, values in pairs)]
+        try:
+            with savepoints(), connections[alias].cursor() as cursor:
+                cursor.execute(f"SELECT {columns}", parameters)
+                found = zip(pairs, cursor.fetchone(), strict=True)
+        except Exception:  # noqa: BLE001 the project's own queries can raise anything
+            middle = len(pairs) // 2
+            self._exclude_empty(alias, pairs[:middle])
+            self._exclude_empty(alias, pairs[middle:])
+        else:
+            self._results |= {key: (values, []) for (key, values), has_rows in found if not has_rows}
 
 
 def _compiled(rows: QuerySet[Any]) -> tuple[_Key, Sequence[Any]]:

@@ -151,8 +151,7 @@ def _lookup(
         for name, section in declarations.items()
     }
     searches = {name: lookup for name, lookup in lookups.items() if isinstance(lookup, RowSearch)}
-    queries.check(query for search in searches.values() for query in search.queries())
-    queries.check(query for search in searches.values() for query in search.queries(queries))
+    queries.prepare([search.found for search in searches.values()])
     lookups |= {name: attempt(name, search.result, queries) for name, search in searches.items()}
     files.notes.extend(sentences(errors))
     return _Lookup(location, base, resolved, lookups, files)
@@ -293,8 +292,7 @@ class _Lookup:
         found = self.files.search(chain(own_pages, pages, removed_pages), self.location)
         if found.name is not None:
             return self._found(found)
-        is_exported = self.files.export.root is not None
-        if unfiltered and not is_exported:
+        if unfiltered and self.files.export.root is None:
             self.files.gaps.append("not all sections can be searched")
         reasons = []
         if match is None:
@@ -305,14 +303,10 @@ class _Lookup:
         reasons += sentences((name, lookups[name].reason) for name in filtered)
         if found.files:
             reasons.append(f"It is not in the {found.files:,} exported files that were searched.")
-        unread = first_names([name for name, lookup in lookups.items() if lookup.is_unread])
-        if unread and is_exported:
-            text = "The rows of these sections cannot be searched by URL, so only exported files were: "
-            rest = "Rows that were added since the last export are missing."
-            self.files.notes.append(f"{text}{unread}. {rest}")
-        elif unread:
-            text = "These sections are not exported, so they were not searched"
-            self.files.notes.append(f"{text}: {unread}.")
+        unread = [name for name, lookup in lookups.items() if lookup.is_unread]
+        if unread:
+            text = f"The rows of these sections cannot be searched by URL: {first_names(unread)}."
+            self.files.notes.append(f"{text} Rows that are not in the exported files are missing.")
         return self._answer("absent", found, reasons=reasons)
 
     def _found(self, found: FoundEntry) -> Answer:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
 from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
-from django_sitemaps09.inspector.key_queries import KeyQueries
+from django_sitemaps09.inspector.key_queries import KeyQueries, Read
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, remove_order
 from django_sitemaps09.pages import Key
@@ -38,7 +38,6 @@ from django_sitemaps09.status import ExportState, read_listing, unread_source
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses
 from django_sitemaps09.views.live.listing import ListedPage
-from django_sitemaps09.views.responses import savepoints
 from django_sitemaps09.writer import FORMATS, elements
 
 # Maximum number of sections that list a row, and of others, whose row one lookup reads: all that are shown.
@@ -140,19 +139,20 @@ class RowSearch(NamedTuple):
     location: str
     is_exact: bool
 
-    def queries(self, known: KeyQueries | None = None) -> Iterator[QuerySet[Any]]:
-        """Yield the queries of `result()`. With `known` results, yield those that depend on them."""
-        with suppress(Exception), savepoints():
-            for way in self.conditions:
-                rows = key_queries(self.source, way)
-                if known is None:
-                    yield from rows
-                elif self.source.members.original is not None:
-                    keys = map(self.source.members.key.row_key, known.rows(next(rows)))
-                    yield from (_membership(self.source, key) for key in keys)
+    def found(self, read: Read) -> list[FoundRow]:
+        """Return the rows for which any of the conditions holds."""
+        found = []
+        for way in self.conditions:
+            try:
+                found += find_rows(self.source, way, read)
+            except (DataError, FieldError, OverflowError, TypeError, ValidationError, ValueError) as error:
+                # A value of the path is invalid for its column: text in PostgreSQL cannot contain NUL.
+                if isinstance(error, DataError) and "%00" not in self.location:
+                    raise
+        return found
 
     def result(self, queries: KeyQueries) -> SectionLookup:
-        found = [row for way in self.conditions for row in self._found(way, queries)]
+        found = self.found(queries.rows)
         is_listed = any(row.is_listed is not False for row in found)
         queries.sections_read[is_listed] += bool(found)
         # Hundreds of sections can have the same row.
@@ -181,15 +181,6 @@ class RowSearch(NamedTuple):
             if key.is_integer and field in ("pk", *key.names) and text.isdecimal():
                 return LiveRow(self.source.section, FoundRow(int(text), is_listed=False), None, self.source)
         return None
-
-    def _found(self, way: Mapping[str, Any], queries: KeyQueries) -> list[FoundRow]:
-        try:
-            return find_rows(self.source, way, queries)
-        except (DataError, FieldError, OverflowError, TypeError, ValidationError, ValueError) as error:
-            # A value of the path is invalid for its column: text in PostgreSQL cannot contain NUL.
-            if isinstance(error, DataError) and "%00" not in self.location:
-                raise
-            return []
 
     def _live_row(self, row: FoundRow) -> LiveRow | None:
         """Return the row as it is now if it has the URL, or its values."""
@@ -263,34 +254,28 @@ def _comparable(location: str) -> str:
     return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
 
 
-def find_rows(
-    source: QuerySource, conditions: Mapping[str, Any], queries: KeyQueries | None = None
-) -> list[FoundRow]:
+def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) -> list[FoundRow]:
     """Return the rows for which the conditions hold, including rows that the section does not list.
 
     The names of conditions are fields, or aliases of declared expressions.
     """
-    queries, steps, members = queries or KeyQueries(), key_queries(source, conditions), source.members
-    keys = list(map(members.key.row_key, queries.rows(next(steps))))
+    members = source.members
+
+    def keys(rows: QuerySet[Any]) -> list[Hashable]:
+        # With an order, a database may read the rows in this order instead of using an index.
+        found = members.key_rows(remove_order(rows.filter(**conditions)))
+        return list(map(members.key.row_key, read(found)))
+
+    listed = keys(source.annotated_rows)
     if members.looks_beyond:
-        return [FoundRow(key, None) for key in keys]
+        return [FoundRow(key, None) for key in listed]
     if members.original is not None:
-        return [FoundRow(key, bool(queries.rows(_membership(source, key)))) for key in keys]
-    is_listed = bool(keys)
-    keys = keys or list(map(members.key.row_key, queries.rows(next(steps))))
-    return [FoundRow(key, is_listed) for key in keys]
+        return [FoundRow(key, bool(read(_membership(source, key)))) for key in listed]
+    return [FoundRow(key, bool(listed)) for key in listed or keys(_all_rows(source))]
 
 
 def _all_rows(source: QuerySource) -> QuerySet[Any]:
     return add_columns(source.members.model_rows(), source.declaration.expressions)
-
-
-def key_queries(source: QuerySource, conditions: Mapping[str, Any]) -> Iterator[QuerySet[Any]]:
-    """Yield the query of the keys of the section's rows, and then that of all rows."""
-    for has_all in (False, True):
-        rows = _all_rows(source) if has_all else source.annotated_rows
-        # With an order, a database may read the rows in this order instead of using an index.
-        yield source.members.key_rows(remove_order(rows.filter(**conditions)))
 
 
 def _membership(source: QuerySource, key: Hashable) -> QuerySet[Any]:

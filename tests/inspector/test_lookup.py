@@ -627,7 +627,7 @@ class TestASectionOfAQueryset:
         Word.objects.create(word="b")
         answer = asked("/x/b")
         assert answer.verdict == "absent"
-        assert "Rows that were added since the last export are missing." in answer.notes[0]
+        assert "Rows that are not in the exported files are missing." in answer.notes[0]
 
 
 @pytest.mark.usefixtures("exporting")
@@ -677,7 +677,7 @@ class TestASectionThatIsReadAsAWhole:
         answer = asked("/numbers/1/")
         assert answer.verdict == "absent"
         assert answer.heading == "Not found in the sitemap: not all sections can be searched"
-        assert answer.notes == ["These sections are not exported, so they were not searched: numbers."]
+        assert "cannot be searched by URL: numbers." in answer.notes[0]
 
     def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
         class Lines(Numbers):

@@ -12,12 +12,17 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09.inspector import rows
 from django_sitemaps09.inspector.key_queries import KeyQueries
-from django_sitemaps09.inspector.rows import FoundRow, find_rows, page_index, row_batch
+from django_sitemaps09.inspector.rows import FoundRow, page_index, row_batch
 from tests.models import Article, Tag
 from tests.support.sources import Kind, compiled, declaration, keys_of, page_map, source_of
 
 pytestmark = pytest.mark.usefixtures("cached_site")
+
+
+def find_rows(source: Any, conditions: dict[str, Any]) -> list[FoundRow]:
+    return rows.find_rows(source, conditions, KeyQueries().rows)
 
 
 def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str) -> None:
@@ -37,14 +42,14 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str)
 
 def test_one_query_excludes_many_queries_without_rows(using: str) -> None:
     Article.objects.using(using).create(pk=3, slug="s3")
-    rows = [
+    found = [
         Article.objects.using(using).filter(slug=f"s{number}").values_list("pk") for number in range(30)
     ]
     queries = KeyQueries()
     with CaptureQueriesContext(connections[using]) as captured:
-        queries.check([*rows, rows[0].none()])
-        assert [number for number, query in enumerate(rows) if queries.rows(query)] == [3]
-        assert queries.rows(rows[0].none()) == []
+        queries.prepare([lambda read: list(map(read, [*found, found[0].none()]))])
+        assert [number for number, query in enumerate(found) if queries.rows(query)] == [3]
+        assert queries.rows(found[0].none()) == []
     assert len(captured) == 2
 
 
