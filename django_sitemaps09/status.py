@@ -43,10 +43,10 @@ _UNITS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 class ExportState:
     """Export of a host, whose section files are read only when they are needed.
 
-    `target` is unknown if the storage fails. `export` is `None` if nothing is published, and if the
-    manifest cannot be read. `folder` is then that of a run which has published nothing, or of the damaged
-    manifest, or `None`. `is_unfinished` is true while a run replaces files, and after it was killed then.
-    `exported` has the start of the last run that exported a section without a failure, for each section.
+    `export` is `None` if nothing is published, and if the manifest cannot be read. `folder` is then that of
+    a run which has published nothing, or of the damaged manifest, or `None`. `is_unfinished` is true while
+    a run replaces files, and after it was killed then. `exported` has the start of the last run that
+    exported a section without a failure, for each section.
     """
 
     is_configured: bool = True
@@ -150,20 +150,16 @@ class SectionStatus:
         It is `None` if it is unknown: a row has no lastmod, or a page was not counted after the export. So
         is a date of the day of the export, which does not tell the time.
         """
-        pages = () if self.live is None else self.live.pages
-        lastmods = [page.newest or "" for page in pages if page.rows != 0]
-        if self.live is None or self.exported is None or not (lastmods and all(lastmods)):
+        if self.live is None or self.exported is None:
             return None
+        lastmods = [page.newest or "" for page in self.live.pages if page.rows != 0]
         try:
-            # Python 3.10 cannot parse `Z`.
+            # Python 3.10 cannot parse `Z`. A date is a day in the project's time zone.
             times = [datetime.fromisoformat(text.replace("Z", "+00:00")) for text in lastmods]
+            newest = max(time.replace(tzinfo=time.tzinfo or get_default_timezone()) for time in times)
         except ValueError:
             return None
-        # A date is a day in the project's time zone.
-        newest = max(
-            time.replace(tzinfo=time.tzinfo or get_default_timezone()).timestamp() for time in times
-        )
-        lag, is_date = newest - self.exported, "T" not in max(lastmods)
+        lag, is_date = newest.timestamp() - self.exported, "T" not in max(lastmods)
         is_unknown = lag <= 0 and (self.live.looked_at < self.exported or (is_date and lag > -86_400))
         return None if is_unknown else max(0.0, lag)
 
@@ -177,7 +173,7 @@ class SectionStatus:
         return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
     def as_dict(self) -> dict[str, Any]:
-        live = export = None
+        live = export = exported = None
         if self.live is not None:
             # The number of seconds since all pages were counted.
             age = round(max(0.0, time.time() - self.live.looked_at), 1)
@@ -186,48 +182,41 @@ class SectionStatus:
             pages = self.record.pages
             sizes = {name: sum(getattr(page, name) for page in pages) for name in ("bytes", "size")}
             export = {"pages": len(pages), "urls": self.record.urls, **sizes}
-        document = {name: getattr(self, name) for name in ("section", "sitemap", "paging", "hooks")}
-        exported = None
         if self.exported is not None:
             exported = datetime.fromtimestamp(self.exported, timezone.utc).isoformat()
-        export_facts = {"export": export, "exported": exported, "lag": self.lag}
-        return {**document, "live": live, **export_facts, "error": self.error}
+        document = {name: getattr(self, name) for name in ("section", "sitemap", "paging", "hooks")}
+        document |= {"live": live, "export": export, "exported": exported}
+        return {**document, "lag": self.lag, "error": self.error}
 
 
 def _section_status(
-    name: str,
-    declarations: Mapping[str, Section],
-    base: Base,
-    export: ExportState,
-    *,
-    counts_rows: bool,
-    has_listings: bool,
+    name: str, section: Section | None, base: Base, export: ExportState, *, is_exact: bool, has_cache: bool
 ) -> SectionStatus:
     """Return the status of a section. Errors of the storage and of the section are part of it.
 
-    Rows that are paginated by position are counted if `counts_rows` is true. Otherwise, no query depends on
-    the number of rows, and how the section is read stays unknown. `has_listings` is false if none can be
-    read. Call this within `site_locale()`.
+    Rows that are paginated by position are counted if `is_exact` is true. Otherwise, no query depends on
+    the number of rows, and how the section is read stays unknown. `has_cache` is false if listings
+    cannot be read. Call this within `site_locale()`.
     """
-    status = SectionStatus(name, exported=export.exported.get(name), is_declared=name in declarations)
+    status = SectionStatus(name, exported=export.exported.get(name), is_declared=section is not None)
     try:
         status = replace(status, record=export.record(name))
     except Exception as storage_error:  # noqa: BLE001 each storage raises its own errors
         status = replace(status, error=reason_of(storage_error))
-    if not status.is_declared:
+    if section is None:
         return status
     source: Any
     try:
         with savepoints():
-            if counts_rows:
-                source = sources.source(name, declarations[name], base, conf.limits)
+            if is_exact:
+                source = sources.source(name, section, base, conf.limits)
                 status = _with_reading(status, source)
             else:
-                declared = read(sections.bind(declarations[name], base.domain), base, conf.limits)
+                declared = read(sections.bind(section, base.domain), base, conf.limits)
                 status = replace(status, sitemap=_class_name(declared.sitemap), limit=declared.limit)
                 source = unread_source(name, declared, status.record)
             has_ranges = source is not None and has_key_ranges(source)
-            live = read_listing(source, declarations[name], base) if has_listings and has_ranges else None
+            live = read_listing(source, section, base) if has_cache and has_ranges else None
             return replace(status, live=live)
     except Exception as section_error:  # noqa: BLE001 a project's section can raise anything
         return replace(status, error=reason_of(section_error))
@@ -268,9 +257,10 @@ def unread_source(name: str, declared: Declared, record: SectionRecord | None) -
     `items()` can be a list of all rows. So it is only called for a section that was published with key
     ranges, and for a model sitemap without published pages.
     """
-    has_pages = record is not None and bool(record.pages)
-    is_model = isinstance(declared.sitemap, ModelSitemap)
-    has_rows = record.has_key_ranges if record and has_pages else is_model
+    if record is not None and record.pages:
+        has_rows = record.has_key_ranges
+    else:
+        has_rows = isinstance(declared.sitemap, ModelSitemap)
     return sources.ranged_source(name, declared) if has_rows and declared.hooks else None
 
 
@@ -339,15 +329,13 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     base = export_base(base_url) if has_base else protocol.parse_base(addresses.HOST)
     listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
     live_alias = conf.live_cache
-    has_listings = listing_cache.error is None
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
     published_names = export.root.files if export.root else ()
     with site_locale():
+        options = {"is_exact": is_thorough, "has_cache": listing_cache.error is None}
         section_statuses = [
-            _section_status(
-                name, declarations, base, export, counts_rows=is_thorough, has_listings=has_listings
-            )
+            _section_status(name, declarations.get(name), base, export, **options)
             for name in names or dict.fromkeys((*declarations, *published_names))
         ]
     return Status(

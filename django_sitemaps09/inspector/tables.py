@@ -88,10 +88,9 @@ def _number(value: int | None) -> Cell:
 
 
 def _meter(text: str, value: int, limit: int) -> Cell:
-    is_over = value > limit
-    percentage = (ceil if is_over else round)(100 * value / limit)
+    percentage = (ceil if value > limit else round)(100 * value / limit)
     lines = [f"{percentage}% of the limit"]
-    return Cell(text, lines, meter=min(percentage, 100), is_error=is_over)
+    return Cell(text, lines, meter=min(percentage, 100), is_error=value > limit)
 
 
 def _time(seconds: float) -> Cell:
@@ -137,17 +136,15 @@ def _section_row(section: SectionStatus) -> list[Cell]:
     if section.record is None:
         return [name, *[Cell(_NONE)] * 7, *live]
     pages = section.record.pages
-    fullest_urls = max((page.urls for page in pages), default=0)
-    fullest_bytes = max((page.bytes for page in pages), default=0)
+    urls, size = (max((getattr(page, key) for page in pages), default=0) for key in ("urls", "bytes"))
+    lastmods = [[getattr(page, key) or "" for page in pages] for key in ("lastmod", "changed")]
     return [
         name,
-        _number(section.record.urls),
-        _number(len(pages)),
-        _meter(f"{fullest_urls:,}", fullest_urls, section.limit or conf.limits.urls),
-        _meter(filesizeformat(fullest_bytes), fullest_bytes, conf.limits.bytes),
+        *(_number(section.record.urls), _number(len(pages))),
+        _meter(f"{urls:,}", urls, section.limit or conf.limits.urls),
+        _meter(filesizeformat(size), size, conf.limits.bytes),
         Cell(filesizeformat(sum(page.size for page in pages))),
-        _lastmod(max((page.lastmod for page in pages if page.lastmod), default=None)),
-        _lastmod(max((page.changed for page in pages if page.changed), default=None)),
+        *(_lastmod(max(texts, default=None)) for texts in lastmods),
         *live,
     ]
 
@@ -164,16 +161,13 @@ def freshness_table(overview: Overview) -> Table:
 
 def runs_table(runs: Sequence[RecordedRun]) -> Table:
     """Return a table of the last exports that changed anything or had new problems."""
-    columns = [Header("Started"), Header("Duration", is_number=True), Header("Result"), Header("Changes")]
+    columns = [Header("Started"), *_numbers("Duration"), Header("Result"), Header("Changes")]
+    outcomes = {True: "Published", False: "Nothing published"}
     rows = [
         [
             _time(run.started),
             Cell(f"{run.seconds:,.1f} s"),
-            Cell(
-                "Published" if run.is_published else "Nothing published",
-                run.failures,
-                is_error=bool(run.failures),
-            ),
+            Cell(outcomes[run.is_published], run.failures, is_error=bool(run.failures)),
             Cell(lines=list(_changes(run.sections)) or ["No changes"]),
         ]
         for run in runs
@@ -188,10 +182,8 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
             urls = f"{urls} ({change.urls - change.previous_urls:+,})"
         files = {"written": change.written, "removed": change.removed}
         parts = [urls, *(f"{pluralize(count, 'file')} {what}" for what, count in files.items() if count)]
-        if change.skipped_items:
-            parts.append(f"{change.skipped_items:,} skipped")
-        if change.failure is not None:
-            parts.append("failed")
+        parts += [f"{change.skipped_items:,} skipped"] if change.skipped_items else []
+        parts += ["failed"] if change.failure is not None else []
         yield f"{change.section}: {', '.join(parts)}"
     if len(changes) > _MAX_CHANGES:
         yield f"and {pluralize(len(changes) - _MAX_CHANGES, 'further section')}"
@@ -214,7 +206,7 @@ def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
 
 
 def audit_table(audit: AuditReport) -> Table:
-    columns = [Header("Rule"), Header("Severity"), Header("Count", is_number=True), Header("Examples")]
+    columns = [Header("Rule"), Header("Severity"), *_numbers("Count"), Header("Examples")]
     rows = [
         [
             Cell(finding.rule),
