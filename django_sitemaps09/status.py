@@ -232,11 +232,8 @@ def _with_reading(status: SectionStatus, source: Any) -> SectionStatus:
     status = replace(status, sitemap=_class_name(source.declared.sitemap))
     if isinstance(source, UrlsSource):
         return replace(status, paging="get_urls")
-    return replace(
-        status,
-        paging="key ranges" if has_key_ranges(source) else "positions",
-        hooks="methods" if source.declaration.needs_items else "columns",
-    )
+    hooks: Any = "methods" if source.declaration.needs_items else "columns"
+    return replace(status, paging="key ranges" if has_key_ranges(source) else "positions", hooks=hooks)
 
 
 def _class_name(sitemap: object) -> str:
@@ -289,9 +286,8 @@ class CacheStatus:
 class Status:
     """The state of sections, and of the settings that concern them.
 
-    `base_url` is `None` if clients choose the host. `live_seconds` and `serves_exported` are the settings
-    `LIVE_SECONDS` and `SERVE_EXPORTED`. `listing_cache` is that of listings, `live_cache` that of rendered
-    pages, or `None` if there is none.
+    `base_url` is `None` if clients choose the host. `listing_cache` is that of listings, `live_cache` that
+    of rendered pages, or `None` if there is none.
     """
 
     base_url: str | None
@@ -303,10 +299,9 @@ class Status:
     sections: Sequence[SectionStatus]
 
     def as_dict(self) -> dict[str, Any]:
+        document = {name: getattr(self, name) for name in ("base_url", "live_seconds", "serves_exported")}
         return {
-            "base_url": self.base_url,
-            "live_seconds": self.live_seconds,
-            "serves_exported": self.serves_exported,
+            **document,
             "listing_cache": asdict(self.listing_cache),
             "live_cache": self.live_cache and asdict(self.live_cache),
             "export": self.export.as_dict() if self.export.is_configured else None,
@@ -327,8 +322,10 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, listings do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(addresses.HOST)
-    listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
-    live_alias = conf.live_cache
+    listing_cache, live_alias = (
+        CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough),
+        conf.live_cache,
+    )
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
     published_names = export.root.files if export.root else ()

@@ -30,6 +30,7 @@ from django_sitemaps09.views.responses import savepoints
 
 # Maximum number of further sections with the URL that are shown.
 _MAX_OTHERS = 10
+_WILL_REMOVE = "The next export will remove it."
 
 Verdict = Literal[
     "listed", "changed", "unconfirmed", "undeclared", "new", "live", "leaving", "removed", "filtered",
@@ -192,8 +193,7 @@ class _Lookup:
             without_row = () if answer.live is not None else self.files.sections
             names += [*self.undeclared, *self.unfiltered, *without_row]
         others: list[Answer] = []
-        # The files of sections with rows count together, and so do those of others.
-        row_files, other_files = dict[str, float](), dict[str, float]()
+        searched, searched_without_row = dict[str, float](), dict[str, float]()
         for name in dict.fromkeys(names):
             if name in (answer.section, section_of(answer.file)):
                 continue
@@ -201,18 +201,18 @@ class _Lookup:
                 self.files.notes.append("Further sections may contain the URL, too.")
                 break
             if name in rows_by_section:
-                other = self._for_row(rows_by_section[name], searched=row_files)
+                other = self._for_row(rows_by_section[name], searched=searched)
                 others += [other] if other.is_listed or other.live is not None else []
                 continue
-            found = self.files.search(self.files.of_sections([name]), answer.url, other_files)
+            found = self.files.search(self.files.of_sections([name]), answer.url, searched_without_row)
             others += [self._found(found)] if found.name is not None else []
         return replace(answer, others=others)
 
     def _rank(self, row: LiveRow) -> tuple[bool, ...]:
         """Prefer a listed row, then one that is still exported, and then one that is not filtered out."""
-        pages = filter(None, [self._own_page(row)])
+        pages, is_listed = filter(None, [self._own_page(row)]), row.row.is_listed
         is_on_own_page = self.files.search(pages, self.location).name is not None
-        return row.entry is None or not row.row.is_listed, not is_on_own_page, row.row.is_listed is False
+        return row.entry is None or not is_listed, not is_on_own_page, is_listed is False
 
     def _own_page(self, row: LiveRow) -> str | None:
         return row.exported_page(self.files.export.record(row.section))
@@ -232,10 +232,9 @@ class _Lookup:
     ) -> Answer:
         """Return the answer for an item that has the URL, or would have it.
 
-        `others` are the same item, or others with the URL, in all sections. Search the page of the item,
-        the pages of `others`, and then the other pages of the section: the URL can have belonged to another
-        row. If there are `others`, search those of other sections. If one of these has the URL, the answer
-        is for its own item.
+        Search the page of the item, the pages of `others`, which are all items with the URL, and then the
+        section: the URL can have belonged to another row. If there are `others`, search other sections. If
+        one of these has the URL, the answer is for its own item.
         """
         location = self.location if row.entry is None else row.entry.location
         own_pages = filter(None, map(self._own_page, chain([row], others)))
@@ -245,8 +244,8 @@ class _Lookup:
             found = self.files.search(self._pages(self.files.sections, excluded=row.section), location)
             if found.entry is not None and not row.is_in_next_export:
                 return self._found(found)
-        listed = (other for other in others if other.is_in_next_export)
-        row = next((other for other in listed if other.section == section_of(found.name)), row)
+        section = section_of(found.name)
+        row = next((each for each in others if each.is_in_next_export and each.section == section), row)
         verdict, reasons = self._verdict(row, found.entry)
         return self._answer(
             verdict,
@@ -269,7 +268,7 @@ class _Lookup:
             reasons.append(f"Section {row.section!r} {text}")
         if not row.is_in_next_export:
             if published is not None:
-                return "leaving", [*reasons, "The next export will remove it."]
+                return "leaving", [*reasons, _WILL_REMOVE]
             return "filtered" if row.row.is_listed is False else "skipped", reasons
         if row.row.is_listed is None:
             return "absent" if published is None else "unconfirmed", reasons
@@ -312,20 +311,19 @@ class _Lookup:
     def _found(self, found: FoundEntry) -> Answer:
         """Return the answer for a URL that was found in an exported file, without its row."""
         name, section, notes = found.name or "", section_of(found.name), self.files.notes
+        verdict: Verdict = "leaving"
+        reasons = [f"No row of section {section!r} has this URL any more.", _WILL_REMOVE]
         if name in self.files.removed:
             seconds = max(0.0, min(self.files.removed[name], MAX_TIME))
             since = f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M} UTC"
             hours = f"{conf.keep_removed / 3600:g} hours later (KEEP_REMOVED)"
+            verdict = "removed"
             reasons = [f"No index has listed {name} since {since}. An export deletes it {hours}."]
-            return self._answer("removed", found, section=section, reasons=reasons)
-        if section in self.unfiltered:
+        elif section in self.unfiltered:
             text = "could be found by this URL, so its current entry is not shown"
             notes.append(f"No row of section {section!r} {text}, and the next export may remove it.")
-            return self._answer("unconfirmed", found, section=section)
-        if section in self.undeclared:
+            verdict, reasons = "unconfirmed", []
+        elif section in self.undeclared:
             notes.append(f"Exports keep its files. To remove them, use --remove {section}.")
-            reasons = [f"Section {section!r} is published, but no longer declared."]
-            return self._answer("undeclared", found, section=section, reasons=reasons)
-        reason = f"No row of section {section!r} has this URL any more."
-        reasons = [reason, "The next export will remove it."]
-        return self._answer("leaving", found, section=section, reasons=reasons)
+            verdict, reasons = "undeclared", [f"Section {section!r} is published, but no longer declared."]
+        return self._answer(verdict, found, section=section, reasons=reasons)

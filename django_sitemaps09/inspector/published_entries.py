@@ -54,10 +54,7 @@ def entries_of_item(text: str) -> list[Entry]:
 
 
 class FoundEntry(NamedTuple):
-    """Result of a search: the name of a file with the URL, and its entry; `None` if no file has it.
-
-    `files` is the number of files that were read.
-    """
+    """Result of a search: a file with the URL, and its entry, if any; and the number of files read."""
 
     name: str | None
     entry: Entry | None
@@ -99,14 +96,15 @@ class ExportedFiles:
 
         The last page of each section is first, so a long section does not use up a search.
         """
-        names: list[Iterable[str]] = []
+        names = []
         for section in sections:
             try:
                 record = self.export.record(section)
-                names.append(reversed([] if record is None else record.file_names))
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 note = f"Section {section!r} cannot be read: {reason_of(error)}"
                 self.miss("not everything can be read", note)
+            else:
+                names.append([] if record is None else reversed(record.file_names))
         yield from filter(None, chain.from_iterable(zip_longest(*names)))
 
     def search(
@@ -117,7 +115,9 @@ class ExportedFiles:
         The files that were `searched` before are not read again, and count.
         """
         searched, folder = {} if searched is None else searched, self.export.folder
-        for name in names if folder is not None else ():
+        if folder is None:
+            return FoundEntry(None, None, 0)
+        for name in names:
             if name in searched:
                 continue
             if sum(searched.values()) >= MAX_FILES:
@@ -126,7 +126,7 @@ class ExportedFiles:
                 break
             searched[name] = _SMALL_COST if self._is_small(name) else 1
             try:
-                entry = find_entry(folder.store, name, location)  # type: ignore[union-attr]
+                entry = find_entry(folder.store, name, location)
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 self.miss("not everything can be read", f"{name} cannot be read: {reason_of(error)}.")
                 continue

@@ -37,10 +37,7 @@ _WIDTH, _LABEL_WIDTH, _NUMBER_WIDTH, _ROW, _BAR = 340, 106, 56, 26, 16
 
 
 class Cell(NamedTuple):
-    """Cell of a table. `lines` are further texts, `meter` is the used percentage of a limit.
-
-    `anchor` is the id of the cell, without its prefix.
-    """
+    """Cell of a table, with further `lines`, the percentage of a limit, and an id without its prefix."""
 
     text: str = ""
     lines: Sequence[str] = ()
@@ -58,10 +55,7 @@ class Header(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Table with a caption. The first cell of each row is the header of the row.
-
-    Rows after the first `shown` ones are folded.
-    """
+    """Table with a caption. The first cell of each row is its header. Only `shown` rows are not folded."""
 
     caption: str
     columns: Sequence[Header]
@@ -109,8 +103,8 @@ def _lastmod(text: str | None) -> Cell:
 def sections_table(overview: Overview, text: str = "") -> Table:
     """Return a table with a row for each section: its fullest page compared with the limits.
 
-    With a `text`, only sections whose names or classes contain it are rows, and none is folded. Otherwise,
-    sections with problems are first.
+    Sections with problems are first. With a `text`, only sections whose names or classes contain it are
+    rows, and none is folded.
     """
     columns = [
         Header("Section"),
