@@ -127,9 +127,8 @@ class SectionStatus:
     """A section: its class, how it is read, what live indexes list of it, and its published pages.
 
     Each is `None` if there is none, or if it is unknown. `paging` is how the section is divided into pages.
-    `hooks` is how the values of its entries are read, `None` for an opaque sitemap. `limit` is the maximum
-    number of URLs on a page. `exported` is the start of the last run that exported it without a failure, in
-    seconds since 1970.
+    `hooks` is how its entries are read, `None` for an opaque sitemap. `limit` is the maximum number of URLs
+    on a page. `exported` is the start of its last export without a failure, in seconds since 1970.
     """
 
     section: str
@@ -249,7 +248,7 @@ def sentences(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def unread_source(name: str, declared: Declared, record: SectionRecord | None) -> QuerySource | None:
-    """Return the source of a sitemap, or `None`. No items are read or counted.
+    """Return the source of a sitemap, or `None`, without reading or counting items.
 
     `items()` can be a list of all rows. So it is only called for a section that was published with key
     ranges, and for a model sitemap without published pages.
@@ -312,10 +311,9 @@ class Status:
 def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thorough: bool = True) -> Status:
     """Return the status of the named sections, or of all declared and published sections, for one host.
 
-    Unless `is_thorough`, no query depends on the number of rows, so rows that are paginated by position are
-    not counted, and no cache is accessed except for listings. Errors of caches, of the storage and of
-    single sections are part of the status. Raise `UnknownSectionError` or `ImproperlyConfigured` for
-    invalid arguments or settings.
+    Unless `is_thorough`, no query depends on the number of rows, and no cache is accessed except for
+    listings. Errors of caches, of the storage and of sections are part of the status. Raise
+    `UnknownSectionError` or `ImproperlyConfigured` for invalid arguments or settings.
     """
     declarations = dict(sections.native_mapping().items())
     sections.check_known(strings(names, "names"), declarations)

@@ -43,7 +43,7 @@ def path_conditions(template: PathTemplate, url: str) -> list[dict[str, Any]] | 
     literals = [_ORIGIN.sub("", literals[0]), *literals[1:]]
     if literals[0][:1] != "/" or "%" in "".join(literals):
         return None
-    path = _path(url)
+    path = path_of(url)
     results: list[dict[str, Any]] = []
     for text, parts in ((unquote(path), literals), (path, list(map(iri_to_uri, literals)))):
         backwards = _split(text[::-1], [part[::-1] for part in reversed(parts)])
@@ -131,12 +131,12 @@ def column_conditions(model: type[Model], location: F, url: str) -> list[dict[st
     if field is None or not _has_index(field):
         return None
     # A location without a scheme begins with two slashes.
-    texts = (_path(url), url, url.partition(":")[2])
+    texts = (path_of(url), url, url.partition(":")[2])
     forms = (form for text in texts for form in (text, unquote(text)))
     return [{f"{name}__in": list(dict.fromkeys(forms))}]
 
 
-def _path(url: str) -> str:
+def path_of(url: str) -> str:
     """Return the path and the query of an absolute URL."""
     return f"/{url.partition('://')[2].partition('/')[2]}"
 

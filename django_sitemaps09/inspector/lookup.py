@@ -18,6 +18,7 @@ from django_sitemaps09.conf import conf, site_locale
 from django_sitemaps09.entries import excerpt, first_names, reason_of
 from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hosts import AllowedHosts
+from django_sitemaps09.inspector.candidates import path_of
 from django_sitemaps09.inspector.key_queries import KeyQueries
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry, section_of
 from django_sitemaps09.inspector.rows import LiveRow, RowSearch, SectionLookup, row_search
@@ -105,7 +106,7 @@ def look_up(text: str, base: Base) -> Answer:
     if not is_foreign and host.scheme != own_host.scheme:
         files.notes.append(f"The sitemap is for {base}, so this URL was looked up with {base.scheme}.")
     # The origin has no default port.
-    location = f"{host if is_foreign else base}{_path(location)}"
+    location = f"{host if is_foreign else base}{path_of(location)}"
     declarations = dict(sections.native_mapping().items())
     with site_locale():
         lookup = _lookup(location, base, declarations, files)
@@ -126,18 +127,11 @@ def look_up(text: str, base: Base) -> Answer:
         return replace(answer, reasons=[*answer.reasons, f"The sitemap lists this form: {location}"])
 
 
-def _path(location: str) -> str:
-    return f"/{location.partition('://')[2].partition('/')[2]}"
-
-
 def _lookup(
     location: str, base: Base, declarations: Mapping[str, Section], files: ExportedFiles
 ) -> _Lookup:
-    """Look up a URL in the rows of all declared sections.
-
-    The number of queries for a missing URL hardly depends on the number of sections.
-    """
-    resolved, queries, errors = resolve_path(_path(location)), KeyQueries(), list[tuple[str, str]]()
+    """Look up a URL in the rows of all declared sections, with few queries for many sections."""
+    resolved, queries, errors = resolve_path(path_of(location)), KeyQueries(), list[tuple[str, str]]()
 
     def attempt(name: str, step: Callable[..., Any], *arguments: Any) -> Any:
         try:

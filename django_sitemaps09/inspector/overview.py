@@ -116,10 +116,12 @@ def problems(overview: Overview) -> Iterator[Problem]:
     if export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
-    cannot_be_read = ((each.section, each.error) for each in overview.status.sections)
-    texts = [(name, f" cannot be read: {error}") for name, error in cannot_be_read if error is not None]
-    undeclared = ": not declared any more, but the export keeps the files."
-    texts += [(each.section, undeclared) for each in overview.status.sections if not each.is_declared]
+    states, undeclared = (
+        overview.status.sections,
+        ": not declared any more, but the export keeps the files.",
+    )
+    texts = [(each.section, f" cannot be read: {each.error}") for each in states if each.error is not None]
+    texts += [(each.section, undeclared) for each in states if not each.is_declared]
     for text in sentences(texts):
         yield Problem(text, "sections")
     last_run = overview.runs[0] if overview.runs else None

@@ -157,7 +157,7 @@ class RowSearch(NamedTuple):
         queries.sections_read[is_listed] += bool(found)
         # Hundreds of sections can have the same row.
         is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
-        rows = [live for live in map(self._live_row, found if is_complete else []) if live is not None]
+        rows = list(filter(None, map(self._live_row, found if is_complete else ())))
         wanted, declared = _comparable(self.location), self.source.declared.hooks["location"]
         # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
         is_searched = self.is_exact or (isinstance(declared, F) and "%" not in self.location)
@@ -187,23 +187,20 @@ class RowSearch(NamedTuple):
         source, batch = self.source, row_batch(self.source, row)
         if batch is None:
             return None
-        entry = _entry(batch, source.declared.format, source.declared.base, self.location)
+        format_name, base = source.declared.format, source.declared.base
+        entry = _entry(batch, format_name, base, self.location)
         if entry is None and self.is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, source.declared.format, source.declared.base)
+            entry = _entry(batch, format_name, base)
         # The URL of an item without any location cannot be compared.
         is_skipped = self.is_exact and not batch.keys and any(e.field != "any" for e in batch.errors)
-        if entry is None and not is_skipped:
-            return None
-        return LiveRow(source.section, row, entry, source, tuple(map(str, batch.errors)))
+        live = LiveRow(source.section, row, entry, source, tuple(map(str, batch.errors)))
+        return live if entry is not None or is_skipped else None
 
 
 def row_search(
     name: str, section: Section, base: Base, resolved: ResolvedPath, export: ExportState, location: str
 ) -> RowSearch | SectionLookup:
-    """Return how to look up a URL, whose path is `resolved`, in the rows of a section.
-
-    Return the result if no row is read.
-    """
+    """Return how to look up a URL, whose path is `resolved`, or the result if no row is read."""
     sitemap, record = read(sections.bind(section, base.domain), base, conf.limits), export.record(name)
     hosts = (protocol.origin(str(sitemap.base)), *sitemap.hosts.others)
     is_foreign = protocol.origin(location) not in hosts
@@ -299,8 +296,7 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
 def page_index(source: QuerySource, key: Any, bounds: Sequence[Key | None]) -> int:
     """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
 
-    Integer keys need no query. Other keys need one query for each step of a binary search, since only the
-    database knows their order.
+    Only the database knows the order of other keys than integers: each step of a search needs a query.
     """
     key_columns = source.members.key
 
