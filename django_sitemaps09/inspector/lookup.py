@@ -197,9 +197,10 @@ class _Lookup:
             if name in rows_by_section:
                 other = self._for_row(rows_by_section[name], searched=searched)
                 others += [other] if other.is_listed or other.live is not None else []
-                continue
-            found = self.files.search(self.files.of_sections([name]), answer.url, searched_without_row)
-            others += [self._found(found)] if found.name is not None else []
+            else:
+                pages = self.files.of_sections([name])
+                found = self.files.search(pages, answer.url, searched_without_row)
+                others += [self._found(found)] if found.name is not None else []
         return replace(answer, others=others)
 
     def _rank(self, row: LiveRow) -> tuple[bool, ...]:
@@ -217,9 +218,9 @@ class _Lookup:
             yield from self.files.of_sections(name for name in names if name != excluded)
 
     def _answer(self, verdict: Verdict, found: FoundEntry, **values: Any) -> Answer:
-        file_url, notes, gap = self.files.url(found.name, self.base), self.files.notes, self.files.gap
         values = {"url": self.location, "file": found.name, "published": found.entry, **values}
-        return Answer(verdict=verdict, file_url=file_url, notes=notes, gap=gap, **values)
+        values |= {"file_url": self.files.url(found.name, self.base), "gap": self.files.gap}
+        return Answer(verdict=verdict, notes=self.files.notes, **values)
 
     def _for_row(
         self, row: LiveRow, others: Sequence[LiveRow] = (), searched: dict[str, float] | None = None

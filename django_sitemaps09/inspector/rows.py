@@ -31,7 +31,7 @@ from django_sitemaps09.sitemaps import StaticViewSitemap
 from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources import QuerySource, digest
 from django_sitemaps09.sources.declaration_digests import declared_facts
-from django_sitemaps09.sources.members import KeyInRows
+from django_sitemaps09.sources.members import KeyInRows, Members
 from django_sitemaps09.sources.slices import Slices
 from django_sitemaps09.state.manifest import PageFile, SectionRecord
 from django_sitemaps09.status import ExportState, read_listing, unread_source
@@ -256,7 +256,7 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) ->
 
     The names of conditions are fields, or aliases of declared expressions.
     """
-    members = source.members
+    members, original = source.members, source.members.original
 
     def keys(rows: QuerySet[Any]) -> list[Hashable]:
         # With an order, a database may read the rows in this order instead of using an index.
@@ -266,8 +266,8 @@ def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) ->
     listed = keys(source.annotated_rows)
     if members.looks_beyond:
         return [FoundRow(key, None) for key in listed]
-    if members.original is not None:
-        return [FoundRow(key, bool(read(_membership(source, key)))) for key in listed]
+    if original is not None:
+        return [FoundRow(key, bool(read(_membership(members, original, key)))) for key in listed]
     return [FoundRow(key, bool(listed)) for key in listed or keys(_all_rows(source))]
 
 
@@ -275,10 +275,8 @@ def _all_rows(source: QuerySource) -> QuerySet[Any]:
     return add_columns(source.members.model_rows(), source.declaration.expressions)
 
 
-def _membership(source: QuerySource, key: Hashable) -> QuerySet[Any]:
+def _membership(members: Members, original: QuerySet[Any], key: Hashable) -> QuerySet[Any]:
     """Return the query of the row with a key, if the project's own queryset has it."""
-    members = source.members
-    original = members.rows if members.original is None else members.original
     condition = KeyInRows(members.filter_keys(original, [key]))
     return members.key_rows(add_condition(members.filter_keys(members.rows, [key]), condition))
 
