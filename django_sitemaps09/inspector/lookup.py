@@ -113,11 +113,10 @@ def look_up(text: str, base: Base) -> Answer:
         answer = lookup.answer()
         if answer.verdict != "absent":
             return answer
-        if is_foreign and not lookup.unfiltered:
-            allowed = sections.declared_hosts(declarations, base)
-            if host not in chain(*allowed.values()):
-                reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
-                return replace(answer, verdict="elsewhere", reasons=[reason])
+        is_foreign = is_foreign and not lookup.unfiltered
+        if is_foreign and host not in chain(*sections.declared_hosts(declarations, base).values()):
+            reason = f"{host} is not {base}, and no section allows it in its attribute `hosts`."
+            return replace(answer, verdict="elsewhere", reasons=[reason])
         head, mark, query = location.partition("?")
         # Django redirects to the form with a slash, so a sitemap lists only this one.
         location = f"{head}/{mark}{query}"
