@@ -155,7 +155,7 @@ def audit(
         scratch = Scratch(sample_size, target.robots.base if url is None else None)
         stack.callback(scratch.close)
         crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
-        stack.callback(crawl.close)
+        stack.enter_context(crawl.thread)
         memory = None if path is None else History(path)
         fetched, is_partial = 0, False
         try:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
@@ -17,13 +18,7 @@ from django_sitemaps09.audit.rules.links import LinkRules
 from django_sitemaps09.audit.rules.media import check_media
 from django_sitemaps09.audit.rules.robots import RobotsRules, origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, url_problem
-from django_sitemaps09.audit.rules.values import (
-    LastmodSample,
-    Moment,
-    check_values,
-    newer_than,
-    parse_lastmod,
-)
+from django_sitemaps09.audit.rules.values import Lastmods, Moment, check_values, newer_than, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
@@ -67,7 +62,7 @@ class Document:
 class Crawl:
     """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them.
 
-    `base` is the base of this project's URLs; `None` if the URLs are those of another project.
+    `base` is the base of this project's URLs; `None` for those of another project. Close the `thread`.
     """
 
     # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
@@ -88,8 +83,7 @@ class Crawl:
         self._now, self._on_document = now, on_document
         self._url_rules = UrlRules(findings, base, robots, reader)
         self._link_rules = LinkRules(findings, scratch)
-        self._thread, self._names = documents.ParserThread(), 0
-        self._lastmods = LastmodSample()
+        self.thread, self._names, self._lastmods = documents.ParserThread(), 0, Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
@@ -116,7 +110,7 @@ class Crawl:
                 self._seen[url] = bool(listed.parents)
                 queue.extendleft(reversed(self._read(listed)))
                 if self._names > _NAMES:
-                    self._thread.renew()
+                    self.thread.renew()
                     self._names = 0
                 if Crawl._garbage > _GARBAGE:
                     gc.collect()
@@ -125,19 +119,14 @@ class Crawl:
         if text := self._lastmods.alike(self._now):
             self._findings.add(root, "lastmod-alike", text)
 
-    def close(self) -> None:
-        self._thread.close()
-
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
         self._on_document(place)
         document = Document(listed, place, self._findings.at(place), listed.url)
         self.documents += 1
-        for agent in (blocking := [*self._robots.blocking_agents(listed.url)]):
+        for agent in self._url_rules.blocking_agents(listed.url):
             document.report("robots-blocks-document", f"forbidden for {agent}")
-        if not blocking:
-            self._url_rules.check_crawlers(listed.url)
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:
@@ -150,8 +139,8 @@ class Crawl:
                     document.entries += len(entries)
             _check_whole(document)
         except DocumentError as error:
-            listed_in = f"listed in {listed.place}" if listed.place else ""
-            document.report(error.rule, "; ".join(filter(None, (str(error), listed_in))))
+            details = (str(error), f"listed in {listed.place}" if listed.place else "")
+            document.report(error.rule, "; ".join(filter(None, details)))
         self._url_rules.finish((listed.url, document.url, *listed.parents))
         if document.kind != "sitemapindex":
             self.urls += document.entries
@@ -170,7 +159,7 @@ class Crawl:
         is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
         is_text = documents.is_text(url, kind)
-        yield from documents.batches(self._counted(chunks), report, self._thread, text=is_text)
+        yield from documents.batches(self._counted(chunks), report, self.thread, text=is_text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):
@@ -193,9 +182,9 @@ class Crawl:
             self._lastmods.add(moments)
             self._check_duplicates(document, entries)
         for entry in entries:
+            if LINK in entry.extensions:
+                self._link_rules.check(place, entry, entry.extensions[LINK])
             if entry.extensions:
-                if LINK in entry.extensions:
-                    self._link_rules.check(place, entry, entry.extensions[LINK])
                 document.news += check_media(report, entry, self._now)
         self._scratch.add_pages(place, entries)
 
@@ -209,8 +198,8 @@ class Crawl:
                 document.report("url-slash", url, entry.line)
             first = seen.get(url)
             if first == own:
-                text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
-                document.report("url-duplicate", text, entry.line)
+                equivalent = "" if entry.url == url else f" is equivalent to {url}"
+                document.report("url-duplicate", f"{entry.url}{equivalent}", entry.line)
             elif first is not None:
                 text = f"{entry.url} is also in {self._reader.label(first)}"
                 document.report("url-duplicate-across", text, entry.line)
@@ -221,23 +210,19 @@ class Crawl:
         listed, report = document.listed, document.report
         check_values(report, entries, self._now)
         scope, index_origin = directory(document.url), origin(document.url)
-        parents = (*listed.parents, listed.url)
-        for entry in entries:
+        for entry in filter(attrgetter("url"), entries):
             url = entry.url
-            if not url:
-                continue
             if problem := url_problem(url):
-                rule, detail = problem
-                report("index-loc", f"{url} ({rule}: {detail})", entry.line)
-                if rule != "url-encoding":
+                report("index-loc", f"{url} ({problem[0]}: {problem[1]})", entry.line)
+                if problem[0] != "url-encoding":
                     continue
             elif origin(url) != index_origin:
                 report("index-host", f"{url} is not on {index_origin}", entry.line)
                 continue
             elif not is_inside(url, scope):
                 report("index-scope", f"{url} is not in {scope}", entry.line)
-            lastmod = parse_lastmod(entry.lastmod).moment
-            yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
+            place, parents = f"{document.place}:{entry.line}", (*listed.parents, listed.url)
+            yield ListedDocument(url, place, parents, parse_lastmod(entry.lastmod).moment)
 
 
 def _check_whole(document: Document) -> None:
