@@ -19,11 +19,9 @@ from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized
 
-#: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
-#: other. Beyond this number, the links of the oldest group go to the temporary database.
-_MAX_GROUPS = 2_000
-# Maximum number of alternates of their entries.
-_MAX_KEPT = 50_000
+#: Maximum number of incomplete groups of alternates in memory, and of the alternates of their entries. The
+#: entries of a group usually follow each other. Beyond it, the oldest group goes to the temporary database.
+_MAX_GROUPS, _MAX_KEPT = 2_000, 50_000
 _APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
 # Maximum length of a language that is parsed and cached. A longer one is invalid.
 _MAX_LANGUAGE = 100
@@ -65,18 +63,16 @@ _THREE = frozenset(
     """.split()
 )
 
-# ISO 3166-1.
+# ISO 3166-1: each first letter, followed by all second letters.
 _REGIONS = frozenset(
-    """
-    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW
-    BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI
-    FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN
-    IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME
-    MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF
-    PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV
-    SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE
-    YT ZA ZM ZW
+    f"{letters[0]}{second}"
+    for letters in """
+    ADEFGILMOQRSTUWXZ BABDEFGHIJLMNOQRSTVWYZ CACDFGHIKLMNORUVWXYZ DEJKMOZ ECEGHRST FIJKMOR
+    GABDEFGHILMNPQRSTUWY HKMNRTU IDELMNOQRST JEMOP KEGHIMNPRWYZ LABCIKRSTUVY MACDEFGHKLMNOPQRSTUVWXYZ
+    NACEFGILOPRUZ OM PAEFGHKLMNRSTWY QA REOSUW SABCDEGHIJKLMNORSTVXYZ TCDFGHJKLMNORTVWZ UAGMSYZ VACEGINU WFS
+    YET ZAMW
     """.split()
+    for second in letters[1:]
 )
 
 # Codes that were withdrawn, which some programs still write.
@@ -129,30 +125,24 @@ class _Group(NamedTuple):
     missing: set[str]
 
 
-def _is_other(kinds: Sequence[str], href: str) -> bool:
-    """Return whether a link is of another kind than an alternate page, or leads to an app."""
-    return bool(kinds) and ("alternate" not in kinds or _APP.match(href) is not None)
-
-
 class LinkRules:
     """The checks of alternates in one audit."""
 
     def __init__(self, findings: Findings, scratch: Scratch) -> None:
-        self._findings, self._scratch = findings, scratch
+        self._findings, self._scratch, self._size = findings, scratch, 0
         self._groups: OrderedDict[frozenset[str], _Group] = OrderedDict()
-        self._size = 0
         self._bases: set[Base | None] = set()
 
     def check(self, place: str, entry: ReadEntry, elements: Sequence[Any]) -> None:
         report, url = self._findings.at(place), normalized(entry.url)
-        languages: set[str] = set()
-        targets: set[str] = set()
-        hrefs: set[str] = set()
+        # `hrefs` has all alternates, and `targets` those that must link back.
+        languages, hrefs, targets = set[str](), set[str](), set[str]()
         for element in elements:
             language, href = element.get("hreflang"), (element.get("href") or "").strip()
             kinds = (element.get("rel") or "").lower().split()
             is_link = "alternate" in kinds and href and url_problem(href) is None
-            if language is None and (_is_other(kinds, href) or (element.get("media") and is_link)):
+            is_other = kinds and ("alternate" not in kinds or _APP.match(href))
+            if language is None and (is_other or (element.get("media") and is_link)):
                 # A page for phones at a separate URL, AMP or an app: such a link has no language.
                 continue
             if not language or not is_link:
@@ -169,13 +159,10 @@ class LinkRules:
             # A page that only chooses a language need not be in a sitemap itself.
             if language.lower() != "x-default":
                 targets.add(href)
-        if not targets:
-            return
-        if url not in targets and url not in {
-            normalized((element.get("href") or "").strip()) for element in elements
-        }:
+        all_hrefs = (normalized((element.get("href") or "").strip()) for element in elements)
+        if targets and url not in targets and url not in all_hrefs:
             report("hreflang-no-self", url, entry.line)
-        if len(url) <= MAX_LOCATION:
+        if targets and len(url) <= MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
@@ -195,10 +182,8 @@ class LinkRules:
 
     def _store(self, key: frozenset[str], group: _Group) -> None:
         self._size -= len(key) * len(group.entries)
-        if self._scratch.has_group(key):
-            # A URL of a complete group is listed again.
-            return
-        for url, (place, targets) in group.entries.items():
+        # A URL of a complete group can be listed again.
+        for url, (place, targets) in () if self._scratch.has_group(key) else group.entries.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), targets, place)
 
