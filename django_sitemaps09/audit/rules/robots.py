@@ -35,10 +35,9 @@ _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 class RobotsRules:
-    """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
+    """The rules of one robots.txt for `agents`, of which there are none if it forbids nothing.
 
-    `crawlers` are the crawlers of large engines for which it has rules of their own. `sitemaps` has the
-    URLs of its `Sitemap` lines.
+    It has rules of their own for `crawlers` of large engines, and the URLs of `sitemaps`.
     """
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
@@ -49,10 +48,9 @@ class RobotsRules:
         named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
         self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
         self._size = len(text) * (len(self.agents) + len(self.crawlers))
-        sitemaps: dict[str, str] = {}
-        for url in map(str.strip, self._parser.sitemaps):
-            sitemaps.setdefault(protocol.normalized(url), url)
-        self.sitemaps = tuple(sitemaps.values())
+        # The first of several equivalent URLs remains.
+        urls = [url.strip() for url in self._parser.sitemaps]
+        self.sitemaps = tuple({protocol.normalized(url): url for url in reversed(urls)}.values())[::-1]
 
     def blocking_agents(self, url: str, agents: Sequence[str] | None = None) -> Iterator[str]:
         """Yield the agents that must not request a URL. URLs on other hosts have rules of their own."""
@@ -79,11 +77,8 @@ def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
             names.update(accumulate(name.split("-"), "{}-{}".format))
     for line in text.splitlines():
         match = _AGENT.match(line)
-        if match is None:
-            yield line
-        else:
-            name = match[1].lower()
-            yield f"User-agent: {name if name in names else _OTHER}"
+        name = match[1].lower() if match else ""
+        yield f"User-agent: {name if name in names else _OTHER}" if match else line
 
 
 def origin(url: str) -> Base | None:
@@ -100,10 +95,7 @@ def is_url(sitemap: str) -> bool:
 
 
 class RobotsLocation(NamedTuple):
-    """Location of a robots.txt: at a base URL, or else in a local `file`.
-
-    If `is_expected` is false, a missing robots.txt is not a finding.
-    """
+    """Location of a robots.txt: at a base URL, or else in `file`. It may be missing unless expected."""
 
     base: Base
     file: Path | None = None
