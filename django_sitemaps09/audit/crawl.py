@@ -27,12 +27,9 @@ from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base, norm
 MAX_DOCUMENTS = 100_000
 # The depth of nested indexes.
 MAX_LEVELS = 5
-# Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
-_GARBAGE = 10_000_000
-# Number of bytes that a parser counts as.
-_PARSER = 4_000
-# Number of bytes of documents to read before the thread that parses them is renewed.
-_NAMES = 1_000_000
+# Number of bytes of documents to read before garbage is collected, which takes much less time than reading,
+# and before the thread that parses them is renewed. For garbage, a parser counts as `_PARSER` bytes.
+_GARBAGE, _NAMES, _PARSER = 10_000_000, 1_000_000, 4_000
 
 
 class ListedDocument(NamedTuple):
@@ -147,10 +144,9 @@ class Crawl:
         return children
 
     def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
-        url, report = document.listed.url, document.report
+        url, report, document.url = document.listed.url, document.report, response.url
         if response.url != url:
             report("document-redirect", f"to {response.url}")
-            document.url = response.url
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
             raise DocumentError(rule, f"status {response.status}")
@@ -158,8 +154,8 @@ class Crawl:
         head, body = peek(response.chunks, len(GZIP_MAGIC))
         is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
-        is_text = documents.is_text(url, kind)
-        yield from documents.batches(self._counted(chunks), report, self.thread, text=is_text)
+        text = documents.is_text(url, kind)
+        yield from documents.batches(self._counted(chunks), report, self.thread, text=text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):
@@ -196,8 +192,7 @@ class Crawl:
         for url, entry in zip(urls, entries, strict=True):
             if url in other_forms:
                 document.report("url-slash", url, entry.line)
-            first = seen.get(url)
-            if first == own:
+            if (first := seen.get(url)) == own:
                 equivalent = "" if entry.url == url else f" is equivalent to {url}"
                 document.report("url-duplicate", f"{entry.url}{equivalent}", entry.line)
             elif first is not None:
@@ -210,6 +205,7 @@ class Crawl:
         listed, report = document.listed, document.report
         check_values(report, entries, self._now)
         scope, index_origin = directory(document.url), origin(document.url)
+        parents = (*listed.parents, listed.url)
         for entry in filter(attrgetter("url"), entries):
             url = entry.url
             if problem := url_problem(url):
@@ -221,8 +217,8 @@ class Crawl:
                 continue
             elif not is_inside(url, scope):
                 report("index-scope", f"{url} is not in {scope}", entry.line)
-            place, parents = f"{document.place}:{entry.line}", (*listed.parents, listed.url)
-            yield ListedDocument(url, place, parents, parse_lastmod(entry.lastmod).moment)
+            lastmod = parse_lastmod(entry.lastmod).moment
+            yield ListedDocument(url, f"{document.place}:{entry.line}", parents, lastmod)
 
 
 def _check_whole(document: Document) -> None:

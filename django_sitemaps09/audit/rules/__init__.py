@@ -181,8 +181,7 @@ class Findings:
     """Findings of one audit so far: the counts and the examples."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._last_places: dict[str, str] = {}
+        self._counts, self._last_places = Counter[str](), dict[str, str]()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def at(self, place: str) -> ReportRule:
@@ -209,9 +208,8 @@ class Findings:
 
     def result(self) -> tuple[Finding, ...]:
         """Return the broken rules in the order of `RULES`, errors first."""
-        findings = [
+        return tuple(
             Finding(rule.id, rule.severity, self._counts[rule.id], tuple(self._examples[rule.id]))
-            for rule in RULES.values()
+            for rule in sorted(RULES.values(), key=lambda rule: rule.severity)
             if self._counts[rule.id]
-        ]
-        return tuple(sorted(findings, key=lambda finding: finding.severity))
+        )

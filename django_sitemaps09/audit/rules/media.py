@@ -80,11 +80,8 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "duration": partial(_is_number, least=1, most=MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
-    "expiration_date": _is_date,
-    "publication_date": _is_date,
-    "family_friendly": _word("yes|no"),
-    "requires_subscription": _word("yes|no"),
-    "live": _word("yes|no"),
+    **dict.fromkeys(("expiration_date", "publication_date"), _is_date),
+    **dict.fromkeys(("family_friendly", "requires_subscription", "live"), _word("yes|no")),
     "restriction": _word(r"[A-Z]{2}(\s+[A-Z]{2})*"),
     "platform": _word(r"(web|mobile|tv)(\s+(web|mobile|tv))*"),
 }
