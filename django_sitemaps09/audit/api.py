@@ -28,6 +28,7 @@ from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings
 from django_sitemaps09.audit.rules.history import History
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is_url, origin, read_robots
+from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
@@ -40,12 +41,10 @@ from django_sitemaps09.stores import LocalStore
 
 logger = logging.getLogger(__name__)
 
-#: The file beside the manifest that has the last report.
-FILE = "audit.json"
+FILE = "audit.json"  #: The file beside the manifest that has the last report.
 _MAX_FILE_BYTES = 10_000_000
 _FORMAT = 1
-#: Default maximum number of pages to request each second over HTTP.
-RATE = 2.0
+RATE = 2.0  #: Default maximum number of pages to request each second over HTTP.
 Fetch = int | Literal["all"]
 
 
@@ -124,11 +123,10 @@ def audit(
     `url` is a robots.txt, a sitemap, an index or the base URL of a site, and is read over HTTP. `base_url`
     is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
     which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
-    `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
-    most `rate` per second, with the name `user_agent`. `history` is a file for what the fetched pages
-    contain, to compare their lastmods with their changes since the last audit with it. `on_document` is
-    called with the name of each document before it is read, and `on_page` with the number of pages that
-    were fetched.
+    `"all"`. They are requested through Django's test client or, with `url`, over HTTP, at most `rate` per
+    second, with the name `user_agent`. `history` is a file to compare their lastmods with their changes
+    since the last audit with it. `on_document` is called with the name of each document before it is read,
+    and `on_page` with the number of pages that were fetched.
 
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
     host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments, and `AuditInterrupted` with a
@@ -149,12 +147,13 @@ def audit(
         sample_size = sys.maxsize if fetch == "all" else fetch
         scratch = Scratch(sample_size, target.robots.base if url is None else None)
         stack.enter_context(closing(scratch))
-        crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
+        url_rules = UrlRules(findings, target.project, robots, target.reader)
+        crawl = Crawl(target.reader, url_rules, findings, scratch, started)
         stack.enter_context(crawl.thread)
         memory = None if path is None else History(path)
         fetched, is_partial, most = 0, False, rate if url is not None else 0
         try:
-            crawl.run(roots(target, robots, findings))
+            crawl.run(roots(target, robots, findings), on_document)
             for fetched in check_pages(scratch.pages(), target.pages, findings, most, memory):
                 on_page(fetched)
         except KeyboardInterrupt:
@@ -209,8 +208,8 @@ def _check(
 class Target(NamedTuple):
     """Target of an audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
-    `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.
+    Begin with `document` if it is set, or else with robots.txt, or with `sitemap.xml` at `home`. `project`
+    is the base of the URLs that this project's URLconf serves, or `None`.
     """
 
     name: str
@@ -265,10 +264,7 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
 
 
 def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[ListedDocument]:
-    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`.
-
-    If all of robots.txt are elsewhere, report the hosts: they can be those of another environment.
-    """
+    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
@@ -279,6 +275,7 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
             tuple(map(protocol.normalized, homes)),
             [protocol.normalized(root.url) for root in roots],
         )
+        # They can be those of another environment.
         if roots and not any(url.startswith(starts) for url in urls):
             text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
             findings.add(place, "robots-host", text)
@@ -347,9 +344,8 @@ def parse_baseline(content: bytes, label: str) -> dict[str, int]:
 def last_report(*, directory: Path | str | None = None, base_url: str | None = None) -> AuditReport | None:
     """Return the report of the last audit of a host; `None` if it is missing or cannot be read.
 
-    `directory` is the folder of the export; the default is the target in the settings. `base_url` selects
-    the host. The default is the setting `BASE_URL`. Without an export for it, the host is that of the
-    export in `directory`.
+    `directory` is the folder of the export, by default the target in the settings. `base_url` selects the
+    host, by default that of `BASE_URL`. Without an export for it, the host is that of the export.
     """
     output = _folder(directory)
     try:

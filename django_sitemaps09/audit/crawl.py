@@ -16,17 +16,15 @@ from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.links import LinkRules
 from django_sitemaps09.audit.rules.media import check_media
-from django_sitemaps09.audit.rules.robots import RobotsRules, origin
+from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, url_problem
 from django_sitemaps09.audit.rules.values import Lastmods, Moment, check_values, newer_than, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base, normalized
+from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 
-MAX_DOCUMENTS = 100_000
-# The depth of nested indexes.
-MAX_LEVELS = 5
+MAX_DOCUMENTS, MAX_LEVELS = 100_000, 5  # Number of documents, and depth of nested indexes.
 # Number of bytes of documents to read before garbage is collected, which takes much less time than reading,
 # and before the thread that parses them is renewed. For garbage, a parser counts as `_PARSER` bytes.
 _GARBAGE, _NAMES, _PARSER = 10_000_000, 1_000_000, 4_000
@@ -57,35 +55,24 @@ class Document:
 
 
 class Crawl:
-    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them.
-
-    `base` is the base of this project's URLs; `None` for those of another project. Close the `thread`.
-    """
+    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them."""
 
     # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
     # cycles, and keep the names of their documents. Python does not count these when it decides to collect.
     _garbage: ClassVar[int] = 0
 
     def __init__(
-        self,
-        reader: Reader,
-        robots: RobotsRules,
-        base: Base | None,
-        findings: Findings,
-        scratch: Scratch,
-        now: datetime,
-        on_document: Callable[[str], object],
+        self, reader: Reader, url_rules: UrlRules, findings: Findings, scratch: Scratch, now: datetime
     ) -> None:
-        self._reader, self._robots, self._findings, self._scratch = reader, robots, findings, scratch
-        self._now, self._on_document = now, on_document
-        self._url_rules = UrlRules(findings, base, robots, reader)
-        self._link_rules = LinkRules(findings, scratch)
+        self._reader, self._findings, self._scratch, self._now = reader, findings, scratch, now
+        self._url_rules, self._link_rules = url_rules, LinkRules(findings, scratch)
+        #: The thread of the parsers. Close it at the end.
         self.thread, self._names, self._lastmods = documents.ParserThread(), 0, Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
 
-    def run(self, roots: Iterable[ListedDocument]) -> None:
+    def run(self, roots: Iterable[ListedDocument], on_document: Callable[[str], object]) -> None:
         queue = deque(roots)
         root = self._reader.label(queue[0].url)
         while queue:
@@ -105,6 +92,7 @@ class Crawl:
                 report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
             else:
                 self._seen[url] = bool(listed.parents)
+                on_document(self._reader.label(listed.url))
                 queue.extendleft(reversed(self._read(listed)))
                 if self._names > _NAMES:
                     self.thread.renew()
@@ -119,7 +107,6 @@ class Crawl:
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
-        self._on_document(place)
         document = Document(listed, place, self._findings.at(place), listed.url)
         self.documents += 1
         for agent in self._url_rules.blocking_agents(listed.url):

@@ -40,24 +40,19 @@ _ATOM_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
-# Number of characters that are shown before the place of an error, and after it.
-_NEAR = 30
+_NEAR = 30  # Number of characters that are shown before the place of an error, and after it.
 # Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
 _START = 512
-# Number of bytes to read at a time until the root element is found.
-_HEAD = 4_096
+_HEAD = 4_096  # Number of bytes to read at a time until the root element is found.
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
 # Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
 # rejects a piece of more than ten million bytes.
 _PIECE = 65_536
-#: Maximum number of elements in an entry, and of elements at any depth.
-MAX_CHILDREN = 5_000
-MAX_DESCENDANTS = 50_000
+MAX_CHILDREN, MAX_DESCENDANTS = 5_000, 50_000  #: Maximum number of elements in an entry, and at any depth.
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
-# Number of elements in a usual entry.
-_USUAL = 8
+_USUAL = 8  # Number of elements in a usual entry.
 # Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
@@ -75,8 +70,7 @@ _STRAY = (
     " | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
 )
 _MAX_STRAY = 60
-# Maximum length of a namespace, and of the names in an entry whose result is kept.
-_MAX_NAMES = 1_000
+_MAX_NAMES = 1_000  # Maximum length of a namespace, and of the names in an entry whose result is kept.
 # The beginning of an HTML document. XML parsers reject most of them for other reasons.
 _HTML = re.compile(
     rb"\s*(?:(?:<\?xml[^>]*>|<!--(?:(?!-->).)*-->)\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -126,10 +120,7 @@ def is_text(url: str, content_type: str) -> bool:
 def batches(
     chunks: Iterator[bytes], report: ReportRule, thread: ParserThread, *, text: bool
 ) -> Iterator[DocumentPart]:
-    """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
-
-    Reading ends soon after the maximum number of entries.
-    """
+    """Yield the entries of a document until soon after the maximum. Raise `DocumentError` if unreadable."""
     head, chunks = peek(_pieces(chunks), _START)
     if not head:
         raise DocumentError("document-empty", "")
@@ -314,9 +305,9 @@ def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
 def _root(
     chunks: Iterator[bytes], report: ReportRule, thread: ParserThread
 ) -> tuple[DocumentKind, tuple[str, str], bytes]:
-    """Check the root element. Return the kind of the document, and the bytes that were read.
+    """Check the root element. Return the kind of the document, tags, and the bytes that were read.
 
-    Return also the tags of the list of entries, which is usually the root, and of an entry.
+    The tags are those of the list of entries, which is usually the root, and of an entry.
     """
     element, head = _first_element(chunks, thread)
     information = element.getroottree().docinfo
@@ -385,10 +376,7 @@ def _check_stray(parent: Any, report: ReportRule) -> None:
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:
-    """Remove elements that have been read, and return their number, at any depth.
-
-    Raise `DocumentError` if an entry, complete or not, has too many elements.
-    """
+    """Remove elements that have been read, and return their number, at any depth, if not too many."""
     if parent is None:
         return 0
     if max(map(len, parent), default=0) > MAX_CHILDREN:

@@ -34,8 +34,7 @@ def optional(name: str) -> Any:
 urllib3 = optional("urllib3")
 
 _HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
-# Maximum number of bytes to read at a time.
-_CHUNK = 262_144
+_CHUNK = 262_144  # Maximum number of bytes to read at a time.
 #: Maximum seconds for reading one document, for connecting, and for waiting for more data.
 DOCUMENT_SECONDS, CONNECT_SECONDS, READ_SECONDS = 300.0, 10.0, 30.0
 MAX_REDIRECTS = 5

@@ -30,8 +30,7 @@ _SCHEMA = """
         url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL, language TEXT
     );
 """
-# The number of candidates for the sample after which those that are not in it are removed.
-_MANY = 10_000
+_MANY = 10_000  # The number of candidates for the sample after which those that are not in it are removed.
 
 
 class SampledPage(NamedTuple):
@@ -93,11 +92,13 @@ class Scratch:
 
     def add_group(self, urls: Collection[str]) -> None:
         """Remember that all URLs in a group of alternates link to each other."""
-        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [_group_digest(urls)])
+        digest = _digest(" ".join(sorted(urls)))
+        self._connection.execute("INSERT OR IGNORE INTO groups VALUES (?)", [digest])
 
     def has_group(self, urls: Collection[str]) -> bool:
         """Return whether a group of alternates was passed to `add_group()`."""
-        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [_group_digest(urls)]))
+        digest = _digest(" ".join(sorted(urls)))
+        return any(self._connection.execute("SELECT 1 FROM groups WHERE digest = ?", [digest]))
 
     def add_links(self, source: str, targets: Sequence[str], returns: Collection[str], place: str) -> None:
         """Remember the alternates of a URL, of which those in `returns` must link back."""
@@ -131,9 +132,8 @@ class Scratch:
     def _remove_pages(self) -> None:
         """Remove the pages that are not in the sample."""
         query = "SELECT digest FROM pages ORDER BY digest LIMIT 1 OFFSET ?"
-        row = self._connection.execute(query, [self._sample_size - 1]).fetchone()
-        if row is not None:
-            self._highest = row[0]
+        if row := self._connection.execute(query, [self._sample_size - 1]).fetchone():
+            [self._highest] = row
             self._connection.execute("DELETE FROM pages WHERE digest > ?", row)
         self._kept = self._count
 
@@ -142,10 +142,6 @@ class Scratch:
         self._remove_pages()
         query = "SELECT url, lastmod, place, language FROM pages ORDER BY position"
         yield from starmap(SampledPage, self._connection.execute(query))
-
-
-def _group_digest(urls: Collection[str]) -> int:
-    return _digest(" ".join(sorted(urls)))
 
 
 def _stable_digest(text: str) -> int:

@@ -10,10 +10,8 @@ from typing import Literal, NamedTuple
 from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.entries import excerpt
 
-#: Maximum number of examples for each rule.
-MAX_EXAMPLES = 10
-# Maximum length of an example in characters. A position and two URLs usually fit.
-_MAX_EXAMPLE = 600
+MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
+_MAX_EXAMPLE = 600  # Maximum length of an example in characters. A position and two URLs usually fit.
 
 Severity = Literal["error", "warning"]
 
@@ -159,10 +157,9 @@ RULES = {rule.id: rule for rule in (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A broken rule: how often it is broken, and where it is broken first.
+    """A broken rule: how often it is broken, how often a baseline accepts that, and where it is first.
 
-    An example has the form `document:line: text`. Control characters are escaped. `accepted` is the number
-    that a baseline accepts.
+    An example has the form `document:line: text`. Control characters are escaped.
     """
 
     rule: str

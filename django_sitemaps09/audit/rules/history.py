@@ -26,10 +26,9 @@ _CHANGING = ("script", "style", "nav", "header", "footer", "noscript", "template
 
 
 class History:
-    """The file of a history. Raise `AuditError` if it exists and is not one.
+    """The file of a history: a digest of the text, the lastmod, and the day of the audit for each page.
 
-    A page is a digest of its main text, its lastmod, and the day of the audit. `compared` counts the pages
-    that were compared, and `varying` those whose text differs within seconds.
+    `compared` counts the pages that were compared, and `varying` those whose text differs within seconds.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,7 +1,4 @@
-"""Check the alternates of entries: their languages, and that they list themselves and link back.
-
-Languages are those of ISO 639 and ISO 3166-1. Common mistakes are named with the right codes.
-"""
+"""Check the alternates of entries: their languages, and that they list themselves and link back."""
 
 from __future__ import annotations
 
@@ -23,12 +20,10 @@ from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized
 #: entries of a group usually follow each other. Beyond it, the oldest group goes to the temporary database.
 _MAX_GROUPS, _MAX_KEPT = 2_000, 50_000
 _APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
-# Maximum length of a language that is parsed and cached. A longer one is invalid.
-_MAX_LANGUAGE = 100
+_MAX_LANGUAGE = 100  # Maximum length of a language that is parsed and cached. A longer one is invalid.
 
 # ISO 639-1: each code of two letters, followed by one of three letters for the same language (ISO 639-2).
-_TWO = frozenset(
-    """
+_TWO = """
     aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bhbih bibis
     bmbam bnben bobod botib brbre bsbos cacat ceche chcha cocos crcre csces cscze cuchu cvchv cycym cywel
     dadan dedeu deger dvdiv dzdzo eeewe elell elgre eneng eoepo esspa etest eubaq eueus fafas faper ffful
@@ -41,13 +36,11 @@ _TWO = frozenset(
     rwkin sasan scsrd sdsnd sesme sgsag sisin skslk skslo slslv smsmo snsna sosom sqalb sqsqi srsrp ssssw
     stsot susun svswe swswa tatam tetel tgtgk ththa titir tktuk tltgl tntsn toton trtur tstso tttat twtwi
     tytah uguig ukukr ururd uzuzb veven vivie vovol wawln wowol xhxho yiyid yoyor zazha zhchi zhzho zuzul
-    """.split()
-)
+""".split()
 
 # ISO 639-2: the languages without a code of two letters, and `ckb`, which Django has. The 7,900 codes of
 # ISO 639-3 are not listed: Google documents only ISO 639-1.
-_THREE = frozenset(
-    """
+_THREE = """
     ace ach ada ady afa afh ain akk ale alg alt ang anp apa arc arn arp art arw ast ath aus awa bad bai bal
     ban bas bat bej bem ber bho bik bin bla bnt bra btk bua bug byn cad cai car cau ceb cel chb chg chk chm
     chn cho chp chr chy ckb cmc cnr cop cpe cpf cpp crh crp csb cus dak dar day del den dgr din doi dra dsb
@@ -60,20 +53,16 @@ _THREE = frozenset(
     sco sel sem sga sgn shn sid sio sit sla sma smi smj smn sms snk sog son srn srr ssa suk sus sux syc syr
     tai tem ter tet tig tiv tkl tlh tli tmh tog tpi tsi tum tup tut tvl tyv udm uga umb vai vot wak wal war
     was wen xal yao yap ypk zap zbl zen zgh znd zun zza
-    """.split()
-)
+""".split()
 
 # ISO 3166-1: each first letter, followed by all second letters.
-_REGIONS = frozenset(
-    f"{letters[0]}{second}"
-    for letters in """
+_LETTERS = """
     ADEFGILMOQRSTUWXZ BABDEFGHIJLMNOQRSTVWYZ CACDFGHIKLMNORUVWXYZ DEJKMOZ ECEGHRST FIJKMOR
     GABDEFGHILMNPQRSTUWY HKMNRTU IDELMNOQRST JEMOP KEGHIMNPRWYZ LABCIKRSTUVY MACDEFGHKLMNOPQRSTUVWXYZ
     NACEFGILOPRUZ OM PAEFGHKLMNRSTWY QA REOSUW SABCDEGHIJKLMNORSTVXYZ TCDFGHJKLMNORTVWZ UAGMSYZ VACEGINU WFS
     YET ZAMW
-    """.split()
-    for second in letters[1:]
-)
+""".split()
+_REGIONS = {f"{letters[0]}{second}" for letters in _LETTERS for second in letters[1:]}
 
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}

@@ -41,10 +41,9 @@ _MODIFIED = ("article:modified_time", "og:updated_time")
 def check_pages(
     pages: Iterable[SampledPage], reader: Reader, findings: Findings, rate: float, history: History | None
 ) -> Iterator[int]:
-    """Request pages, check the responses, and yield the number of pages after each.
+    """Request pages, twice with a `history`, check them, and yield their number after each.
 
-    At most `rate` pages are requested each second; 0 means as fast as possible. With a `history`, each page
-    is requested twice.
+    At most `rate` pages are requested each second; 0 means as fast as possible.
     """
     next_time = 0.0
 

@@ -21,8 +21,7 @@ from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.routing.routes import resolve_path
 
-#: The limit that Yandex documents.
-_LONG = 1_024
+_LONG = 1_024  #: The limit that Yandex documents.
 #: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
 _SUSPICIOUS = {
     "url-placeholder": re.compile(r"(?m)/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)"),
@@ -41,8 +40,7 @@ _RESOLVE_EVERY = 10
 # Maximum cost of comparing the URLs of a document with robots.txt: about half a minute. With 6,000
 # characters of rules, 50,000 URLs of usual length are compared.
 _MAX_COST = 500_000_000
-#: Maximum number of other hosts whose robots.txt is read.
-MAX_HOSTS = 20
+MAX_HOSTS = 20  #: Maximum number of other hosts whose robots.txt is read.
 #: Middleware that answers paths that the URLconf does not match.
 _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
 
@@ -116,10 +114,9 @@ class UrlRules:
                     self._findings.add(place, "url-unresolved", entry.url, entry.line)
 
     def finish(self, documents: Sequence[str]) -> None:
-        """Report the URLs of a document on other hosts, unless the robots.txt of such a host names it.
+        """Report the URLs of a document on other hosts, unless robots.txt there names one of `documents`.
 
-        `documents` are the URLs of the document, and of the indexes that lead to it: it is enough to name
-        one of them. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
+        These are the document and its indexes. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
         """
         names = [*map(protocol.normalized, documents)]
         for host, findings in self._others.items():
@@ -131,10 +128,7 @@ class UrlRules:
         self._others.clear()
 
     def _declared_hosts(self, document_url: str) -> Collection[Base]:
-        """Return the hosts that the section of a document declares, or that all sections declare.
-
-        The section is that in the name of the document. URLs of other forms do not contain it.
-        """
+        """Return the hosts that the section in a document's name declares, or else all sections."""
         name = parse_page_name(document_url.partition("?")[0].rpartition("/")[2])
         if name is not None and name.section in self._hosts:
             return self._hosts[name.section]
@@ -143,8 +137,7 @@ class UrlRules:
     def _check_blocked(
         self, place: str, entries: Sequence[ReadEntry], urls: Sequence[str], number: int
     ) -> None:
-        left = self._left if number else _MAX_COST
-        cost = self._robots.cost(urls)
+        left, cost = self._left if number else _MAX_COST, self._robots.cost(urls)
         self._left = left - cost
         if self._left < 0:
             entries = entries[: max(left, 0) * len(urls) // cost]
@@ -156,10 +149,7 @@ class UrlRules:
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
 
     def blocking_agents(self, url: str) -> list[str]:
-        """Return the agents that must not request a URL.
-
-        Report the first URL that robots.txt forbids only for crawlers of large engines.
-        """
+        """Return the forbidden agents. Report the first URL that is only forbidden for large engines."""
         blocking = [*self._robots.blocking_agents(url)]
         if self._crawlers and not blocking:
             crawlers = " and ".join(self._robots.blocking_agents(url, self._crawlers))

@@ -21,8 +21,7 @@ _VALID = re.compile(
     r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _PRIORITY = re.compile(r"\+?0*(\.\d+|0(\.\d*)?|1(\.0*)?)|-0*(0(\.0*)?|\.0+)", re.ASCII)
-# Maximum length of a value that is parsed and cached. A longer value is not a date.
-_LONGEST = 100
+_LONGEST = 100  # Maximum length of a value that is parsed and cached. A longer value is not a date.
 _FRACTION = re.compile(r"\.\d+")
 #: Tolerances for clocks and time zones.
 _CLOCK, _ZONES = timedelta(minutes=5), timedelta(hours=14)
@@ -30,8 +29,7 @@ _CLOCK, _ZONES = timedelta(minutes=5), timedelta(hours=14)
 #: A sample of them is compared.
 _ALIKE, _ALIKE_URLS, _ALIKE_SHARE = timedelta(minutes=10), 50, 0.95
 _SAMPLE = 10_000
-# There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
-_FIRST_YEAR = 1990
+_FIRST_YEAR = 1990  # There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
 
 
 class Moment(NamedTuple):

@@ -40,21 +40,11 @@ class Command(BaseCommand):
         )
         target.add_argument("--dir", "--output", help="folder with exported files (default: live views)")
         add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
-        add(
-            "--agent",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="user agent that robots.txt must allow, in addition to *; repeat the option for each",
-        )
+        agents = "user agent that robots.txt must allow, in addition to *; repeat the option for each"
+        add("--agent", action="append", default=[], metavar="NAME", help=agents)
         add("--fetch", type=_fetch, default=0, metavar="N", help="number of pages to request, or 'all'")
-        add(
-            "--rate",
-            type=float,
-            default=RATE,
-            metavar="N",
-            help=f"with --url, maximum number of pages to request each second (default: {RATE:g})",
-        )
+        rate = f"with --url, maximum number of pages to request each second (default: {RATE:g})"
+        add("--rate", type=float, default=RATE, metavar="N", help=rate)
         add("--user-agent", metavar="NAME", help="with --url, the name that requests send")
         add("--history", metavar="FILE", help="with --fetch, compare lastmods with the changes of pages")
         add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
