@@ -271,11 +271,9 @@ def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[Liste
     roots = [ListedDocument(url, place) for url in robots.sitemaps if is_url(url)]
     if target.project is not None and not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
-        starts, urls = (
-            tuple(map(protocol.normalized, homes)),
-            [protocol.normalized(root.url) for root in roots],
-        )
-        # They can be those of another environment.
+        starts = tuple(map(protocol.normalized, homes))
+        urls = [protocol.normalized(root.url) for root in roots]
+        # The `Sitemap` lines can be those of another environment.
         if roots and not any(url.startswith(starts) for url in urls):
             text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
             findings.add(place, "robots-host", text)

@@ -112,9 +112,8 @@ DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
 def is_text(url: str, content_type: str) -> bool:
     """Return whether a document is a text sitemap, by its name or its media type."""
     path = url.partition("?")[0].lower().removesuffix(".gz")
-    return path.endswith(".txt") or (
-        content_type.startswith("text/plain") and not path.endswith((".xml", ".rss", ".atom"))
-    )
+    is_plain = content_type.startswith("text/plain") and not path.endswith((".xml", ".rss", ".atom"))
+    return is_plain or path.endswith(".txt")
 
 
 def batches(

@@ -43,7 +43,7 @@ class SampledPage(NamedTuple):
 
 
 class Scratch:
-    """The temporary database, in which `sample_size` pages, on `base` if set, are chosen. Close it."""
+    """The temporary database. It chooses `sample_size` pages, only those on `base` if set. Close it."""
 
     def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.

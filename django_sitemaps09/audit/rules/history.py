@@ -29,6 +29,7 @@ class History:
     """The file of a history: a digest of the text, the lastmod, and the day of the audit for each page.
 
     `compared` counts the pages that were compared, and `varying` those whose text differs within seconds.
+    Raise `AuditError` if the file exists and is not a history.
     """
 
     def __init__(self, path: Path) -> None:

@@ -67,12 +67,10 @@ _REGIONS = {f"{letters[0]}{second}" for letters in _LETTERS for second in letter
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {code[2:]: code[:2] for code in _TWO}
-_MISTAKES = dict(
-    mistake.split("=")
-    for mistake in """
+_PAIRS = """
     al=sq at=de-AT cn=zh cz=cs dk=da gb=en-GB gr=el jp=ja kz=kk mx=es-MX rs=sr sp=es ua=uk us=en-US vn=vi
-    """.split()
-)
+""".split()
+_MISTAKES = dict(pair.split("=") for pair in _PAIRS)
 
 
 @lru_cache(1_000)

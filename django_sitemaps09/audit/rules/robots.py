@@ -35,7 +35,7 @@ _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 class RobotsRules:
     """The rules of one robots.txt for `agents`, of which there are none if it forbids nothing.
 
-    It has rules of their own for `crawlers` of large engines, and the URLs of `sitemaps`.
+    `crawlers` of large engines have rules of their own. `sitemaps` has the URLs of the `Sitemap` lines.
     """
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
