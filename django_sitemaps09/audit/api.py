@@ -28,6 +28,7 @@ from django_sitemaps09.audit.rules import MAX_EXAMPLES, RULES, Finding, Findings
 from django_sitemaps09.audit.rules.history import History
 from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, is_url, origin, read_robots
+from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.conf import conf, local_path, site_locale, strings
 from django_sitemaps09.entries import MAX_MESSAGE, excerpt, reason_of, typed_repr
@@ -40,23 +41,20 @@ from django_sitemaps09.stores import LocalStore
 
 logger = logging.getLogger(__name__)
 
-#: The file beside the manifest that has the last report.
-FILE = "audit.json"
+FILE = "audit.json"  #: The file beside the manifest that has the last report.
 _MAX_FILE_BYTES = 10_000_000
 _FORMAT = 1
-#: Default maximum number of pages to request each second over HTTP.
-RATE = 2.0
+RATE = 2.0  #: Default maximum number of pages to request each second over HTTP.
 Fetch = int | Literal["all"]
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Result of an audit.
+    """Result of an audit, which `is_partial` if it was interrupted.
 
     `target` is the URL or the folder that was audited. `urls` and `documents` count what was read, `pages`
-    the pages that were fetched. `findings` has each broken rule. An interrupted audit `is_partial`. With a
-    history, `compared` counts the pages that were compared, and `varying` those whose content varies within
-    seconds.
+    what was fetched. `findings` has each broken rule. With a history, `compared` counts the pages that were
+    compared, and `varying` those whose content varies within seconds.
     """
 
     started: datetime
@@ -81,11 +79,8 @@ class AuditReport:
         return self._count("warning")
 
     def _count(self, severity: str) -> int:
-        return sum(
-            finding.count
-            for finding in self.findings
-            if finding.severity == severity and not finding.is_accepted
-        )
+        findings = [finding for finding in self.findings if not finding.is_accepted]
+        return sum(finding.count for finding in findings if finding.severity == severity)
 
     def accepting(self, baseline: Mapping[str, int]) -> AuditReport:
         """Return the report with the counts that a baseline accepts."""
@@ -128,11 +123,10 @@ def audit(
     `url` is a robots.txt, a sitemap, an index or the base URL of a site, and is read over HTTP. `base_url`
     is the scheme and host of this project's URLs; it defaults to the setting. `agents` are user agents for
     which robots.txt is applied in addition to `*`. `fetch` is the number of listed pages to request, or
-    `"all"`. They are requested through Django's test client. With `url`, they are requested over HTTP, at
-    most `rate` per second, with the name `user_agent`. `history` is a file for what the fetched pages
-    contain, to compare their lastmods with their changes since the last audit with it. `on_document` is
-    called with the name of each document before it is read, and `on_page` with the number of pages that
-    were fetched.
+    `"all"`. They are requested through Django's test client or, with `url`, over HTTP, at most `rate` per
+    second, with the name `user_agent`. `history` is a file to compare their lastmods with their changes
+    since the last audit with it. `on_document` is called with the name of each document before it is read,
+    and `on_page` with the number of pages that were fetched.
 
     If there is an export for the host, the report is kept beside its manifest, unless `url` is on another
     host. Raise `AuditError` or `ImproperlyConfigured` for invalid arguments, and `AuditInterrupted` with a
@@ -140,10 +134,9 @@ def audit(
     """
     agents = strings(agents, "agents")
     _check(url, directory, fetch, rate, user_agent)
-    path = local_path(history, "--history", "Name a file.")
+    path, folder = local_path(history, "--history", "Name a file."), _folder(directory)
     if path is not None and not fetch:
         raise AuditError("A history compares pages. Pass also the number of pages to fetch.")
-    folder = _folder(directory)
     started, clock = datetime.now(timezone.utc), time.perf_counter()
     findings = Findings()
     with ExitStack() as stack:
@@ -153,15 +146,15 @@ def audit(
         robots = read_robots(target.reader, target.robots, ("*", *agents), findings)
         sample_size = sys.maxsize if fetch == "all" else fetch
         scratch = Scratch(sample_size, target.robots.base if url is None else None)
-        stack.callback(scratch.close)
-        crawl = Crawl(target.reader, robots, target.project, findings, scratch, started, on_document)
-        stack.callback(crawl.close)
+        stack.enter_context(closing(scratch))
+        url_rules = UrlRules(findings, target.project, robots, target.reader)
+        crawl = Crawl(target.reader, url_rules, findings, scratch, started)
+        stack.enter_context(crawl.thread)
         memory = None if path is None else History(path)
-        fetched, is_partial = 0, False
+        fetched, is_partial, most = 0, False, rate if url is not None else 0
         try:
-            crawl.run(roots(target, robots, findings))
-            delay = rate if url is not None else 0
-            for fetched in check_pages(scratch.pages(), target.pages, findings, delay, memory):
+            crawl.run(roots(target, robots, findings), on_document)
+            for fetched in check_pages(scratch.pages(), target.pages, findings, most, memory):
                 on_page(fetched)
         except KeyboardInterrupt:
             is_partial = True
@@ -174,7 +167,8 @@ def audit(
         pages=fetched,
         findings=findings.result(),
         is_partial=is_partial,
-        **({} if memory is None else {"compared": memory.compared, "varying": memory.varying}),
+        compared=memory.compared if memory is not None else 0,
+        varying=memory.varying if memory is not None else 0,
     )
     if is_partial:
         raise AuditInterrupted(report)
@@ -195,18 +189,15 @@ def _check(
     """Raise `AuditError` for missing libraries and invalid arguments."""
     libraries = {"lxml": documents.etree, "protego": robots_rules.protego, "urllib3": readers.urllib3}
     if missing := [name for name, library in libraries.items() if library is None]:
-        raise AuditError(
-            f"An audit needs {', '.join(missing)}. Install the extra `audit`: "
-            'pip install "django-sitemaps09[audit]".'
-        )
+        install = 'Install the extra `audit`: pip install "django-sitemaps09[audit]".'
+        raise AuditError(f"An audit needs {', '.join(missing)}. {install}")
     if url is not None and directory is not None:
         raise AuditError("An audit reads either a URL or a directory. Pass only one of them.")
     if not isinstance(url, str | None):
         raise AuditError(f"The URL to audit must be a string, not {typed_repr(url)}.")
     if fetch != "all" and not (type(fetch) is int and fetch >= 0):
-        raise AuditError(
-            f"The number of pages to fetch must be a whole number or 'all', not {typed_repr(fetch)}."
-        )
+        text = f"must be a whole number or 'all', not {typed_repr(fetch)}"
+        raise AuditError(f"The number of pages to fetch {text}.")
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate >= 0:
         raise AuditError(f"The number of pages per second must not be negative: {typed_repr(rate)}.")
     is_name = isinstance(user_agent, str) and re.fullmatch("[ -~]+", user_agent)
@@ -217,8 +208,8 @@ def _check(
 class Target(NamedTuple):
     """Target of an audit. `reader` reads the documents, and `pages` requests the pages that they list.
 
-    `document` is the URL to begin with. If it is `None`, begin with robots.txt, or else with `sitemap.xml`
-    at `home`. `project` is the base of the URLs that this project's URLconf serves, or `None`.
+    Begin with `document` if it is set, or else with robots.txt, or with `sitemap.xml` at `home`. `project`
+    is the base of the URLs that this project's URLconf serves, or `None`.
     """
 
     name: str
@@ -264,39 +255,31 @@ def _http_target(url: str, base_url: str | None, reader: HttpReader) -> Target:
     # A typed host can redirect to `www`, or from http to https. The rules of other hosts are not its rules.
     with suppress(DocumentError), reader.open(f"{host}/robots.txt" if is_site else url) as response:
         moved = origin(response.url)
-        if moved not in (None, host) and _name(moved) == _name(host):
+        names = {re.sub(r"^www\.|:\d+$", "", base.domain) for base in (host, moved or host)}
+        if moved is not None and moved != host and len(names) == 1:
             host, url = moved, response.url
     base = host if base_url is None else export_base(base_url)
     project = base if base_url is not None or conf.base_url == base else None
-    document = None if is_site else url
-    return Target(name, reader, reader, RobotsLocation(base), f"{host}/", document, project)
-
-
-def _name(host: Base) -> str:
-    return (urlsplit(str(host)).hostname or "").removeprefix("www.")
+    return Target(name, reader, reader, RobotsLocation(base), f"{host}/", None if is_site else url, project)
 
 
 def roots(target: Target, robots: RobotsRules, findings: Findings) -> list[ListedDocument]:
-    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`.
-
-    If all of robots.txt are elsewhere, report the hosts: they can be those of another environment.
-    """
+    """Return the documents to begin with: the given one, those in robots.txt, or `sitemap.xml`."""
     if target.document is not None:
         return [ListedDocument(target.document, "")]
     place = target.reader.label(target.robots.url)
     roots = [ListedDocument(url, place) for url in robots.sitemaps if is_url(url)]
     if target.project is not None and not isinstance(target.reader, HttpReader):
         homes = (target.home, f"{target.project}/", *filter(None, [conf.files_url]))
-        if roots and not any(_is_in(root, homes) for root in roots):
+        starts = tuple(map(protocol.normalized, homes))
+        urls = [protocol.normalized(root.url) for root in roots]
+        # The `Sitemap` lines can be those of another environment.
+        if roots and not any(url.startswith(starts) for url in urls):
             text = f"{roots[0].url} is not in {target.home}; {_own_hosts(target.project)}"
             findings.add(place, "robots-host", text)
         # A folder has the files of one host, and live views are on one host.
-        roots = [root for root in roots if _is_in(root, (target.home,))]
+        roots = [root for root, url in zip(roots, urls, strict=True) if url.startswith(starts[0])]
     return roots or [ListedDocument(f"{target.home}{INDEX}", "")]
-
-
-def _is_in(document: ListedDocument, homes: Sequence[str]) -> bool:
-    return protocol.normalized(document.url).startswith(tuple(map(protocol.normalized, homes)))
 
 
 def _own_hosts(base: Base) -> str:
@@ -310,6 +293,7 @@ def _own_hosts(base: Base) -> str:
 
 def from_dict(values: Mapping[str, Any]) -> AuditReport:
     """Return the report from a result of `as_dict()`. Raise `ValueError` or another error if invalid."""
+    values = {"compared": 0, "varying": 0, **values}
     if values["format"] != _FORMAT:
         raise ValueError("it was written by another version")
     started = datetime.fromisoformat(values["started"])
@@ -328,10 +312,10 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
         for finding in values["findings"][: len(RULES)]
     )
     seconds, target = manifest.parse_time(values["seconds"]), excerpt(values["target"], MAX_MESSAGE)
-    urls, documents, pages = (_count(values[name]) for name in ("urls", "documents", "pages"))
-    compared, varying = (_count(values.get(name, 0)) for name in ("compared", "varying"))
+    names = ("urls", "documents", "pages", "compared", "varying")
+    urls, documents, pages, compared, varying = (_count(values[name]) for name in names)
     return AuditReport(
-        *(started, seconds, target, urls, documents, pages, findings), compared=compared, varying=varying
+        started, seconds, target, urls, documents, pages, findings, compared=compared, varying=varying
     )
 
 
@@ -358,9 +342,8 @@ def parse_baseline(content: bytes, label: str) -> dict[str, int]:
 def last_report(*, directory: Path | str | None = None, base_url: str | None = None) -> AuditReport | None:
     """Return the report of the last audit of a host; `None` if it is missing or cannot be read.
 
-    `directory` is the folder of the export; the default is the target in the settings. `base_url` selects
-    the host. The default is the setting `BASE_URL`. Without an export for it, the host is that of the
-    export in `directory`.
+    `directory` is the folder of the export, by default the target in the settings. `base_url` selects the
+    host, by default that of `BASE_URL`. Without an export for it, the host is that of the export.
     """
     output = _folder(directory)
     try:

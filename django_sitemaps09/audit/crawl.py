@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from django_sitemaps09.audit import documents
@@ -15,29 +16,18 @@ from django_sitemaps09.audit.readers import Reader, ReportRule, Response, limit_
 from django_sitemaps09.audit.rules import Findings
 from django_sitemaps09.audit.rules.links import LinkRules
 from django_sitemaps09.audit.rules.media import check_media
-from django_sitemaps09.audit.rules.robots import RobotsRules, origin
+from django_sitemaps09.audit.rules.robots import origin
 from django_sitemaps09.audit.rules.urls import UrlRules, directory, is_inside, url_problem
-from django_sitemaps09.audit.rules.values import (
-    LastmodSample,
-    Moment,
-    check_values,
-    newer_than,
-    parse_lastmod,
-)
+from django_sitemaps09.audit.rules.values import Lastmods, Moment, check_values, newer_than, parse_lastmod
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.compression import GZIP_MAGIC
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, Base, normalized
+from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 
-MAX_DOCUMENTS = 100_000
-# The depth of nested indexes.
-MAX_LEVELS = 5
-# Number of bytes of documents to read before garbage is collected. This takes much less time than reading.
-_GARBAGE = 10_000_000
-# Number of bytes that a parser counts as.
-_PARSER = 4_000
-# Number of bytes of documents to read before the thread that parses them is renewed.
-_NAMES = 1_000_000
+MAX_DOCUMENTS, MAX_LEVELS = 100_000, 5  # Number of documents, and depth of nested indexes.
+# Number of bytes of documents to read before garbage is collected, which takes much less time than reading,
+# and before the thread that parses them is renewed. For garbage, a parser counts as `_PARSER` bytes.
+_GARBAGE, _NAMES, _PARSER = 10_000_000, 1_000_000, 4_000
 
 
 class ListedDocument(NamedTuple):
@@ -65,36 +55,24 @@ class Document:
 
 
 class Crawl:
-    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them.
-
-    `base` is the base of this project's URLs; `None` if the URLs are those of another project.
-    """
+    """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them."""
 
     # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
     # cycles, and keep the names of their documents. Python does not count these when it decides to collect.
     _garbage: ClassVar[int] = 0
 
     def __init__(
-        self,
-        reader: Reader,
-        robots: RobotsRules,
-        base: Base | None,
-        findings: Findings,
-        scratch: Scratch,
-        now: datetime,
-        on_document: Callable[[str], object],
+        self, reader: Reader, url_rules: UrlRules, findings: Findings, scratch: Scratch, now: datetime
     ) -> None:
-        self._reader, self._robots, self._findings, self._scratch = reader, robots, findings, scratch
-        self._now, self._on_document = now, on_document
-        self._url_rules = UrlRules(findings, base, robots, reader)
-        self._link_rules = LinkRules(findings, scratch)
-        self._thread, self._names = documents.ParserThread(), 0
-        self._lastmods = LastmodSample()
+        self._reader, self._findings, self._scratch, self._now = reader, findings, scratch, now
+        self._url_rules, self._link_rules = url_rules, LinkRules(findings, scratch)
+        #: The thread of the parsers. Close it at the end.
+        self.thread, self._names, self._lastmods = documents.ParserThread(), 0, Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
 
-    def run(self, roots: Iterable[ListedDocument]) -> None:
+    def run(self, roots: Iterable[ListedDocument], on_document: Callable[[str], object]) -> None:
         queue = deque(roots)
         root = self._reader.label(queue[0].url)
         while queue:
@@ -114,9 +92,10 @@ class Crawl:
                 report("document-limit", f"{listed.url} is at level {MAX_LEVELS + 1}")
             else:
                 self._seen[url] = bool(listed.parents)
+                on_document(self._reader.label(listed.url))
                 queue.extendleft(reversed(self._read(listed)))
                 if self._names > _NAMES:
-                    self._thread.renew()
+                    self.thread.renew()
                     self._names = 0
                 if Crawl._garbage > _GARBAGE:
                     gc.collect()
@@ -125,19 +104,13 @@ class Crawl:
         if text := self._lastmods.alike(self._now):
             self._findings.add(root, "lastmod-alike", text)
 
-    def close(self) -> None:
-        self._thread.close()
-
     def _read(self, listed: ListedDocument) -> list[ListedDocument]:
         """Read one document. Return the documents that it lists, if it is an index."""
         place = self._reader.label(listed.url)
-        self._on_document(place)
         document = Document(listed, place, self._findings.at(place), listed.url)
         self.documents += 1
-        for agent in (blocking := [*self._robots.blocking_agents(listed.url)]):
+        for agent in self._url_rules.blocking_agents(listed.url):
             document.report("robots-blocks-document", f"forbidden for {agent}")
-        if not blocking:
-            self._url_rules.check_crawlers(listed.url)
         children: list[ListedDocument] = []
         try:
             with self._reader.open(listed.url) as response:
@@ -150,18 +123,17 @@ class Crawl:
                     document.entries += len(entries)
             _check_whole(document)
         except DocumentError as error:
-            listed_in = f"listed in {listed.place}" if listed.place else ""
-            document.report(error.rule, "; ".join(filter(None, (str(error), listed_in))))
+            details = (str(error), f"listed in {listed.place}" if listed.place else "")
+            document.report(error.rule, "; ".join(filter(None, details)))
         self._url_rules.finish((listed.url, document.url, *listed.parents))
         if document.kind != "sitemapindex":
             self.urls += document.entries
         return children
 
     def _batches(self, document: Document, response: Response) -> Iterator[DocumentPart]:
-        url, report = document.listed.url, document.report
+        url, report, document.url = document.listed.url, document.report, response.url
         if response.url != url:
             report("document-redirect", f"to {response.url}")
-            document.url = response.url
         if response.status != 200:
             rule = "document-missing" if response.status in (404, 410) else "document-status"
             raise DocumentError(rule, f"status {response.status}")
@@ -169,8 +141,8 @@ class Crawl:
         head, body = peek(response.chunks, len(GZIP_MAGIC))
         is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
-        is_text = documents.is_text(url, kind)
-        yield from documents.batches(self._counted(chunks), report, self._thread, text=is_text)
+        text = documents.is_text(url, kind)
+        yield from documents.batches(self._counted(chunks), report, self.thread, text=text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):
@@ -193,9 +165,9 @@ class Crawl:
             self._lastmods.add(moments)
             self._check_duplicates(document, entries)
         for entry in entries:
+            if LINK in entry.extensions:
+                self._link_rules.check(place, entry, entry.extensions[LINK])
             if entry.extensions:
-                if LINK in entry.extensions:
-                    self._link_rules.check(place, entry, entry.extensions[LINK])
                 document.news += check_media(report, entry, self._now)
         self._scratch.add_pages(place, entries)
 
@@ -207,10 +179,9 @@ class Crawl:
         for url, entry in zip(urls, entries, strict=True):
             if url in other_forms:
                 document.report("url-slash", url, entry.line)
-            first = seen.get(url)
-            if first == own:
-                text = entry.url if entry.url == url else f"{entry.url} is equivalent to {url}"
-                document.report("url-duplicate", text, entry.line)
+            if (first := seen.get(url)) == own:
+                equivalent = "" if entry.url == url else f" is equivalent to {url}"
+                document.report("url-duplicate", f"{entry.url}{equivalent}", entry.line)
             elif first is not None:
                 text = f"{entry.url} is also in {self._reader.label(first)}"
                 document.report("url-duplicate-across", text, entry.line)
@@ -222,14 +193,11 @@ class Crawl:
         check_values(report, entries, self._now)
         scope, index_origin = directory(document.url), origin(document.url)
         parents = (*listed.parents, listed.url)
-        for entry in entries:
+        for entry in filter(attrgetter("url"), entries):
             url = entry.url
-            if not url:
-                continue
             if problem := url_problem(url):
-                rule, detail = problem
-                report("index-loc", f"{url} ({rule}: {detail})", entry.line)
-                if rule != "url-encoding":
+                report("index-loc", f"{url} ({problem[0]}: {problem[1]})", entry.line)
+                if problem[0] != "url-encoding":
                     continue
             elif origin(url) != index_origin:
                 report("index-host", f"{url} is not on {index_origin}", entry.line)

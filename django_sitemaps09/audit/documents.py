@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -40,24 +40,19 @@ _ATOM_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d
 _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
-# Number of characters that are shown before the place of an error, and after it.
-_NEAR = 30
+_NEAR = 30  # Number of characters that are shown before the place of an error, and after it.
 # Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
 _START = 512
-# Number of bytes to read at a time until the root element is found.
-_HEAD = 4_096
+_HEAD = 4_096  # Number of bytes to read at a time until the root element is found.
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
 # Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
 # rejects a piece of more than ten million bytes.
 _PIECE = 65_536
-#: Maximum number of elements in an entry, and of elements at any depth.
-MAX_CHILDREN = 5_000
-MAX_DESCENDANTS = 50_000
+MAX_CHILDREN, MAX_DESCENDANTS = 5_000, 50_000  #: Maximum number of elements in an entry, and at any depth.
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
-# Number of elements in a usual entry.
-_USUAL = 8
+_USUAL = 8  # Number of elements in a usual entry.
 # Maximum number of elements in all entries, at any depth. Valid ones have more than 35 bytes each.
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
@@ -75,9 +70,7 @@ _STRAY = (
     " | */*[namespace-uri()=$own]/@*[not(namespace-uri())])[1]"
 )
 _MAX_STRAY = 60
-# Maximum length of a namespace, and of the names in an entry whose result is kept.
-_MAX_NAMESPACE = 1_000
-_MAX_NAMES = 1_000
+_MAX_NAMES = 1_000  # Maximum length of a namespace, and of the names in an entry whose result is kept.
 # The beginning of an HTML document. XML parsers reject most of them for other reasons.
 _HTML = re.compile(
     rb"\s*(?:(?:<\?xml[^>]*>|<!--(?:(?!-->).)*-->)\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -114,31 +107,25 @@ class ReadEntry(NamedTuple):
 
 # The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
 DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
-# A function that calls another one, with these arguments, in the thread that parses a document.
-_Call = Callable[..., Any]
 
 
 def is_text(url: str, content_type: str) -> bool:
     """Return whether a document is a text sitemap, by its name or its media type."""
     path = url.partition("?")[0].lower().removesuffix(".gz")
-    return path.endswith(".txt") or (
-        content_type.startswith("text/plain") and not path.endswith((".xml", ".rss", ".atom"))
-    )
+    is_plain = content_type.startswith("text/plain") and not path.endswith((".xml", ".rss", ".atom"))
+    return is_plain or path.endswith(".txt")
 
 
 def batches(
     chunks: Iterator[bytes], report: ReportRule, thread: ParserThread, *, text: bool
 ) -> Iterator[DocumentPart]:
-    """Yield the entries of a document. Raise `DocumentError` if the document cannot be read to its end.
-
-    Reading ends soon after the maximum number of entries.
-    """
+    """Yield the entries of a document until soon after the maximum. Raise `DocumentError` if unreadable."""
     head, chunks = peek(_pieces(chunks), _START)
     if not head:
         raise DocumentError("document-empty", "")
     if _HTML.match(head.removeprefix(codecs.BOM_UTF8)[:_START]):
         raise DocumentError("document-type", "it contains HTML")
-    yield from _text(chunks, report) if text else _xml(chunks, report, thread.call)
+    yield from _text(chunks, report) if text else _xml(chunks, report, thread)
 
 
 def _pieces(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -161,24 +148,19 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
         entries = []
         for line in lines:
             number += 1
+            line = line.removesuffix(b"\r")
+            text = line.decode(errors="replace")
             if line.strip():
-                entries.append(ReadEntry(number, _line_text(line, number, report)))
+                entries.append(ReadEntry(number, text))
+            if "\ufffd" in text and text.encode() != line:
+                report("document-encoding", line[:200], number)
         yield "text", entries
         count += len(entries)
         if count > MAX_URLS:
             return
 
 
-def _line_text(line: bytes, number: int, report: ReportRule) -> str:
-    line = line.removesuffix(b"\r")
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        report("document-encoding", line[:200], number)
-        return line.decode(errors="replace")
-
-
-class ParserThread:
+class ParserThread(ExitStack):
     """The thread in which documents are parsed, until `renew()` starts another one. Close it to end it.
 
     lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
@@ -187,37 +169,29 @@ class ParserThread:
     """
 
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
-
-    def call(self, *arguments: Any) -> Any:
-        return self._pool.submit(*arguments).result()
-
-    def close(self) -> None:
-        self._pool.shutdown()
+        super().__init__()
+        self.renew()
 
     def renew(self) -> None:
         self.close()
-        self._pool = ThreadPoolExecutor(1, "sitemap-xml")
+        self._pool = self.enter_context(ThreadPoolExecutor(1, "sitemap-xml"))
+
+    def call(self, *arguments: Any) -> Any:
+        """Call a function with arguments in the thread."""
+        return self._pool.submit(*arguments).result()
 
 
 class _Text:
-    """The last two chunks of a document, to show the place of its first error.
-
-    After an error, a parser returns no more entries, but can report it only at the end of the document. So
-    chunks after one without entries are not kept.
-    """
+    """The last two chunks of a document, to show the place of its first error."""
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        self._has_gap = self._is_noted = False
+        self._is_noted = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
         self._lines = self._columns = 0
 
-    def add(self, chunk: bytes, *, is_reading: bool = True) -> None:
-        if not is_reading or self._has_gap:
-            self._has_gap = True
-            return
+    def add(self, chunk: bytes) -> None:
         before, ending, line = self._previous.rpartition(b"\n")
         self._lines += before.count(b"\n") + len(ending)
         self._columns = len(line.decode(errors="ignore")) + (0 if ending else self._columns)
@@ -230,24 +204,18 @@ class _Text:
             return
         self._is_noted = True
         if (first := next(iter(log.filter_from_errors()), None)) is not None:
-            near = self._near(first.line, first.column)
-            where = f"line {first.line:,}, column {first.column:,}{f', near {near!r}' if near else ''}"
+            where = f"line {first.line:,}, column {first.column:,}"
+            lines, number = (self._previous + self._chunk).split(b"\n"), first.line - 1 - self._lines
+            column = first.column - 1 - (0 if number else self._columns)
+            if 0 <= number < len(lines) and column >= 0:
+                start = max(column - _NEAR, 0)
+                where += f", near {lines[number].decode(errors='replace')[start : start + 2 * _NEAR]!r}"
             rule = "document-encoding" if first.type in _INVALID_ENCODING else "xml-invalid"
             self.error = DocumentError(rule, f"{first.message.strip()} ({where})")
 
-    def _near(self, line: int, column: int) -> str:
-        """Return the characters around a place, both numbered from 1; an empty string if it is earlier."""
-        lines = (self._previous + self._chunk).split(b"\n")
-        number = line - 1 - self._lines
-        position = column - 1 - (0 if number else self._columns)
-        if not (0 <= number < len(lines) and position >= 0):
-            return ""
-        start = max(position - _NEAR, 0)
-        return lines[number].decode(errors="replace")[start : start + 2 * _NEAR]
 
-
-def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[DocumentPart]:
-    kind, tags, head = _root(chunks, report, call)
+def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
+    kind, tags, head = _root(chunks, report, thread)
     yield kind, []
     events, start = ("start", "end", "start-ns"), tags[0].removesuffix(kind)
     parser: Any = None
@@ -255,17 +223,18 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
     text, recent, is_reading = _Text(), b"", True
     count, unknown, elements, open_size = 0, 0, 0, 0
     for chunk in chain([head], chunks):
-        text.add(chunk, is_reading=is_reading)
+        # After an error, a parser returns no more entries, but can report it only at the end.
+        if is_reading:
+            text.add(chunk)
         recent = recent[-_HEAD:] + chunk
-        parser, failure = call(_fed, parser, chunk, events, tags)
+        parser, failure = thread.call(_fed, parser, chunk, events, tags)
         text.note(parser)
         # The entries before the error are checked, too.
         parent, entries = _completed(parser, parent)
-        is_reading = bool(entries)
+        is_reading = is_reading and bool(entries)
         children = [] if parent is None else parent[:]
         if children[-1:] != entries[-1:]:
-            # It may be incomplete.
-            children.pop()
+            del children[-1]  # It may be incomplete.
         if kind == "feed":
             yield kind, [*filter(None, map(_feed_entry, entries))]
         else:
@@ -280,7 +249,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
         open_size = 0 if children else open_size + len(chunk.strip())
         if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
             _check_stray(parent, report)
-        elements += call(_remove, parent, children)
+        elements += thread.call(_remove, parent, children)
         count += len(entries)
         unknown += len(children) - len(entries)
         if count > MAX_URLS:
@@ -290,7 +259,7 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, call: _Call) -> Iterator[D
         if open_size > _MAX_OPEN:
             raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
     try:
-        element = call(parser.close)
+        element = thread.call(parser.close)
     except etree.XMLSyntaxError as error:
         root = "rss" if tags[0] == "channel" else etree.QName(tags[0]).localname
         is_whole = recent.rstrip().endswith(f"{root}>".encode())
@@ -307,7 +276,10 @@ def _fed(
 ) -> tuple[Any, Exception | None]:
     """Feed a chunk to a parser, or to a new one. Return the parser, and its error."""
     # Each call in another thread takes as long as parsing a small document.
-    parser = parser or etree.XMLPullParser(events, tag=tags, **_SAFE)
+    if parser is None:
+        # Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
+        safe = {"no_network": True, "load_dtd": False, "resolve_entities": False, "huge_tree": False}
+        parser = etree.XMLPullParser(events, tag=tags, remove_comments=True, remove_pis=True, **safe)
     try:
         parser.feed(chunk)
     except etree.XMLSyntaxError as error:
@@ -323,32 +295,20 @@ def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
             entries.append(item)
         elif event == "start" and parent is None:
             parent = item
-        elif event == "start-ns" and len(item[1]) > _MAX_NAMESPACE:
+        elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
             # The name of each element would contain it.
-            text = f"a namespace has more than {_MAX_NAMESPACE:,} characters"
-            raise DocumentError("document-limit", text)
+            raise DocumentError("document-limit", f"a namespace has more than {_MAX_NAMES:,} characters")
     return parent, entries
 
 
-#: Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
-_SAFE = {
-    "resolve_entities": False,
-    "no_network": True,
-    "load_dtd": False,
-    "huge_tree": False,
-    "remove_comments": True,
-    "remove_pis": True,
-}
-
-
 def _root(
-    chunks: Iterator[bytes], report: ReportRule, call: _Call
+    chunks: Iterator[bytes], report: ReportRule, thread: ParserThread
 ) -> tuple[DocumentKind, tuple[str, str], bytes]:
-    """Check the root element. Return the kind of the document, and the bytes that were read.
+    """Check the root element. Return the kind of the document, tags, and the bytes that were read.
 
-    Return also the tags of the list of entries, which is usually the root, and of an entry.
+    The tags are those of the list of entries, which is usually the root, and of an entry.
     """
-    element, head = _first_element(chunks, call)
+    element, head = _first_element(chunks, thread)
     information = element.getroottree().docinfo
     name = etree.QName(element)
     if name.localname.lower() == "html":
@@ -380,7 +340,7 @@ def _encoding(head: bytes) -> str:
     return declared[1].decode() if declared else "UTF-8"
 
 
-def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
+def _first_element(chunks: Iterator[bytes], thread: ParserThread) -> tuple[Any, bytes]:
     """Find the root element, with a parser that reads no more than it needs."""
     parser = None
     head, text = bytearray(), _Text()
@@ -388,7 +348,7 @@ def _first_element(chunks: Iterator[bytes], call: _Call) -> tuple[Any, bytes]:
         head += chunk
         text.add(chunk)
         for start in range(0, len(chunk), _HEAD):
-            parser, failure = call(_fed, parser, chunk[start : start + _HEAD], ("start",))
+            parser, failure = thread.call(_fed, parser, chunk[start : start + _HEAD], ("start",))
             element = next((element for _, element in parser.read_events()), None)
             if element is not None:
                 return element, bytes(head)
@@ -415,10 +375,7 @@ def _check_stray(parent: Any, report: ReportRule) -> None:
 
 
 def _remove(parent: Any, children: Sequence[Any]) -> int:
-    """Remove elements that have been read, and return their number, at any depth.
-
-    Raise `DocumentError` if an entry, complete or not, has too many elements.
-    """
+    """Remove elements that have been read, and return their number, at any depth, if not too many."""
     if parent is None:
         return 0
     if max(map(len, parent), default=0) > MAX_CHILDREN:
@@ -499,18 +456,15 @@ def _names(
 ) -> tuple[tuple[str | None, ...], tuple[tuple[str, str], ...]]:
     """Return the local names of an entry's elements (`None` for extensions), and the broken rules."""
     order = _ORDER[kind]
-    problems: list[tuple[str, str]] = []
-    names: list[str | None] = []
-    for tag in tags:
-        is_own = tag.startswith(start) if start else not tag.startswith("{")
-        name = tag[len(start) :] if is_own else None
-        names.append(name)
-        if name is not None and name not in order:
-            problems.append(("element-unknown", tag))
-        elif not is_own and not tag.startswith("{"):
-            problems.append(("element-unknown", f"{tag} has no namespace"))
-    counts = Counter(names)
-    problems += [("element-repeated", name) for name in sorted(order) if counts[name] > 1]
+    names = [
+        tag[len(start) :] if (tag.startswith(start) if start else tag[0] != "{") else None for tag in tags
+    ]
+    problems = [
+        ("element-unknown", tag if name is not None else f"{tag} has no namespace")
+        for name, tag in zip(names, tags, strict=True)
+        if name not in order and (name is not None or tag[0] != "{")
+    ]
+    problems += [("element-repeated", name) for name in sorted(order) if names.count(name) > 1]
     ranks = [order.index(name) if name in order else len(order) for name in names]
     if ranks != sorted(ranks):
         written = " ".join(name or tag for name, tag in zip(names, tags, strict=True))

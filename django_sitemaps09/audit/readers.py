@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -34,12 +34,9 @@ def optional(name: str) -> Any:
 urllib3 = optional("urllib3")
 
 _HEADERS = {"User-Agent": "django-sitemaps09-audit", "Accept-Encoding": "gzip"}
-# Maximum number of bytes to read at a time.
-_CHUNK = 262_144
+_CHUNK = 262_144  # Maximum number of bytes to read at a time.
 #: Maximum seconds for reading one document, for connecting, and for waiting for more data.
-DOCUMENT_SECONDS = 300.0
-CONNECT_SECONDS = 10.0
-READ_SECONDS = 30.0
+DOCUMENT_SECONDS, CONNECT_SECONDS, READ_SECONDS = 300.0, 10.0, 30.0
 MAX_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _SCHEMES = ("http", "https")
@@ -53,10 +50,7 @@ class ReportRule(Protocol):
 
 
 class Response(NamedTuple):
-    """A response to a request. `url` is the last one after redirects.
-
-    `headers` has the values of all lines with a name in lower case.
-    """
+    """A response. `url` is the last one after redirects. `headers` has all values by name in lower case."""
 
     url: str
     status: int
@@ -89,8 +83,9 @@ class Response(NamedTuple):
             if layers > _MAX_LAYERS:
                 raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
             if layers == 2:
-                text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
-                report("gzip-twice", text)
+                report(
+                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                )
             elif "xml" in (kind := self.header("content-type")) and not self.is_encoded:
                 report("gzip-type", kind)
             chunks = _layer(chunks, report)
@@ -160,11 +155,10 @@ class StoreReader(Reader):
     @contextmanager
     def open(self, url: str, *, redirects: bool = True) -> Iterator[Response]:
         """Open a file. The status is 404 if it does not exist, or if the URL has another prefix."""
-        name = self.name(url)
+        name, file = self.name(url), None
         try:
-            file = None if name is None else self._store.open(name)
-        except ValueError:
-            file = None
+            with suppress(ValueError):
+                file = None if name is None else self._store.open(name)
         except (ExportError, OSError) as error:
             raise DocumentError("document-unreachable", str(error)) from error
         if file is None:
@@ -186,8 +180,7 @@ class ClientReader(Reader):
     """Requests URLs on one host. Redirects are not followed: their target may be on another host."""
 
     def __init__(self, base: Base) -> None:
-        self._base = base
-        self._prefix = get_script_prefix()
+        self._base, self._prefix = base, get_script_prefix()
         self._client = Client(raise_request_exception=False, headers=_HEADERS)
 
     @contextmanager
@@ -210,10 +203,8 @@ class ClientReader(Reader):
         # If `ALLOWED_HOSTS` is empty, `DEBUG` admits this machine.
         local = [".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else []
         if answer.status_code == 400 and not validate_host(host, settings.ALLOWED_HOSTS or local):
-            raise AuditError(
-                f"The project rejects requests for {start}. Add {host!r} to ALLOWED_HOSTS, or "
-                "pass the base URL of an allowed host."
-            )
+            advice = f"Add {host!r} to ALLOWED_HOSTS, or pass the base URL of an allowed host."
+            raise AuditError(f"The project rejects requests for {start}. {advice}")
         headers = {name.lower(): (value,) for name, value in answer.items()}
         chunks = answer.streaming_content if answer.streaming else [answer.content]
         # The client has closed other responses. Closing them again could close database connections.
@@ -270,10 +261,8 @@ class HttpReader(Reader):
         try:
             yield
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            is_late = not self._connections.remaining
-            text = (
-                f"it takes more than {DOCUMENT_SECONDS:.0f} seconds" if is_late else self._problem_of(error)
-            )
+            text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
+            text = self._problem_of(error) if self._connections.remaining else text
             raise DocumentError("document-unreachable", text) from error
 
 

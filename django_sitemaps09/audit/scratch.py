@@ -6,6 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import starmap
 from typing import NamedTuple
 
 from django_sitemaps09.audit.documents import ReadEntry
@@ -29,8 +30,7 @@ _SCHEMA = """
         url TEXT NOT NULL, lastmod TEXT, place TEXT NOT NULL, language TEXT
     );
 """
-# The number of candidates for the sample after which those that are not in it are removed.
-_MANY = 10_000
+_MANY = 10_000  # The number of candidates for the sample after which those that are not in it are removed.
 
 
 class SampledPage(NamedTuple):
@@ -43,10 +43,7 @@ class SampledPage(NamedTuple):
 
 
 class Scratch:
-    """The temporary database. Close it to remove its file.
-
-    `sample_size` is the number of pages to choose. If `base` is set, only URLs on it are chosen.
-    """
+    """The temporary database. It chooses `sample_size` pages, only those on `base` if set. Close it."""
 
     def __init__(self, sample_size: int = 0, base: Base | None = None) -> None:
         # An empty name is a private file that SQLite creates when its cache is full.
@@ -58,8 +55,7 @@ class Scratch:
         self._documents: list[str] = []
         self._sample_size, self._start = sample_size, "http" if base is None else normalized(f"{base}/")
         # The number of candidates for the sample, also when others were removed, and the highest digest.
-        self._count = self._kept = 0
-        self._highest = sys.maxsize
+        self._count, self._kept, self._highest = 0, 0, sys.maxsize
 
     def close(self) -> None:
         self._connection.close()
@@ -71,23 +67,24 @@ class Scratch:
         A URL is remembered as a digest of 64 bits. With ten million URLs, the probability that two of them
         have the same digest is one in 370,000.
         """
-        digests: dict[int, str] = {}
+        digests: dict[int, tuple[str, bool]] = {}
         others = set()
         for url in urls:
             path, mark, query = url.partition("?")
-            if digests.setdefault(_digest(f"{path.removesuffix('/')}{mark}{query}"), url) != url:
+            value = url, path.endswith("/")
+            if digests.setdefault(_digest(f"{path.removesuffix('/')}{mark}{query}"), value) != value:
                 others.add(url)
         batch, before = len(self._documents), self._connection.total_changes
         self._documents.append(document)
         # In the order of the index, rows are inserted faster.
-        rows = [(digest, batch, _has_slash(digests[digest])) for digest in sorted(digests)]
+        rows = [(digest, batch, digests[digest][1]) for digest in sorted(digests)]
         self._connection.executemany("INSERT OR IGNORE INTO urls VALUES (?, ?, ?)", rows)
         if self._connection.total_changes - before == len(rows):
             return {}, others
         known, query = {}, "SELECT batch, has_slash FROM urls WHERE digest = ?"
-        for digest, url in digests.items():
-            [[first, has_slash]] = self._connection.execute(query, [digest])
-            if has_slash != _has_slash(url):
+        for digest, (url, has_slash) in digests.items():
+            [[first, first_has_slash]] = self._connection.execute(query, [digest])
+            if first_has_slash != has_slash:
                 others.add(url)
             elif first != batch:
                 known[url] = self._documents[first]
@@ -121,17 +118,13 @@ class Scratch:
 
     def add_pages(self, place: str, entries: Sequence[ReadEntry]) -> None:
         """Add entries to the sample: those with the lowest digests, so that each audit has the same."""
-        if self._sample_size == 0:
-            return
         rows = []
-        for entry in entries:
-            if normalized(entry.url).startswith(self._start):
-                content = blake2b(entry.url.encode(errors="surrogatepass"), digest_size=8).digest()
-                digest = int.from_bytes(content, "big", signed=True)
-                if digest <= self._highest:
-                    self._count += 1
-                    source = f"{place}:{entry.line}"
-                    rows.append((digest, self._count, entry.url, entry.lastmod, source, entry.language))
+        for entry in entries if self._sample_size else ():
+            is_candidate = normalized(entry.url).startswith(self._start)
+            if is_candidate and (digest := _stable_digest(entry.url)) <= self._highest:
+                self._count += 1
+                source = f"{place}:{entry.line}"
+                rows.append((digest, self._count, entry.url, entry.lastmod, source, entry.language))
         self._connection.executemany("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?, ?, ?)", rows)
         if self._count - self._kept > _MANY:
             self._remove_pages()
@@ -139,9 +132,8 @@ class Scratch:
     def _remove_pages(self) -> None:
         """Remove the pages that are not in the sample."""
         query = "SELECT digest FROM pages ORDER BY digest LIMIT 1 OFFSET ?"
-        row = self._connection.execute(query, [self._sample_size - 1]).fetchone()
-        if row is not None:
-            self._highest = row[0]
+        if row := self._connection.execute(query, [self._sample_size - 1]).fetchone():
+            [self._highest] = row
             self._connection.execute("DELETE FROM pages WHERE digest > ?", row)
         self._kept = self._count
 
@@ -149,17 +141,13 @@ class Scratch:
         """Yield the pages of the sample in the order of their documents."""
         self._remove_pages()
         query = "SELECT url, lastmod, place, language FROM pages ORDER BY position"
-        for row in self._connection.execute(query):
-            yield SampledPage(*row)
+        yield from starmap(SampledPage, self._connection.execute(query))
 
 
-def _has_slash(url: str) -> bool:
-    return url.endswith("/") if "?" not in url else url.partition("?")[0].endswith("/")
-
-
-def _digest(text: str) -> int:
-    """Return a number of 64 bits. Python's `hash()` has fewer on some machines."""
-    if sys.hash_info.width == 64:
-        return hash(text)
+def _stable_digest(text: str) -> int:
     content = text.encode(errors="surrogatepass")
     return int.from_bytes(blake2b(content, digest_size=8).digest(), "big", signed=True)
+
+
+# Python's `hash()` is faster, but has fewer than 64 bits on some machines.
+_digest = hash if sys.hash_info.width == 64 else _stable_digest

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import filterfalse
+from operator import attrgetter
 
 from django_sitemaps09.audit import RULES, AuditReport
 from django_sitemaps09.entries import first_names, pluralize
@@ -16,8 +18,7 @@ from django_sitemaps09.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-# Seconds that the clocks of two machines may differ.
-_TOLERANCE = 60
+_TOLERANCE = 60  # Seconds that the clocks of two machines may differ.
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -159,14 +160,9 @@ def audit_lines(report: AuditReport, *, examples: int | None) -> Iterator[str]:
         yield f"Nothing is wrong with {'what was read' if report.is_partial else 'the documents'}.{unknown}"
         return
     yield ""
-    rows = [
-        (finding.rule, finding.severity, f"{finding.count:,}", f"{finding.accepted:,}")
-        for finding in report.findings
-    ]
+    rows = [(row.rule, row.severity, f"{row.count:,}", f"{row.accepted:,}") for row in report.findings]
     yield from _aligned([("rule", "severity", "count", "accepted"), *rows], 2, (22, 8, 10, 10))
-    for finding in report.findings:
-        if finding.is_accepted:
-            continue
+    for finding in filterfalse(attrgetter("is_accepted"), report.findings):
         yield ""
         rule = RULES[finding.rule]
         # A published site may be of another program.
@@ -235,16 +231,14 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
             yield f"{host}: no export: {export.error or 'run export_sitemaps.'}"
             continue
         # A time in the future is from a clock that was wrong.
-        ages = {
-            each.section: None
-            if each.exported is None or each.exported > now + _TOLERANCE
-            else now - each.exported
+        times = {
+            each.section: None if (each.exported or 0) > now + _TOLERANCE else each.exported
             for each in status.sections
         }
         old = [
-            f"{section} ({'never' if age is None else f'{age_text(age)} ago'})"
-            for section, age in ages.items()
-            if age is None or age > max_age
+            f"{section} ({'never' if exported is None else f'{age_text(now - exported)} ago'})"
+            for section, exported in times.items()
+            if exported is None or now - exported > max_age
         ]
         if old:
             age = age_text(max_age)

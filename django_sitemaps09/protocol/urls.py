@@ -105,9 +105,8 @@ def uri(text: str) -> str:
         return _quote(text)
     parts = _ABSOLUTE.fullmatch(text)
     if parts is None:
-        raise ValueError(
-            f"{short_repr(text)} is neither a path that begins with a slash nor an absolute URL"
-        )
+        problem = "is neither a path that begins with a slash nor an absolute URL"
+        raise ValueError(f"{short_repr(text)} {problem}")
     scheme, authority, rest = parts.groups()
     domain = _domain(authority, text)
     return f"{scheme.lower()}://{domain}{'' if rest.startswith('/') else '/'}{_quote(rest)}"

@@ -10,10 +10,8 @@ from typing import Literal, NamedTuple
 from django_sitemaps09.audit.readers import ReportRule
 from django_sitemaps09.entries import excerpt
 
-#: Maximum number of examples for each rule.
-MAX_EXAMPLES = 10
-# Maximum length of an example in characters. A position and two URLs usually fit.
-_MAX_EXAMPLE = 600
+MAX_EXAMPLES = 10  #: Maximum number of examples for each rule.
+_MAX_EXAMPLE = 600  # Maximum length of an example in characters. A position and two URLs usually fit.
 
 Severity = Literal["error", "warning"]
 
@@ -159,10 +157,9 @@ RULES = {rule.id: rule for rule in (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A broken rule: how often it is broken, and where it is broken first.
+    """A broken rule: how often it is broken, how often a baseline accepts that, and where it is first.
 
-    An example has the form `document:line: text`. Control characters are escaped. `accepted` is the number
-    that a baseline accepts.
+    An example has the form `document:line: text`. Control characters are escaped.
     """
 
     rule: str
@@ -181,8 +178,7 @@ class Findings:
     """Findings of one audit so far: the counts and the examples."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._last_places: dict[str, str] = {}
+        self._counts, self._last_places = Counter[str](), dict[str, str]()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
 
     def at(self, place: str) -> ReportRule:
@@ -209,9 +205,8 @@ class Findings:
 
     def result(self) -> tuple[Finding, ...]:
         """Return the broken rules in the order of `RULES`, errors first."""
-        findings = [
+        return tuple(
             Finding(rule.id, rule.severity, self._counts[rule.id], tuple(self._examples[rule.id]))
-            for rule in RULES.values()
+            for rule in sorted(RULES.values(), key=lambda rule: rule.severity)
             if self._counts[rule.id]
-        ]
-        return tuple(sorted(findings, key=lambda finding: finding.severity))
+        )

@@ -7,6 +7,7 @@ import logging
 import os
 from datetime import datetime, timezone
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -25,26 +26,23 @@ _CHANGING = ("script", "style", "nav", "header", "footer", "noscript", "template
 
 
 class History:
-    """The file of a history. Raise `AuditError` if it exists and is not one.
+    """The file of a history: a digest of the text, the lastmod, and the day of the audit for each page.
 
-    A page is a digest of its main text, its lastmod, and the day of the audit. `compared` counts the pages
-    that were compared, and `varying` those whose text differs within seconds.
+    `compared` counts the pages that were compared, and `varying` those whose text differs within seconds.
+    Raise `AuditError` if the file exists and is not a history.
     """
 
     def __init__(self, path: Path) -> None:
         # The file that a symbolic link names is replaced, not the link.
-        self._path, self.compared, self.varying = path.resolve(), 0, 0
-        self._pages: dict[str, list[str]] = {}
+        self._path, self._pages, self.compared, self.varying = path.resolve(), dict[str, list[str]](), 0, 0
         if not os.access(self._path.parent, os.W_OK):
             raise AuditError(f"A history cannot be written in {self._path.parent}.")
         try:
             if path.exists():
                 with path.open("rb") as file:
                     values = json.loads(file.read(_MAX_BYTES))
-                pages = values["pages"].items()
-                self._pages = {
-                    url: [*map(str, (text, lastmod, day))] for url, (text, lastmod, day) in pages
-                }
+                for url, (text, lastmod, day) in values["pages"].items():
+                    self._pages[url] = [*map(str, (text, lastmod, day))]
                 if values["format"] != _FORMAT:
                     raise ValueError("another version has written it")
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError) as error:
@@ -56,32 +54,30 @@ class History:
         if again is None or _digest(again) != text:
             self.varying += 1
             return []
-        known, self._pages[page.url] = self._pages.get(page.url), [text, page.lastmod or "", today]
-        if known is None:
-            return []
-        before, lastmod = parse_lastmod(known[1]).moment, parse_lastmod(page.lastmod).moment
-        if before is None or lastmod is None:
+        known_text, known_lastmod, known_day = self._pages.get(page.url, ("", None, ""))
+        self._pages[page.url] = [text, page.lastmod or "", today]
+        known, lastmod = parse_lastmod(known_lastmod).moment, parse_lastmod(page.lastmod).moment
+        if known is None or lastmod is None:
             return []
         self.compared += 1
-        is_newer = lastmod.at > before.at
-        if before.is_date or lastmod.is_date:
-            is_newer = lastmod.at.date() > before.at.date()
+        is_newer = lastmod.at > known.at
+        if known.is_date or lastmod.is_date:
+            is_newer = lastmod.at.date() > known.at.date()
+        if known_text == text:
+            return (
+                [("page-unchanged", f"lastmod {page.lastmod}, before {known_lastmod}")] if is_newer else []
+            )
         # A date includes its whole day: the page can have changed again after the last audit.
-        is_open = lastmod.is_date and f"{lastmod.at:%Y-%m-%d}" >= known[2]
-        if known[0] != text and not is_newer and not is_open:
-            return [("page-changed", f"lastmod {page.lastmod}")]
-        if known[0] == text and is_newer:
-            return [("page-unchanged", f"lastmod {page.lastmod}, before {known[1]}")]
-        return []
+        is_open = lastmod.is_date and f"{lastmod.at:%Y-%m-%d}" >= known_day
+        return [] if is_newer or is_open else [("page-changed", f"lastmod {page.lastmod}")]
 
     def write(self) -> None:
         """Replace the file. Pages that were not compared are kept. A failure is only logged."""
-        content = json.dumps({"format": _FORMAT, "pages": self._pages})
         try:
             with NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
                 temporary = Path(file.name)
                 try:
-                    file.write(content)
+                    file.write(json.dumps({"format": _FORMAT, "pages": self._pages}))
                     file.flush()
                     temporary.replace(self._path)
                 finally:
@@ -92,9 +88,7 @@ class History:
 
 def _digest(document: Any) -> str:
     """Return a digest of the main text of a page, without differences in whitespace."""
-    root = next(document.iter("main"), None)
-    if root is None:
-        root = next(document.iter("body"), document)
+    root = next(chain(document.iter("main"), document.iter("body"), [document]))
     for element in [*root.iter(*_CHANGING)]:
         element.clear(keep_tail=True)
     text = " ".join("".join(root.itertext()).split())

@@ -1,7 +1,4 @@
-"""Check the alternates of entries: their languages, and that they list themselves and link back.
-
-Languages are those of ISO 639 and ISO 3166-1. Common mistakes are named with the right codes.
-"""
+"""Check the alternates of entries: their languages, and that they list themselves and link back."""
 
 from __future__ import annotations
 
@@ -19,18 +16,14 @@ from django_sitemaps09.audit.rules.urls import url_problem
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.protocol import MAX_LOCATION, Base, normalized
 
-#: Maximum number of incomplete groups of alternates in memory. The entries of a group usually follow each
-#: other. Beyond this number, the links of the oldest group go to the temporary database.
-_MAX_GROUPS = 2_000
-# Maximum number of alternates of their entries.
-_MAX_KEPT = 50_000
+#: Maximum number of incomplete groups of alternates in memory, and of the alternates of their entries. The
+#: entries of a group usually follow each other. Beyond it, the oldest group goes to the temporary database.
+_MAX_GROUPS, _MAX_KEPT = 2_000, 50_000
 _APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
-# Maximum length of a language that is parsed and cached. A longer one is invalid.
-_MAX_LANGUAGE = 100
+_MAX_LANGUAGE = 100  # Maximum length of a language that is parsed and cached. A longer one is invalid.
 
 # ISO 639-1: each code of two letters, followed by one of three letters for the same language (ISO 639-2).
-_TWO = frozenset(
-    """
+_TWO = """
     aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bhbih bibis
     bmbam bnben bobod botib brbre bsbos cacat ceche chcha cocos crcre csces cscze cuchu cvchv cycym cywel
     dadan dedeu deger dvdiv dzdzo eeewe elell elgre eneng eoepo esspa etest eubaq eueus fafas faper ffful
@@ -43,13 +36,11 @@ _TWO = frozenset(
     rwkin sasan scsrd sdsnd sesme sgsag sisin skslk skslo slslv smsmo snsna sosom sqalb sqsqi srsrp ssssw
     stsot susun svswe swswa tatam tetel tgtgk ththa titir tktuk tltgl tntsn toton trtur tstso tttat twtwi
     tytah uguig ukukr ururd uzuzb veven vivie vovol wawln wowol xhxho yiyid yoyor zazha zhchi zhzho zuzul
-    """.split()
-)
+""".split()
 
 # ISO 639-2: the languages without a code of two letters, and `ckb`, which Django has. The 7,900 codes of
 # ISO 639-3 are not listed: Google documents only ISO 639-1.
-_THREE = frozenset(
-    """
+_THREE = """
     ace ach ada ady afa afh ain akk ale alg alt ang anp apa arc arn arp art arw ast ath aus awa bad bai bal
     ban bas bat bej bem ber bho bik bin bla bnt bra btk bua bug byn cad cai car cau ceb cel chb chg chk chm
     chn cho chp chr chy ckb cmc cnr cop cpe cpf cpp crh crp csb cus dak dar day del den dgr din doi dra dsb
@@ -62,32 +53,24 @@ _THREE = frozenset(
     sco sel sem sga sgn shn sid sio sit sla sma smi smj smn sms snk sog son srn srr ssa suk sus sux syc syr
     tai tem ter tet tig tiv tkl tlh tli tmh tog tpi tsi tum tup tut tvl tyv udm uga umb vai vot wak wal war
     was wen xal yao yap ypk zap zbl zen zgh znd zun zza
-    """.split()
-)
+""".split()
 
-# ISO 3166-1.
-_REGIONS = frozenset(
-    """
-    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW
-    BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI
-    FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN
-    IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME
-    MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF
-    PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV
-    SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE
-    YT ZA ZM ZW
-    """.split()
-)
+# ISO 3166-1: each first letter, followed by all second letters.
+_LETTERS = """
+    ADEFGILMOQRSTUWXZ BABDEFGHIJLMNOQRSTVWYZ CACDFGHIKLMNORUVWXYZ DEJKMOZ ECEGHRST FIJKMOR
+    GABDEFGHILMNPQRSTUWY HKMNRTU IDELMNOQRST JEMOP KEGHIMNPRWYZ LABCIKRSTUVY MACDEFGHKLMNOPQRSTUVWXYZ
+    NACEFGILOPRUZ OM PAEFGHKLMNRSTWY QA REOSUW SABCDEGHIJKLMNORSTVXYZ TCDFGHJKLMNORTVWZ UAGMSYZ VACEGINU WFS
+    YET ZAMW
+""".split()
+_REGIONS = {f"{letters[0]}{second}" for letters in _LETTERS for second in letters[1:]}
 
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {code[2:]: code[:2] for code in _TWO}
-_MISTAKES = dict(
-    mistake.split("=")
-    for mistake in """
+_PAIRS = """
     al=sq at=de-AT cn=zh cz=cs dk=da gb=en-GB gr=el jp=ja kz=kk mx=es-MX rs=sr sp=es ua=uk us=en-US vn=vi
-    """.split()
-)
+""".split()
+_MISTAKES = dict(pair.split("=") for pair in _PAIRS)
 
 
 @lru_cache(1_000)
@@ -129,30 +112,24 @@ class _Group(NamedTuple):
     missing: set[str]
 
 
-def _is_other(kinds: Sequence[str], href: str) -> bool:
-    """Return whether a link is of another kind than an alternate page, or leads to an app."""
-    return bool(kinds) and ("alternate" not in kinds or _APP.match(href) is not None)
-
-
 class LinkRules:
     """The checks of alternates in one audit."""
 
     def __init__(self, findings: Findings, scratch: Scratch) -> None:
-        self._findings, self._scratch = findings, scratch
+        self._findings, self._scratch, self._size = findings, scratch, 0
         self._groups: OrderedDict[frozenset[str], _Group] = OrderedDict()
-        self._size = 0
         self._bases: set[Base | None] = set()
 
     def check(self, place: str, entry: ReadEntry, elements: Sequence[Any]) -> None:
         report, url = self._findings.at(place), normalized(entry.url)
-        languages: set[str] = set()
-        targets: set[str] = set()
-        hrefs: set[str] = set()
+        # `hrefs` has all alternates, and `targets` those that must link back.
+        languages, hrefs, targets = set[str](), set[str](), set[str]()
         for element in elements:
             language, href = element.get("hreflang"), (element.get("href") or "").strip()
             kinds = (element.get("rel") or "").lower().split()
             is_link = "alternate" in kinds and href and url_problem(href) is None
-            if language is None and (_is_other(kinds, href) or (element.get("media") and is_link)):
+            is_other = kinds and ("alternate" not in kinds or _APP.match(href))
+            if language is None and (is_other or (element.get("media") and is_link)):
                 # A page for phones at a separate URL, AMP or an app: such a link has no language.
                 continue
             if not language or not is_link:
@@ -169,13 +146,10 @@ class LinkRules:
             # A page that only chooses a language need not be in a sitemap itself.
             if language.lower() != "x-default":
                 targets.add(href)
-        if not targets:
-            return
-        if url not in targets and url not in {
-            normalized((element.get("href") or "").strip()) for element in elements
-        }:
+        all_hrefs = (normalized((element.get("href") or "").strip()) for element in elements)
+        if targets and url not in targets and url not in all_hrefs:
             report("hreflang-no-self", url, entry.line)
-        if len(url) <= MAX_LOCATION:
+        if targets and len(url) <= MAX_LOCATION:
             self._add(url, frozenset((*hrefs, url)), frozenset(targets), f"{place}:{entry.line}")
 
     def _add(self, url: str, key: frozenset[str], targets: frozenset[str], place: str) -> None:
@@ -195,10 +169,8 @@ class LinkRules:
 
     def _store(self, key: frozenset[str], group: _Group) -> None:
         self._size -= len(key) * len(group.entries)
-        if self._scratch.has_group(key):
-            # A URL of a complete group is listed again.
-            return
-        for url, (place, targets) in group.entries.items():
+        # A URL of a complete group can be listed again.
+        for url, (place, targets) in () if self._scratch.has_group(key) else group.entries.items():
             self._bases.add(origin(url))
             self._scratch.add_links(url, sorted(key), targets, place)
 

@@ -68,10 +68,6 @@ def _word(pattern: str) -> Callable[[str], bool]:
     return lambda text: re.fullmatch(pattern, text.strip(), re.IGNORECASE) is not None
 
 
-def _is_date(text: str) -> bool:
-    return parse_lastmod(text).rule in _NEWS_DATES
-
-
 #: Checks of the values of a video. https://developers.google.com/search/docs/crawling-indexing/sitemaps/video-sitemaps
 _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "title": lambda text: len(text) <= media.MAX_VIDEO_TITLE,
@@ -80,11 +76,10 @@ _VIDEO_VALUES: dict[str, Callable[[str], bool]] = {
     "duration": partial(_is_number, least=1, most=MAX_DURATION),
     "rating": partial(_is_number, least=0, most=5),
     "view_count": _word("[0-9]+"),
-    "expiration_date": _is_date,
-    "publication_date": _is_date,
-    "family_friendly": _word("yes|no"),
-    "requires_subscription": _word("yes|no"),
-    "live": _word("yes|no"),
+    **dict.fromkeys(
+        ("expiration_date", "publication_date"), lambda text: parse_lastmod(text).rule in _NEWS_DATES
+    ),
+    **dict.fromkeys(("family_friendly", "requires_subscription", "live"), _word("yes|no")),
     "restriction": _word(r"[A-Z]{2}(\s+[A-Z]{2})*"),
     "platform": _word(r"(web|mobile|tv)(\s+(web|mobile|tv))*"),
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit.documents import etree
@@ -41,10 +41,9 @@ _MODIFIED = ("article:modified_time", "og:updated_time")
 def check_pages(
     pages: Iterable[SampledPage], reader: Reader, findings: Findings, rate: float, history: History | None
 ) -> Iterator[int]:
-    """Request pages, check the responses, and yield the number of pages after each.
+    """Request pages, twice with a `history`, check them, and yield their number after each.
 
-    At most `rate` pages are requested each second; 0 means as fast as possible. With a `history`, each page
-    is requested twice.
+    At most `rate` pages are requested each second; 0 means as fast as possible.
     """
     next_time = 0.0
 
@@ -78,27 +77,38 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
     for tag in response.headers.get("x-robots-tag", ()):
         if _forbids_indexing(tag):
             yield "page-noindex", f"X-Robots-Tag: {tag}"
-    modified = None
+    modified, noindex = None, ""
     with suppress(ValueError, TypeError, OverflowError):
         # Not Django's parser: many servers send another form of the time zone or of the day.
         modified = parsedate_to_datetime(response.header("last-modified"))
         modified = modified if modified.tzinfo is not None else modified.replace(tzinfo=timezone.utc)
-    links = ",".join(response.headers.get("link", ()))
+    links = _LINK.findall(",".join(response.headers.get("link", ())))
     canonicals = [
-        _comparable(page.url, match[1])
-        for match in _LINK.finditer(links)
-        if "canonical" in match[2].strip('"').lower().split()
+        _comparable(page.url, url)
+        for url, relations in links
+        if "canonical" in relations.strip('"').lower().split()
     ]
+    for meta in document.iter("meta") if document is not None else ():
+        name = (meta.get("name") or meta.get("property") or "").strip().lower()
+        value = meta.get("content") or ""
+        if name in _ROBOTS_NAMES and _forbids_indexing(value):
+            noindex = f'<meta name="{name}" content="{value}">'
+        elif name in _MODIFIED and (moment := parse_lastmod(value).moment):
+            modified = moment.at
+    if noindex:
+        yield "page-noindex", noindex
     if document is not None:
-        head = _read_head(document)
-        if head.noindex is not None:
-            yield "page-noindex", head.noindex
+        language = (next(document.iter("html"), document).get("lang") or "").strip()
         languages = {*map(_primary, (page.language or "").split())}
-        if languages and head.language and _primary(head.language) not in languages:
-            yield "page-language", f"lang {head.language}, hreflang {page.language}"
-        base = _comparable(page.url, head.base) or page.url
-        canonicals += [_comparable(base, url) for url in head.canonicals]
-        modified = head.modified or modified
+        if languages and language and _primary(language) not in languages:
+            yield "page-language", f"lang {language}, hreflang {page.language}"
+        bases = filter(None, (element.get("href") for element in document.iter("base")))
+        base = _comparable(page.url, next(bases, "")) or page.url
+        canonicals += [
+            _comparable(base, link.get("href"))
+            for link in document.iter("link")
+            if link.get("href") and "canonical" in (link.get("rel") or "").lower().split()
+        ]
     different = {*filter(None, canonicals)}
     if len(different) > 1:
         yield "page-canonicals", " and ".join(sorted(different))
@@ -106,8 +116,7 @@ def _problems(page: SampledPage, response: Response, document: Any) -> Iterator[
         yield "page-canonical", different.pop()
     moment = parse_lastmod(page.lastmod).moment
     # A date includes its whole day.
-    slack = 2 * _DAY if moment is not None and moment.is_date else _DAY
-    if moment is not None and modified is not None and modified > moment.at + slack:
+    if moment and modified and modified > moment.at + (2 * _DAY if moment.is_date else _DAY):
         yield "page-newer", f"changed {modified:%Y-%m-%d %H:%M}, lastmod {page.lastmod}"
 
 
@@ -131,35 +140,6 @@ def _forbids_indexing(value: str) -> bool:
 def _primary(language: str) -> str:
     name = re.split("[-_]", language.lower())[0]
     return _SAME.get(name, name)
-
-
-class _Head(NamedTuple):
-    """The element with `noindex`, the canonical URLs, their base, the last change, the language."""
-
-    noindex: str | None
-    canonicals: Sequence[str]
-    base: str
-    modified: datetime | None
-    language: str
-
-
-def _read_head(document: Any) -> _Head:
-    noindex = modified = None
-    for meta in document.iter("meta"):
-        name = (meta.get("name") or meta.get("property") or "").strip().lower()
-        value = meta.get("content") or ""
-        if name in _ROBOTS_NAMES and _forbids_indexing(value):
-            noindex = f'<meta name="{name}" content="{value}">'
-        elif name in _MODIFIED and (moment := parse_lastmod(value).moment):
-            modified = moment.at
-    canonicals = [
-        link.get("href")
-        for link in document.iter("link")
-        if "canonical" in (link.get("rel") or "").lower().split() and link.get("href")
-    ]
-    base = next(filter(None, (element.get("href") for element in document.iter("base"))), "")
-    root = next(document.iter("html"), document)
-    return _Head(noindex, canonicals, base, modified, (root.get("lang") or "").strip())
 
 
 def _comparable(url: str, reference: str) -> str | None:

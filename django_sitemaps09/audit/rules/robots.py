@@ -22,12 +22,10 @@ protego = optional("protego")
 
 # A `User-agent` line in the forms that Protego reads. The version of an agent does not count.
 _AGENT = re.compile(r"\s*user[ -]?agent(?:\s*:|\s)\s*(\*(?=\s|#|$)|[^\s/*#]*)", re.IGNORECASE)
-# The name that stands for all other agents.
-_OTHER = "no-agent-of-this-audit"
+_OTHER = "no-agent-of-this-audit"  # The name that stands for all other agents.
 # A rule that forbids something. Protego also reads several misspellings.
 _DISALLOW = re.compile(r"\s*d[a-z]+(?:\s*:\s*|\s+)[^\s#:]", re.IGNORECASE)
-# Crawlers whose rules are checked by default.
-_CRAWLERS = ("Googlebot", "Bingbot")
+_CRAWLERS = ("Googlebot", "Bingbot")  # Crawlers whose rules are checked by default.
 # The name of a field that Google ignores, and several URLs, or a tag, in the value of a field.
 _MISSPELLED = re.compile(r"\s*(?:sitemaps|site[ _]map|sitemap[-_]url)\s*:", re.IGNORECASE)
 _SEVERAL = re.compile(r"[\s<>]|[,;]\s*https?:", re.IGNORECASE)
@@ -35,10 +33,9 @@ _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body)\b", re.IGNORECASE)
 
 
 class RobotsRules:
-    """The rules of one robots.txt for named agents, of which there are none if it forbids nothing.
+    """The rules of one robots.txt for `agents`, of which there are none if it forbids nothing.
 
-    `crawlers` are the crawlers of large engines for which it has rules of their own. `sitemaps` has the
-    URLs of its `Sitemap` lines.
+    `crawlers` of large engines have rules of their own. `sitemaps` has the URLs of the `Sitemap` lines.
     """
 
     def __init__(self, base: Base, text: str = "", agents: Sequence[str] = ("*",)) -> None:
@@ -49,10 +46,9 @@ class RobotsRules:
         named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
         self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
         self._size = len(text) * (len(self.agents) + len(self.crawlers))
-        sitemaps: dict[str, str] = {}
-        for url in map(str.strip, self._parser.sitemaps):
-            sitemaps.setdefault(protocol.normalized(url), url)
-        self.sitemaps = tuple(sitemaps.values())
+        # The first of several equivalent URLs remains.
+        urls = [url.strip() for url in self._parser.sitemaps]
+        self.sitemaps = tuple({protocol.normalized(url): url for url in reversed(urls)}.values())[::-1]
 
     def blocking_agents(self, url: str, agents: Sequence[str] | None = None) -> Iterator[str]:
         """Yield the agents that must not request a URL. URLs on other hosts have rules of their own."""
@@ -68,10 +64,8 @@ class RobotsRules:
 
 
 def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a robots.txt, in which all agents but these have one name, and none has a version.
-
-    Protego keeps the rules of each agent: with thousands of agents, they would not fit into memory.
-    """
+    """Yield the lines of a robots.txt, with one name for all agents but these, and without versions."""
+    # Protego keeps the rules of each agent: with thousands of agents, they would not fit into memory.
     names = {"*"}
     for agent in agents:
         for name in re.findall(r"[\w-]+", agent.lower()):
@@ -79,11 +73,8 @@ def _simplified(text: str, agents: Sequence[str]) -> Iterator[str]:
             names.update(accumulate(name.split("-"), "{}-{}".format))
     for line in text.splitlines():
         match = _AGENT.match(line)
-        if match is None:
-            yield line
-        else:
-            name = match[1].lower()
-            yield f"User-agent: {name if name in names else _OTHER}"
+        name = match[1].lower() if match else ""
+        yield f"User-agent: {name if name in names else _OTHER}" if match else line
 
 
 def origin(url: str) -> Base | None:
@@ -100,10 +91,7 @@ def is_url(sitemap: str) -> bool:
 
 
 class RobotsLocation(NamedTuple):
-    """Location of a robots.txt: at a base URL, or else in a local `file`.
-
-    If `is_expected` is false, a missing robots.txt is not a finding.
-    """
+    """Location of a robots.txt: at a base URL, or else in `file`. It may be missing unless expected."""
 
     base: Base
     file: Path | None = None
@@ -118,9 +106,8 @@ def read_robots(
     reader: Reader, where: RobotsLocation, agents: Sequence[str], findings: Findings
 ) -> RobotsRules:
     """Read a robots.txt, and apply the rules that need no other document."""
-    report = findings.at(reader.label(where.url))
+    report, is_expected = findings.at(reader.label(where.url)), where.is_expected
     start: tuple[bytes, bool] | None = None
-    is_expected = where.is_expected
     try:
         with reader.open(where.url) as response:
             if response.status >= 500 or response.status == 429:
@@ -137,17 +124,15 @@ def read_robots(
     if is_longer:
         report("robots-size", f"more than {MAX_BYTES:,} bytes")
     content = content.removeprefix(codecs.BOM_UTF8)
-    is_expected = is_expected or start is not None
-    if _HTML.match(content):
+    if is_html := _HTML.match(content):
         report("robots-type", "it contains HTML")
-        is_expected = False
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
         report("robots-encoding", error)
         text = content.decode(errors="replace")
     robots = RobotsRules(where.base, text, agents)
-    if not robots.sitemaps and is_expected:
+    if not robots.sitemaps and not is_html and (is_expected or start is not None):
         report("robots-no-sitemap")
     for sitemap in robots.sitemaps:
         if not is_url(sitemap):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import attrgetter
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -20,18 +21,16 @@ from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import MAX_LOCATION, Base
 from django_sitemaps09.routing.routes import resolve_path
 
-#: The limit that Yandex documents.
-_LONG = 1_024
+_LONG = 1_024  #: The limit that Yandex documents.
 #: Rules for URLs that are valid, but unlikely to be meant, in text with one URL on each line.
 _SUSPICIOUS = {
-    rule: re.compile(pattern, re.MULTILINE)
-    for rule, pattern in {
-        "url-placeholder": r"/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)",
-        "url-nested": r"(?<!:/)/https?:/",
-        "url-session": r"(?i)[;?&](?:(?:j|php|asp)sess(?:ion)?id\w*=|(?:session_?id|sid)=[\da-z]{16})",
-        "url-encoding-twice": r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])",
-        "url-document": r"/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$",
-    }.items()
+    "url-placeholder": re.compile(r"(?m)/(?:None|undefined|null|NaN|%5Bobject%20Object%5D)(?=[/?]|$)"),
+    "url-nested": re.compile(r"(?<!:/)/https?:/"),
+    "url-session": re.compile(
+        r"(?i)[;?&](?:(?:j|php|asp)sess(?:ion)?id\w*=|(?:session_?id|sid)=[\da-z]{16})"
+    ),
+    "url-encoding-twice": re.compile(r"%25(?:20|[C-Ec-e][0-9A-Fa-f]%25[89ABab])"),
+    "url-document": re.compile(r"(?m)/(?:robots\.txt|sitemap[\w.-]*\.xml(?:\.gz)?)$"),
 }
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 #: Number of URLs of a document that are all resolved; of the following URLs, every tenth is. `resolve()`
@@ -41,8 +40,7 @@ _RESOLVE_EVERY = 10
 # Maximum cost of comparing the URLs of a document with robots.txt: about half a minute. With 6,000
 # characters of rules, 50,000 URLs of usual length are compared.
 _MAX_COST = 500_000_000
-#: Maximum number of other hosts whose robots.txt is read.
-MAX_HOSTS = 20
+MAX_HOSTS = 20  #: Maximum number of other hosts whose robots.txt is read.
 #: Middleware that answers paths that the URLconf does not match.
 _FALLBACKS = ("FlatpageFallbackMiddleware", "RedirectFallbackMiddleware")
 
@@ -82,25 +80,18 @@ def is_inside(url: str, scope: str) -> bool:
 
 
 class UrlRules:
-    """The checks of the URLs in one audit.
-
-    `base` is the base of this project's URLs, or `None` if the URLs are those of another project.
-    """
+    """The checks of the URLs in one audit. `base` is that of this project's URLs; `None` for others."""
 
     def __init__(self, findings: Findings, base: Base | None, robots: RobotsRules, reader: Reader) -> None:
-        self._findings = findings
-        self._robots, self._reader = robots, reader
+        self._findings, self._base, self._robots, self._reader = findings, base, robots, reader
         self._hosts = {} if base is None else sections.declared_hosts(sections.mapping(), base)
         # Findings for the URLs of a document that are on another host.
         self._others: dict[Base, Findings] = {}
         # The documents that the robots.txt of each host names.
         self._named = {robots.base: {*map(protocol.normalized, robots.sitemaps)}}
-        self._base = base
         middleware = {name.rpartition(".")[2] for name in settings.MIDDLEWARE}
         self._is_resolving = base is not None and middleware.isdisjoint(_FALLBACKS)
-        self._left = _MAX_COST
-        self._crawlers = robots.crawlers
-        self._robots_label = reader.label(f"{robots.base}/robots.txt")
+        self._left, self._crawlers = _MAX_COST, robots.crawlers
 
     def check(self, place: str, document_url: str, entries: Sequence[ReadEntry], number: int) -> None:
         """Check the entries of a batch. `number` is the number of URLs before them in the document."""
@@ -108,10 +99,14 @@ class UrlRules:
         locations, urls = [entry.location for entry in entries], [entry.url for entry in entries]
         if not protocol.are_plain(locations, scope, _LONG):
             hosts = self._declared_hosts(document_url)
-            for entry in entries:
-                if entry.url:
-                    self._check_form(place, entry, scope, hosts)
-        self._check_suspicious(place, entries, "\n".join(urls))
+            for entry in filter(attrgetter("url"), entries):
+                self._check_form(place, entry, scope, hosts)
+        content = "\n".join(urls)
+        for rule, pattern in _SUSPICIOUS.items():
+            # Most batches have none.
+            for entry in entries if pattern.search(content) else ():
+                if pattern.search(entry.url):
+                    self._findings.add(place, rule, entry.url, entry.line)
         self._check_blocked(place, entries, urls, number)
         if self._is_resolving:
             for index, entry in enumerate(entries, number):
@@ -119,10 +114,9 @@ class UrlRules:
                     self._findings.add(place, "url-unresolved", entry.url, entry.line)
 
     def finish(self, documents: Sequence[str]) -> None:
-        """Report the URLs of a document on other hosts, unless the robots.txt of such a host names it.
+        """Report the URLs of a document on other hosts, unless robots.txt there names one of `documents`.
 
-        `documents` are the URLs of the document, and of the indexes that lead to it: it is enough to name
-        one of them. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
+        These are the document and its indexes. https://www.sitemaps.org/protocol.html#sitemaps_cross_submits
         """
         names = [*map(protocol.normalized, documents)]
         for host, findings in self._others.items():
@@ -134,29 +128,16 @@ class UrlRules:
         self._others.clear()
 
     def _declared_hosts(self, document_url: str) -> Collection[Base]:
-        """Return the hosts that the section of a document declares, or that all sections declare.
-
-        The section is that in the name of the document. URLs of other forms do not contain it.
-        """
+        """Return the hosts that the section in a document's name declares, or else all sections."""
         name = parse_page_name(document_url.partition("?")[0].rpartition("/")[2])
         if name is not None and name.section in self._hosts:
             return self._hosts[name.section]
         return {*chain.from_iterable(self._hosts.values())}
 
-    def _check_suspicious(self, place: str, entries: Sequence[ReadEntry], content: str) -> None:
-        """Check for URLs that are valid, but unlikely to be meant. `content` is all of them."""
-        for rule, pattern in _SUSPICIOUS.items():
-            # Most batches have none.
-            if pattern.search(content):
-                for entry in entries:
-                    if pattern.search(entry.url):
-                        self._findings.add(place, rule, entry.url, entry.line)
-
     def _check_blocked(
         self, place: str, entries: Sequence[ReadEntry], urls: Sequence[str], number: int
     ) -> None:
-        left = self._left if number else _MAX_COST
-        cost = self._robots.cost(urls)
+        left, cost = self._left if number else _MAX_COST, self._robots.cost(urls)
         self._left = left - cost
         if self._left < 0:
             entries = entries[: max(left, 0) * len(urls) // cost]
@@ -164,38 +145,40 @@ class UrlRules:
                 text = f"robots.txt is long, so it was applied to the first {number + len(entries):,} URLs"
                 self._findings.add(place, "document-limit", text)
         for entry, url in zip(entries, urls, strict=False):
-            blocking = [*self._robots.blocking_agents(url)]
-            for agent in blocking:
+            for agent in self.blocking_agents(url):
                 self._findings.add(place, "url-blocked", f"{url} is forbidden for {agent}", entry.line)
-            if self._crawlers and not blocking:
-                self.check_crawlers(url)
 
-    def check_crawlers(self, url: str) -> None:
-        """Report the first URL that robots.txt forbids only for crawlers of large engines."""
-        if self._crawlers and (crawlers := [*self._robots.blocking_agents(url, self._crawlers)]):
-            text = f"{url} is forbidden for {' and '.join(crawlers)}"
-            self._findings.add(self._robots_label, "robots-blocks-crawler", text)
-            self._crawlers = []
+    def blocking_agents(self, url: str) -> list[str]:
+        """Return the forbidden agents. Report the first URL that is only forbidden for large engines."""
+        blocking = [*self._robots.blocking_agents(url)]
+        if self._crawlers and not blocking:
+            crawlers = " and ".join(self._robots.blocking_agents(url, self._crawlers))
+            if crawlers:
+                label = self._reader.label(f"{self._robots.base}/robots.txt")
+                self._findings.add(label, "robots-blocks-crawler", f"{url} is forbidden for {crawlers}")
+                self._crawlers = []
+        return blocking
 
     def _check_form(self, place: str, entry: ReadEntry, scope: str, hosts: Collection[Base]) -> None:
         url = entry.url
         if url != entry.location:
             self._findings.add(place, "url-whitespace", repr(entry.location), entry.line)
         findings, url_origin, document_origin = self._findings, origin(url), origin(scope)
-        problem = url_problem(url)
-        if problem is None and len(url) > _LONG:
-            problem = "url-long", f"{len(url):,} characters"
-        elif problem is None and url_origin is not None and url_origin != document_origin:
+        if (problem := url_problem(url)) is not None:
+            rule, detail = problem
+        elif len(url) > _LONG:
+            rule, detail = "url-long", f"{len(url):,} characters"
+        elif url_origin is not None and url_origin != document_origin:
+            rule, detail = "url-host", f"the document is on {document_origin}"
             if url_origin in hosts:
                 return
-            problem = "url-host", f"the document is on {document_origin}"
             if url_origin in self._others or len(self._others) < MAX_HOSTS:
                 findings = self._others.setdefault(url_origin, Findings())
-        elif problem is None and not is_inside(url, scope):
-            problem = "url-scope", f"the document is in {scope}"
-        if problem is not None:
-            rule, detail = problem
-            findings.add(place, rule, f"{url} ({detail})" if detail else url, entry.line)
+        elif is_inside(url, scope):
+            return
+        else:
+            rule, detail = "url-scope", f"the document is in {scope}"
+        findings.add(place, rule, f"{url} ({detail})" if detail else url, entry.line)
 
     def _resolves(self, url: str) -> bool:
         """Return whether the URLconf matches a URL. Those on other hosts are not checked."""

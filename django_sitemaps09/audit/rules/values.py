@@ -21,20 +21,15 @@ _VALID = re.compile(
     r"\d{4}(-\d\d)?|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
 _PRIORITY = re.compile(r"\+?0*(\.\d+|0(\.\d*)?|1(\.0*)?)|-0*(0(\.0*)?|\.0+)", re.ASCII)
-# Maximum length of a value that is parsed and cached. A longer value is not a date.
-_LONGEST = 100
+_LONGEST = 100  # Maximum length of a value that is parsed and cached. A longer value is not a date.
 _FRACTION = re.compile(r"\.\d+")
 #: Tolerances for clocks and time zones.
-_CLOCK = timedelta(minutes=5)
-_ZONES = timedelta(hours=14)
+_CLOCK, _ZONES = timedelta(minutes=5), timedelta(hours=14)
 #: The lastmods of a site are alike if a share of them is within `_ALIKE`, and at least `_ALIKE_URLS` exist.
-_ALIKE = timedelta(minutes=10)
-_ALIKE_URLS = 50
-_ALIKE_SHARE = 0.95
-# Number of lastmods that are compared.
+#: A sample of them is compared.
+_ALIKE, _ALIKE_URLS, _ALIKE_SHARE = timedelta(minutes=10), 50, 0.95
 _SAMPLE = 10_000
-# There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
-_FIRST_YEAR = 1990
+_FIRST_YEAR = 1990  # There was no web. Zero is the year 1 in .NET and Go, and 1970 in Unix.
 
 
 class Moment(NamedTuple):
@@ -47,21 +42,20 @@ class Moment(NamedTuple):
 class ParsedValue(NamedTuple):
     """A parsed value, and the id of the rule that it breaks."""
 
-    moment: Moment | None
-    rule: str | None
+    moment: Moment | None = None
+    rule: str | None = "lastmod-format"
 
 
 def parse_lastmod(text: str | None) -> ParsedValue:
     """Parse a W3C date or time, with or without whitespace around it."""
     text = (text or "").strip()
-    return ParsedValue(None, "lastmod-format") if len(text) > _LONGEST else _parse(text)
+    return ParsedValue() if len(text) > _LONGEST else _parse(text)
 
 
 @lru_cache(20_000)
 def _parse(text: str) -> ParsedValue:
     if not _VALID.fullmatch(text):
-        return ParsedValue(None, "lastmod-format")
-    rule = None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+        return ParsedValue()
     # `2026-01-01Z` is the XSD's form of a date with an offset.
     value = _FRACTION.sub("", text) if "T" in text else f"{text}-01-01"[:10]
     try:
@@ -69,26 +63,27 @@ def _parse(text: str) -> ParsedValue:
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
         at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
     except (ValueError, OverflowError):
-        return ParsedValue(None, "lastmod-format")
-    return ParsedValue(Moment(at, "T" not in value), rule)
+        return ParsedValue()
+    return ParsedValue(
+        Moment(at, "T" not in value), None if _STRICT.fullmatch(text) else "lastmod-ambiguous"
+    )
 
 
-class LastmodSample:
+class Lastmods:
     """A random sample of the lastmods of a site. The same values in the same order give the same sample."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._times: list[datetime] = []
+        self._count, self._times = 0, list[datetime]()
         self._random = random.Random(0)  # noqa: S311 a sample needs no secret
 
     def add(self, moments: Sequence[Moment]) -> None:
+        # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
         for moment in moments:
-            # Reservoir sampling: https://en.wikipedia.org/wiki/Reservoir_sampling
-            if self._count < _SAMPLE:
-                self._times.append(moment.at)
-            elif (position := int(self._random.random() * (self._count + 1))) < _SAMPLE:
-                self._times[position] = moment.at
             self._count += 1
+            if self._count <= _SAMPLE:
+                self._times.append(moment.at)
+            elif (position := int(self._random.random() * self._count)) < _SAMPLE:
+                self._times[position] = moment.at
 
     def alike(self, now: datetime) -> str | None:
         """Return the text of the finding if the values are alike. `now` is the time of the audit."""
@@ -110,11 +105,9 @@ def newer_than(newest: Moment | None, listed: Moment | None) -> str | None:
     if newest is None or listed is None:
         return None
     # A date includes its whole day. If only one of the values is a date, its zone is not known.
-    slack = timedelta(0)
+    slack = timedelta(0) if newest.is_date == listed.is_date else _ZONES
     if listed.is_date and not newest.is_date:
-        slack = timedelta(days=1, microseconds=-1)
-    if newest.is_date != listed.is_date:
-        slack += _ZONES
+        slack += timedelta(days=1, microseconds=-1)
     if newest.at - listed.at <= slack:
         return None
     return f"{newest.at:%Y-%m-%d %H:%M:%S}, in the index {listed.at:%Y-%m-%d %H:%M:%S}"

@@ -23,10 +23,10 @@ from django_sitemaps09.management.lines import audit_lines
 from django_sitemaps09.management.streams import progress_line
 from django_sitemaps09.protocol import MAX_LOCATION
 
-#: Exit status for invalid arguments, as in argparse.
-_USAGE = 2
-#: Exit status after Ctrl-C, as in shells.
-_INTERRUPTED = 130
+#: Exit status for invalid arguments, as in argparse, and after Ctrl-C, as in shells.
+_USAGE, _INTERRUPTED = 2, 130
+# The options that are arguments of `audit()`.
+_ARGUMENTS = ("url", "base_url", "fetch", "rate", "user_agent", "history")
 
 
 class Command(BaseCommand):
@@ -36,29 +36,15 @@ class Command(BaseCommand):
         add, flag = parser.add_argument, "store_true"
         target = parser.add_mutually_exclusive_group()
         target.add_argument(
-            "--url",
-            metavar="URL",
-            help="robots.txt, sitemap, index or site to request (default: live views)",
+            "--url", help="robots.txt, sitemap, index or site to request (default: live views)"
         )
-        target.add_argument(
-            "--dir", "--output", metavar="DIR", help="folder with exported files (default: live views)"
-        )
+        target.add_argument("--dir", "--output", help="folder with exported files (default: live views)")
         add("--base-url", metavar="URL", help="scheme and host of the URLs (default: BASE_URL)")
-        add(
-            "--agent",
-            action="append",
-            default=[],
-            metavar="NAME",
-            help="user agent that robots.txt must allow, in addition to *; repeat the option for each",
-        )
+        agents = "user agent that robots.txt must allow, in addition to *; repeat the option for each"
+        add("--agent", action="append", default=[], metavar="NAME", help=agents)
         add("--fetch", type=_fetch, default=0, metavar="N", help="number of pages to request, or 'all'")
-        add(
-            "--rate",
-            type=float,
-            default=RATE,
-            metavar="N",
-            help=f"with --url, maximum number of pages to request each second (default: {RATE:g})",
-        )
+        rate = f"with --url, maximum number of pages to request each second (default: {RATE:g})"
+        add("--rate", type=float, default=RATE, metavar="N", help=rate)
         add("--user-agent", metavar="NAME", help="with --url, the name that requests send")
         add("--history", metavar="FILE", help="with --fetch, compare lastmods with the changes of pages")
         add("--baseline", metavar="FILE", help="findings to accept, as written by --write-baseline")
@@ -68,10 +54,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            path, new_path = (
-                local_path(options[name], option, "Name a file.")
-                for name, option in (("baseline", "--baseline"), ("write_baseline", "--write-baseline"))
-            )
+            path = local_path(options["baseline"], "--baseline", "Name a file.")
+            new_path = local_path(options["write_baseline"], "--write-baseline", "Name a file.")
             accepted = {} if path is None else parse_baseline(path.read_bytes(), str(path))
         except (SitemapError, ImproperlyConfigured, OSError) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
@@ -79,28 +63,21 @@ class Command(BaseCommand):
         try:
             with progress_line(self.stderr, wanted=is_table and not is_long) as progress:
                 report = audit(
-                    options["url"],
                     directory=options["dir"],
-                    base_url=options["base_url"],
                     agents=options["agent"],
-                    fetch=options["fetch"],
-                    rate=options["rate"],
-                    user_agent=options["user_agent"],
-                    history=options["history"],
+                    **{name: options[name] for name in _ARGUMENTS},
                     on_document=self._show if is_table and is_long else _counter(progress, "document"),
                     on_page=_counter(progress, "page"),
                 ).accepting(accepted)
             if new_path is not None:
-                content = json.dumps(report.baseline(), indent=2)
-                new_path.write_text(f"{content}\n", encoding="utf-8")
+                new_path.write_text(f"{json.dumps(report.baseline(), indent=2)}\n", encoding="utf-8")
         except (SitemapError, ImproperlyConfigured) as error:
             raise CommandError(str(error), returncode=_USAGE) from error
         except (DatabaseError, OSError) as error:
             raise CommandError(str(error)) from error
-        except AuditInterrupted as interruption:
-            self._write(interruption.report.accepting(accepted), options)
-            raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interruption:
+            if isinstance(interruption, AuditInterrupted):
+                self._write(interruption.report.accepting(accepted), options)
             raise CommandError("The audit was interrupted.", returncode=_INTERRUPTED) from None
         self._write(report, options)
         is_failed = report.errors or (options["strict"] and report.warnings)
