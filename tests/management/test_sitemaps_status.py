@@ -338,8 +338,10 @@ class TestArguments:
         with pytest.raises(CommandError, match=message.replace("?", r"\?")):
             said(*arguments)
 
-    def test_settings_are_reported(self, settings: Any, configure: Callable[..., None]) -> None:
-        settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": FILES, "LOCATION": "unused"}}
+    def test_settings_are_reported(
+        self, settings: Any, configure: Callable[..., None], tmp_path: Path
+    ) -> None:
+        settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": FILES, "LOCATION": str(tmp_path)}}
         configure(LIVE_CACHE="pages", LIVE_SECONDS=5)
         status = reported()
         assert status["live_seconds"] == 5
