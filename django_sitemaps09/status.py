@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from django.core.cache import DEFAULT_CACHE_ALIAS, caches
-from django.utils.timezone import get_default_timezone
 
 from django_sitemaps09 import protocol, published, sections, sources
 from django_sitemaps09.conf import conf, site_locale, strings
@@ -155,7 +154,7 @@ class SectionStatus:
         try:
             # Python 3.10 cannot parse `Z`. A date is a day in the project's time zone.
             times = [datetime.fromisoformat(text.replace("Z", "+00:00")) for text in lastmods]
-            newest = max(time.replace(tzinfo=time.tzinfo or get_default_timezone()) for time in times)
+            newest = max(time.replace(tzinfo=time.tzinfo or conf.zone) for time in times)
         except ValueError:
             return None
         lag, is_date = newest.timestamp() - self.exported, "T" not in max(lastmods)
@@ -320,10 +319,8 @@ def status(names: Sequence[str] = (), base_url: str | None = None, *, is_thoroug
     has_base = base_url is not None or not is_host_from_client()
     # If clients choose the host, listings do not depend on it.
     base = export_base(base_url) if has_base else protocol.parse_base(addresses.HOST)
-    listing_cache, live_alias = (
-        CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough),
-        conf.live_cache,
-    )
+    listing_cache = CacheStatus.from_alias(DEFAULT_CACHE_ALIAS, probes=is_thorough)
+    live_alias = conf.live_cache
     # Clients that choose the host share the bounds of the export in the target itself.
     export = ExportState.from_base(base if has_base else None)
     published_names = export.root.files if export.root else ()

@@ -57,12 +57,12 @@ _USUAL = 8  # Number of elements in a usual entry.
 _MAX_ELEMENTS = 1_500_000
 # Maximum length of a value, and of an incomplete line in a text sitemap. A longer URL is invalid anyway.
 _MAX_VALUE = 16_384
-# Text and attributes that the schema does not allow: those without a namespace, apart from an extension.
-# Bytes that may be such, which are found in a tenth of the time.
+# Bytes that may be text or an attribute that the schema does not allow, found in a tenth of the time.
 _MAY_BE_STRAY = re.compile(
     rb"<(?:url|loc|lastmod|changefreq|priority|sitemap)\s"
     rb"|<(?:url|sitemap|/(?:url|loc|lastmod|changefreq|priority|sitemap|(?:image|video|news):\w+))>\s*[^<\s]"
 )
+# Such text and attributes: those without a namespace, apart from an extension.
 _STRAY = (
     "(text()[normalize-space()] | *[namespace-uri()=$own]/text()[normalize-space()]"
     " | */*[*][starts-with(namespace-uri(), 'http://www.google.com/schemas/')]/text()[normalize-space()]"

@@ -83,9 +83,8 @@ class Response(NamedTuple):
             if layers > _MAX_LAYERS:
                 raise DocumentError("gzip-damaged", f"there are more than {_MAX_LAYERS} layers of gzip")
             if layers == 2:
-                report(
-                    "gzip-twice", "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
-                )
+                text = "Content-Encoding and content" if self.is_encoded else "gzip inside gzip"
+                report("gzip-twice", text)
             elif "xml" in (kind := self.header("content-type")) and not self.is_encoded:
                 report("gzip-type", kind)
             chunks = _layer(chunks, report)
@@ -261,8 +260,9 @@ class HttpReader(Reader):
         try:
             yield
         except (urllib3.exceptions.HTTPError, ValueError, OSError) as error:
-            text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
-            text = self._problem_of(error) if self._connections.remaining else text
+            text = self._problem_of(error)
+            if not self._connections.remaining:
+                text = f"it takes more than {DOCUMENT_SECONDS:.0f} seconds"
             raise DocumentError("document-unreachable", text) from error
 
 

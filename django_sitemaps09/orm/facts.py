@@ -170,7 +170,7 @@ class Facts:
 
     @property
     def problem(self) -> tuple[str, str] | None:
-        """What makes all queries of the rows fail, and the fix; `None` for a working queryset."""
+        """The problem that makes all queries of the rows fail, and the fix; `None` if they work."""
         if self.is_queryset and not self.is_grouped and self.query.where.contains_aggregate:
             return LACKS_GROUP
         return HIDES_COLUMNS if self._hides_columns else None

@@ -37,7 +37,7 @@ from django_sitemaps09.sitemaps.base import CONTRIB_INTERNALS, Sitemap, is_contr
 
 @dataclass(frozen=True)
 class Declared:
-    """What a sitemap declares for a host.
+    """The declarations of a sitemap for a host.
 
     Of an opaque sitemap, `hooks` and all that follow are not read, since its `get_urls()` decides.
     """

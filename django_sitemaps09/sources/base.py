@@ -30,7 +30,7 @@ class Source(Keyed, Protocol):
 
     @property
     def declared(self) -> Declared:
-        """What the sitemap of the source declares."""
+        """The declarations of the sitemap."""
 
     @property
     def rows_per_page(self) -> int:

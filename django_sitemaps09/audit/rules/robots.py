@@ -46,9 +46,10 @@ class RobotsRules:
         named = {match[1].lower() for match in map(_AGENT.match, lines) if match}
         self.crawlers = [name for name in _CRAWLERS if self.agents and name.lower() in named]
         self._size = len(text) * (len(self.agents) + len(self.crawlers))
-        # The first of several equivalent URLs remains.
-        urls = [url.strip() for url in self._parser.sitemaps]
-        self.sitemaps = tuple({protocol.normalized(url): url for url in reversed(urls)}.values())[::-1]
+        sitemaps: dict[str, str] = {}
+        for url in map(str.strip, self._parser.sitemaps):
+            sitemaps.setdefault(protocol.normalized(url), url)
+        self.sitemaps = tuple(sitemaps.values())
 
     def blocking_agents(self, url: str, agents: Sequence[str] | None = None) -> Iterator[str]:
         """Yield the agents that must not request a URL. URLs on other hosts have rules of their own."""

@@ -44,7 +44,7 @@ _ENTRIES = 20
 
 
 class Spool:
-    """Changed URLs, each once, on disk until the report is built. An entry that only moves is no change.
+    """Changed URLs, each once, on disk until the report is built. An entry that only moves has not changed.
 
     Unless `is_complete`, comparing ends when far more entries than `limit` differ in their ranges, and the
     counts are incomplete then. `is_filled` is false if it failed.
