@@ -45,7 +45,7 @@ from django_sitemaps09.orm.reading import (
 )
 from django_sitemaps09.protocol import uri
 from django_sitemaps09.routing.location_templates import LocationTemplate, is_expression
-from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host
+from django_sitemaps09.sitemaps.compat import add_hook_results, filter_on_host, hosts_of
 from django_sitemaps09.sitemaps.items import TranslatedItems, in_item_language, read_items
 
 if TYPE_CHECKING:
@@ -270,7 +270,8 @@ class Sitemap(_Base[ItemT]):
                     # A time can be out of range in UTC.
                     with suppress(ValueError):
                         self.latest_lastmod = max(lastmods, key=lambda value: lastmod_text(value) or "")
-            return add_hook_results(self, filter_on_host(self, urls, base, errors), base, errors)
+            hosts = hosts_of(self, base)
+            return add_hook_results(self, filter_on_host(urls, base, hosts, errors), hosts, errors)
 
     def _get(self, name: str, item: Any, default: Any = None) -> Any:
         try:

@@ -39,13 +39,13 @@ _MEDIA: dict[str, Callable[..., Any]] = {"images": resolve_image, "videos": reso
 
 
 def filter_on_host(
-    sitemap: Any, urls: list[dict[str, Any]], base: str, errors: list[ItemError]
+    urls: list[dict[str, Any]], base: str, hosts: AllowedHosts, errors: list[ItemError]
 ) -> list[dict[str, Any]]:
     """Return the entries, with the links, whose URLs are on the host that Django puts before a location.
 
-    If two slashes begin a location, its host can also be one of the sitemap's `hosts`.
+    If two slashes begin a location, its host can be any of `hosts`.
     """
-    hosts, entries = _hosts(sitemap, base), []
+    entries = []
 
     def checked(entry: dict[str, Any]) -> dict[str, Any]:
         url = meant_url(entry["location"], base)
@@ -71,7 +71,8 @@ def filter_on_host(
     return entries
 
 
-def _hosts(sitemap: Any, base: str) -> AllowedHosts:
+def hosts_of(sitemap: Any, base: str) -> AllowedHosts:
+    """Return the host that Django puts before a location, with the sitemap's `hosts`."""
     scheme, _, domain = base.partition("://")
     # Django writes a domain as it is. The scheme can be any, too.
     domain = protocol.uri(f"https://{domain}/").removeprefix("https://").removesuffix("/")
@@ -83,7 +84,7 @@ def _hosts(sitemap: Any, base: str) -> AllowedHosts:
 
 
 def add_hook_results(
-    sitemap: Any, urls: list[dict[str, Any]], base: str, errors: list[ItemError]
+    sitemap: Any, urls: list[dict[str, Any]], hosts: AllowedHosts, errors: list[ItemError]
 ) -> list[dict[str, Any]]:
     """Add `images`, `videos`, `news`, `extensions` and further `alternates` to entry dicts."""
     is_linked = sitemap.i18n and sitemap.alternates
@@ -94,7 +95,6 @@ def add_hook_results(
     x_default = sitemap.x_default if callable(sitemap.x_default) and is_linked else None
     if not (hooks or extensions or x_default):
         return urls
-    hosts = _hosts(sitemap, base)
     # With `i18n`, items are pairs of item and language, unless the project overrides `_items()`.
     pairs = [url["item"] for url in urls]
     owners = [pair[0] if isinstance(pair, tuple) and len(pair) == 2 else pair for pair in pairs]
