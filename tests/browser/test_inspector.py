@@ -18,8 +18,7 @@ from tests.support.articles import Articles
 from tests.support.browsers import SECONDS, Browser, contrast, luminance
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
-from tests.support.inspector import client_of, serving_site, site, superuser
-from tests.support.sections import Numbers
+from tests.support.inspector import client_of, export_full_sections, serving_site, site, superuser
 
 pytestmark = [
     pytest.mark.services,
@@ -166,11 +165,7 @@ def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: b
 def many(folder: Path, register: Callable[..., None], configure: Callable[..., None]) -> None:
     """An export of 300 sections, of which one is over its limit, and one is no longer declared."""
     configure(ROOT=folder)
-    sections = {f"part-{number}": Numbers(19) for number in range(300)}
-    for section in sections.values():
-        section.limit = 20
-    register(**sections)
-    export()
+    sections = export_full_sections(300, register)
     del sections["part-7"]
     sections["part-8"].limit = 18
     register(**sections)

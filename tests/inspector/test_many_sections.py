@@ -18,8 +18,7 @@ from tests.models import Article, Reading, Tag
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
-from tests.support.inspector import superuser
-from tests.support.sections import Numbers
+from tests.support.inspector import export_full_sections, superuser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
@@ -95,11 +94,7 @@ def test_the_overview_folds_sections_without_problems_and_filters(
     folder: Path, configure: Callable[..., None], register: Callable[..., None], admin_site: None
 ) -> None:
     configure(ROOT=folder)
-    parts = {f"part-{number}": Numbers(19) for number in range(30)}
-    for part in parts.values():
-        part.limit = 20
-    register(**parts)
-    export()
+    parts = export_full_sections(30, register)
     client = superuser()
     content = client.get("/admin/sitemaps/").content.decode()
     assert content.index("Last audit</h2>") < content.index("Sections</h2>")

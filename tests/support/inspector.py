@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,8 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.http import HttpRequest, HttpResponseBase
 from django.test import Client, override_settings
 
+from django_sitemaps09.export import export
+from tests.support.sections import Numbers
 from tests.support.wsgi import BrowserServer, serve, sharing_connection
 
 POLICY = "default-src 'self'"
@@ -90,3 +92,13 @@ def serving_site() -> Iterator[str]:
 
     with sharing_connection(application) as shared, serve(shared, BrowserServer) as address:
         yield address
+
+
+def export_full_sections(count: int, register: Callable[..., None]) -> dict[str, Numbers]:
+    """Export and return so many sections, named `part-0` and so on, whose pages are filled to 95%."""
+    sections = {f"part-{number}": Numbers(19) for number in range(count)}
+    for section in sections.values():
+        section.limit = 20
+    register(**sections)
+    export()
+    return sections
