@@ -43,7 +43,6 @@ _INVALID_ENCODING = (81, 32)
 _NEAR = 30  # Number of characters that are shown before the place of an error, and after it.
 # Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
 _START = 512
-_HEAD = 4_096  # Number of bytes to read at a time until the root element is found.
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
 # Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
@@ -186,12 +185,16 @@ class _Text:
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        self._is_noted = False
+        #: Set it after a chunk without entries: after an error, a parser returns none, but can report the
+        #: error only at the end.
+        self.is_over = self._is_noted = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
         self._lines = self._columns = 0
 
     def add(self, chunk: bytes) -> None:
+        if self.is_over:
+            return
         before, ending, line = self._previous.rpartition(b"\n")
         self._lines += before.count(b"\n") + len(ending)
         self._columns = len(line.decode(errors="ignore")) + (0 if ending else self._columns)
@@ -215,153 +218,177 @@ class _Text:
 
 
 def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
-    kind, tags, head = _root(chunks, report, thread)
-    yield kind, []
-    events, start = ("start", "end", "start-ns"), tags[0].removesuffix(kind)
-    parser: Any = None
-    parent: Any = None
-    text, recent, is_reading = _Text(), b"", True
-    count, unknown, elements, open_size = 0, 0, 0, 0
-    for chunk in chain([head], chunks):
-        # After an error, a parser returns no more entries, but can report it only at the end.
-        if is_reading:
-            text.add(chunk)
-        recent = recent[-_HEAD:] + chunk
-        parser, failure = thread.call(_fed, parser, chunk, events, tags)
-        text.note(parser)
-        # The entries before the error are checked, too.
-        parent, entries = _completed(parser, parent)
-        is_reading = is_reading and bool(entries)
-        children = [] if parent is None else parent[:]
+    document = _XmlDocument(report)
+    for chunk in chunks:
+        yield thread.call(document.feed, chunk)
+        if document.count > MAX_URLS:
+            return
+    thread.call(document.close)
+
+
+class _XmlDocument:
+    """An XML document while it is parsed, in the thread of the parsers.
+
+    There is one call for each piece, since a call takes as long as parsing a small document.
+    """
+
+    def __init__(self, report: ReportRule) -> None:
+        self._report, self._text = report, _Text()
+        # The first parser finds the root element. The second one returns only the entries in it.
+        self._parser, self._head = _parser(("start",)), bytearray()
+        self._kind: DocumentKind = "urlset"
+        # The tags of the list of entries, which is usually the root, and of an entry; the namespace in them.
+        self._tags: tuple[str, str] | None = None
+        self._start = ""
+        # The list of entries, the elements of the last part in it, its last bytes, and the error after it.
+        self._parent: Any = None
+        self._children: Sequence[Any] = ()
+        self._recent = b""
+        self._error: DocumentError | None = None
+        self._unknown = self._elements = self._open_size = 0
+        #: The number of entries.
+        self.count = 0
+
+    def feed(self, chunk: bytes) -> DocumentPart:
+        """Parse a piece, and return the entries that end in it."""
+        self._remove_part()
+        self._text.add(chunk)
+        if self._tags is None:
+            self._head += chunk
+            self._find_root(chunk)
+            if self._tags is None:
+                return self._kind, []
+            chunk = bytes(self._head)
+        self._recent = self._recent[-_START:] + chunk
+        self._parse(chunk)
+        entries = self._completed()
+        self._text.is_over = not entries
+        children = [] if self._parent is None else self._parent[:]
         if children[-1:] != entries[-1:]:
             del children[-1]  # It may be incomplete.
-        if kind == "feed":
-            yield kind, [*filter(None, map(_feed_entry, entries))]
-        else:
-            complete = {*entries}
-            for child in children if len(children) > len(entries) else ():
-                # The schema allows elements of other namespaces before the entries.
-                if child not in complete and (child.tag[0] != "{" or child.tag.startswith(start or "{{")):
-                    report("element-unknown", child.tag, child.sourceline)
-            yield kind, [_entry(element, kind, start, report) for element in entries]
-        if failure is not None:
-            raise text.error or DocumentError("xml-invalid", str(failure))
-        open_size = 0 if children else open_size + len(chunk.strip())
-        if parent is not None and kind != "feed" and (count == 0 or _MAY_BE_STRAY.search(recent)):
-            _check_stray(parent, report)
-        elements += thread.call(_remove, parent, children)
-        count += len(entries)
-        unknown += len(children) - len(entries)
-        if count > MAX_URLS:
-            return
-        if unknown > MAX_URLS or elements > _MAX_ELEMENTS:
-            raise DocumentError("document-limit", f"{elements:,} elements were read")
-        if open_size > _MAX_OPEN:
-            raise DocumentError("document-limit", f"an entry has more than {_MAX_OPEN:,} bytes")
-    try:
-        element = thread.call(parser.close)
-    except etree.XMLSyntaxError as error:
-        root = "rss" if tags[0] == "channel" else etree.QName(tags[0]).localname
-        is_whole = recent.rstrip().endswith(f"{root}>".encode())
-        text.note(parser)
-        if is_whole and text.error is not None:
-            raise text.error from error
-        raise DocumentError("xml-invalid" if is_whole else "xml-truncated", str(error)) from error
-    for child in element if kind != "feed" else ():
-        report("element-unknown", child.tag, child.sourceline)
+        self._children, self._open_size = children, 0 if children else self._open_size + len(chunk.strip())
+        self.count += len(entries)
+        self._unknown += len(children) - len(entries)
+        if self._kind == "feed":
+            return self._kind, [*filter(None, map(_feed_entry, entries))]
+        complete = {*entries}
+        for child in children if len(children) > len(entries) else ():
+            # The schema allows elements of other namespaces before the entries.
+            if child not in complete and (child.tag[0] != "{" or child.tag.startswith(self._start or "{{")):
+                self._report("element-unknown", child.tag, child.sourceline)
+        return self._kind, [_entry(element, self._kind, self._start, self._report) for element in entries]
 
+    def close(self) -> None:
+        """Check what is only known at the end. Raise `DocumentError` for an incomplete document."""
+        self._remove_part()
+        if self._tags is None:
+            raise DocumentError("xml-truncated", "it ends before the root element")
+        try:
+            element = self._parser.close()
+        except etree.XMLSyntaxError as error:
+            root = "rss" if self._tags[0] == "channel" else etree.QName(self._tags[0]).localname
+            is_whole = self._recent.rstrip().endswith(f"{root}>".encode())
+            self._text.note(self._parser)
+            if is_whole and self._text.error is not None:
+                raise self._text.error from error
+            raise DocumentError("xml-invalid" if is_whole else "xml-truncated", str(error)) from error
+        for child in element if self._kind != "feed" else ():
+            self._report("element-unknown", child.tag, child.sourceline)
 
-def _fed(
-    parser: Any, chunk: bytes, events: Sequence[str], tags: Sequence[str] | None = None
-) -> tuple[Any, Exception | None]:
-    """Feed a chunk to a parser, or to a new one. Return the parser, and its error."""
-    # Each call in another thread takes as long as parsing a small document.
-    if parser is None:
-        # Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
-        safe = {"no_network": True, "load_dtd": False, "resolve_entities": False, "huge_tree": False}
-        parser = etree.XMLPullParser(events, tag=tags, remove_comments=True, remove_pis=True, **safe)
-    try:
-        parser.feed(chunk)
-    except etree.XMLSyntaxError as error:
-        return parser, error
-    return parser, None
+    def _parse(self, chunk: bytes) -> None:
+        try:
+            self._parser.feed(chunk)
+        except etree.XMLSyntaxError as error:
+            # The entries before the error are checked, too.
+            self._error = DocumentError("xml-invalid", str(error))
+        self._text.note(self._parser)
 
-
-def _completed(parser: Any, parent: Any) -> tuple[Any, list[Any]]:
-    """Return the root element, if it has begun, and the entries in it that have ended."""
-    entries = []
-    for event, item in parser.read_events():
-        if event == "end" and item.getparent() is parent:
-            entries.append(item)
-        elif event == "start" and parent is None:
-            parent = item
-        elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
-            # The name of each element would contain it.
-            raise DocumentError("document-limit", f"a namespace has more than {_MAX_NAMES:,} characters")
-    return parent, entries
-
-
-def _root(
-    chunks: Iterator[bytes], report: ReportRule, thread: ParserThread
-) -> tuple[DocumentKind, tuple[str, str], bytes]:
-    """Check the root element. Return the kind of the document, tags, and the bytes that were read.
-
-    The tags are those of the list of entries, which is usually the root, and of an entry.
-    """
-    element, head = _first_element(chunks, thread)
-    information = element.getroottree().docinfo
-    name = etree.QName(element)
-    if name.localname.lower() == "html":
-        raise DocumentError("document-type", f"its root element is {element.tag}")
-    if information.doctype or information.internalDTD is not None:
-        raise DocumentError("xml-doctype", information.doctype)
-    if element.tag in _FEEDS:
-        return "feed", _FEEDS[element.tag], head
-    if name.localname not in _ENTRY_TAGS:
-        raise DocumentError("xml-root", f"its root element is {element.tag}")
-    if name.namespace != SITEMAP_NAMESPACE:
-        report("xml-namespace", name.namespace or "there is no namespace")
-    if element.prefix:
-        report("xml-prefix", element.prefix)
-    if (encoding := _encoding(head)).upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
-        report("document-encoding", encoding)
-    kind: DocumentKind = "urlset" if name.localname == "urlset" else "sitemapindex"
-    return kind, (element.tag, f"{element.tag.removesuffix(kind)}{_ENTRY_TAGS[kind]}"), head
-
-
-def _encoding(head: bytes) -> str:
-    """Return the encoding of the beginning of a document, or else the one that it declares."""
-    # Without a byte order mark, the zeros beside `<` show it.
-    if head[:8].count(b"\0") > 4:
-        return "UTF-32"
-    if b"\0" in head[:4] or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "UTF-16"
-    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
-    return declared[1].decode() if declared else "UTF-8"
-
-
-def _first_element(chunks: Iterator[bytes], thread: ParserThread) -> tuple[Any, bytes]:
-    """Find the root element, with a parser that reads no more than it needs."""
-    parser = None
-    head, text = bytearray(), _Text()
-    for chunk in chunks:
-        head += chunk
-        text.add(chunk)
-        for start in range(0, len(chunk), _HEAD):
-            parser, failure = thread.call(_fed, parser, chunk[start : start + _HEAD], ("start",))
-            element = next((element for _, element in parser.read_events()), None)
-            if element is not None:
-                return element, bytes(head)
-            if failure is not None:
-                encoding = _encoding(bytes(head))
-                if encoding.upper().startswith(("UTF-16", "UTF-32")):
-                    how = "is not in" if b"\0" not in head else "cannot be read as"
-                    raise DocumentError("document-encoding", f"it {how} {encoding}")
-                text.note(parser)
-                raise text.error or DocumentError("xml-invalid", str(failure))
-        if len(head) > _MAX_HEAD:
+    def _find_root(self, chunk: bytes) -> None:
+        self._parse(chunk)
+        element = next((element for _, element in self._parser.read_events()), None)
+        encoding = _encoding(bytes(self._head))
+        if element is not None:
+            self._check_root(element, encoding)
+            self._parser = _parser(("start", "end", "start-ns"), self._tags)
+        elif self._error is not None and encoding.upper().startswith(("UTF-16", "UTF-32")):
+            how = "is not in" if b"\0" not in self._head else "cannot be read as"
+            raise DocumentError("document-encoding", f"it {how} {encoding}")
+        elif len(self._head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
-    raise DocumentError("xml-truncated", "it ends before the root element")
+
+    def _check_root(self, element: Any, encoding: str) -> None:
+        information, name = element.getroottree().docinfo, etree.QName(element)
+        if name.localname.lower() == "html":
+            raise DocumentError("document-type", f"its root element is {element.tag}")
+        if information.doctype or information.internalDTD is not None:
+            raise DocumentError("xml-doctype", information.doctype)
+        if element.tag in _FEEDS:
+            self._kind, self._tags = "feed", _FEEDS[element.tag]
+            return
+        if name.localname not in _ENTRY_TAGS:
+            raise DocumentError("xml-root", f"its root element is {element.tag}")
+        if name.namespace != SITEMAP_NAMESPACE:
+            self._report("xml-namespace", name.namespace or "there is no namespace")
+        if element.prefix:
+            self._report("xml-prefix", element.prefix)
+        if encoding.upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
+            self._report("document-encoding", encoding)
+        self._kind = "urlset" if name.localname == "urlset" else "sitemapindex"
+        self._start = element.tag.removesuffix(self._kind)
+        self._tags = (element.tag, f"{self._start}{_ENTRY_TAGS[self._kind]}")
+
+    def _completed(self) -> list[Any]:
+        """Return the entries that have ended since the last call."""
+        entries = []
+        for event, item in self._parser.read_events():
+            if event == "end" and item.getparent() is self._parent:
+                entries.append(item)
+            elif event == "start" and self._parent is None:
+                self._parent = item
+            elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
+                # The name of each element would contain it.
+                raise DocumentError("document-limit", f"a namespace has more than {_MAX_NAMES:,} characters")
+        return entries
+
+    def _remove_part(self) -> None:
+        """Remove the elements of the last part. Raise its error, or one for too many elements."""
+        if self._error is not None:
+            raise self._text.error or self._error
+        parent, children = self._parent, self._children
+        if parent is None:
+            return
+        if self._kind != "feed" and (self._elements == 0 or _MAY_BE_STRAY.search(self._recent)):
+            _check_stray(parent, self._report)
+        if max(map(len, parent), default=0) > MAX_CHILDREN:
+            raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
+        total = _count_all(parent)
+        if total > _USUAL * len(children):
+            # Removing an element takes quadratic time, unless the elements inside are removed first.
+            for child in children:
+                for element in child:
+                    element.clear()
+        del parent[: len(children)]
+        rest = _count_all(parent)
+        self._elements += total - rest
+        if rest > MAX_DESCENDANTS:
+            text = f"an entry has more than {MAX_DESCENDANTS:,} elements inside"
+        elif self._unknown > MAX_URLS or self._elements > _MAX_ELEMENTS:
+            text = f"{self._elements:,} elements were read"
+        elif self._open_size > _MAX_OPEN:
+            text = f"an entry has more than {_MAX_OPEN:,} bytes"
+        else:
+            return
+        raise DocumentError("document-limit", text)
+
+
+def _parser(events: Sequence[str], tags: Sequence[str] | None = None) -> Any:
+    # Nothing outside the document is read, no entity is expanded, and libxml2's limits apply.
+    safe = {"no_network": True, "load_dtd": False, "resolve_entities": False, "huge_tree": False}
+    return etree.XMLPullParser(events, tag=tags, remove_comments=True, remove_pis=True, **safe)
+
+
+def _count_all(element: Any) -> int:
+    return int(etree.XPath("count(descendant::*)")(element))
 
 
 def _check_stray(parent: Any, report: ReportRule) -> None:
@@ -374,24 +401,15 @@ def _check_stray(parent: Any, report: ReportRule) -> None:
             report("element-text", value, line)
 
 
-def _remove(parent: Any, children: Sequence[Any]) -> int:
-    """Remove elements that have been read, and return their number, at any depth, if not too many."""
-    if parent is None:
-        return 0
-    if max(map(len, parent), default=0) > MAX_CHILDREN:
-        raise DocumentError("document-limit", f"an entry has more than {MAX_CHILDREN:,} elements")
-    count_all = etree.XPath("count(descendant::*)")
-    total = count_all(parent)
-    if total > _USUAL * len(children):
-        # Removing an element takes quadratic time, unless the elements inside are removed first.
-        for child in children:
-            for element in child:
-                element.clear()
-    del parent[: len(children)]
-    rest = count_all(parent)
-    if rest > MAX_DESCENDANTS:
-        raise DocumentError("document-limit", f"an entry has more than {MAX_DESCENDANTS:,} elements inside")
-    return int(total - rest)
+def _encoding(head: bytes) -> str:
+    """Return the encoding of the beginning of a document, or else the one that it declares."""
+    # Without a byte order mark, the zeros beside `<` show it.
+    if head[:8].count(b"\0") > 4:
+        return "UTF-32"
+    if b"\0" in head[:4] or head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "UTF-16"
+    declared = _DECLARED.match(head.removeprefix(codecs.BOM_UTF8))
+    return declared[1].decode() if declared else "UTF-8"
 
 
 def _feed_entry(element: Any) -> ReadEntry | None:
