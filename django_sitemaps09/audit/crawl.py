@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from django_sitemaps09.audit import documents
 from django_sitemaps09.audit.documents import LINK, DocumentKind, DocumentPart, ReadEntry
@@ -25,9 +24,6 @@ from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, MAX_NEWS, MAX_URLS, normalized
 
 MAX_DOCUMENTS, MAX_LEVELS = 100_000, 5  # Number of documents, and depth of nested indexes.
-# Number of bytes of documents to read before garbage is collected, which takes much less time than reading,
-# and before the thread that parses them is renewed. For garbage, a parser counts as `_PARSER` bytes.
-_GARBAGE, _NAMES, _PARSER = 10_000_000, 1_000_000, 4_000
 
 
 class ListedDocument(NamedTuple):
@@ -57,17 +53,13 @@ class Document:
 class Crawl:
     """Reads the documents of one audit. `documents` counts those requested, and `urls` the URLs in them."""
 
-    # Number of bytes that all audits have read since garbage was collected. Parsers of lxml are reference
-    # cycles, and keep the names of their documents. Python does not count these when it decides to collect.
-    _garbage: ClassVar[int] = 0
-
     def __init__(
         self, reader: Reader, url_rules: UrlRules, findings: Findings, scratch: Scratch, now: datetime
     ) -> None:
         self._reader, self._findings, self._scratch, self._now = reader, findings, scratch, now
         self._url_rules, self._link_rules = url_rules, LinkRules(findings, scratch)
         #: The thread of the parsers. Close it at the end.
-        self.thread, self._names, self._lastmods = documents.ParserThread(), 0, Lastmods()
+        self.thread, self._lastmods = documents.ParserThread(), Lastmods()
         # The documents that were read, and whether an index lists them.
         self._seen: dict[str, bool] = {}
         self.documents = self.urls = 0
@@ -94,12 +86,6 @@ class Crawl:
                 self._seen[url] = bool(listed.parents)
                 on_document(self._reader.label(listed.url))
                 queue.extendleft(reversed(self._read(listed)))
-                if self._names > _NAMES:
-                    self.thread.renew()
-                    self._names = 0
-                if Crawl._garbage > _GARBAGE:
-                    gc.collect()
-                    Crawl._garbage = 0
         self._link_rules.finish()
         if text := self._lastmods.alike(self._now):
             self._findings.add(root, "lastmod-alike", text)
@@ -142,18 +128,11 @@ class Crawl:
         is_plain = not response.header("content-encoding") and not head.startswith(GZIP_MAGIC)
         chunks = limit_size(response._replace(chunks=body).content(report), MAX_BYTES)
         text = documents.is_text(url, kind)
-        yield from documents.batches(self._counted(chunks), report, self.thread, text=text)
+        yield from documents.batches(chunks, report, self.thread, text=text)
         if is_plain and url.partition("?")[0].endswith(".gz"):
             report("gzip-missing")
         if kind.startswith("text/html"):
             report("document-type", kind)
-
-    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        Crawl._garbage += _PARSER
-        for chunk in chunks:
-            self._names += len(chunk)
-            Crawl._garbage += len(chunk)
-            yield chunk
 
     def _check_urls(self, document: Document, entries: Sequence[ReadEntry]) -> None:
         place, report = document.place, document.report

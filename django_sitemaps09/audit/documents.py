@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import gc
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import timezone
@@ -48,6 +49,9 @@ _MAX_HEAD = 1_000_000
 # Maximum number of bytes to parse at a time. The limits below are checked after each piece. libxml2 also
 # rejects a piece of more than ten million bytes.
 _PIECE = 65_536
+# Number of bytes after which the thread of the parsers is renewed, and those that a parser counts for:
+# collecting garbage takes much less time than parsing that.
+_MAX_PARSED, _PARSER = 10_000_000, 4_000
 MAX_CHILDREN, MAX_DESCENDANTS = 5_000, 50_000  #: Maximum number of elements in an entry, and at any depth.
 # Maximum number of bytes after which an entry must be complete. Its attributes need many times their size.
 _MAX_OPEN = 5_000_000
@@ -169,15 +173,24 @@ class ParserThread(ExitStack):
 
     def __init__(self) -> None:
         super().__init__()
-        self.renew()
+        self._start()
+
+    def _start(self) -> None:
+        self._pool, self._size = self.enter_context(ThreadPoolExecutor(1, "sitemap-xml")), 0
 
     def renew(self) -> None:
-        self.close()
-        self._pool = self.enter_context(ThreadPoolExecutor(1, "sitemap-xml"))
+        """Start another thread, and collect garbage, if many bytes were parsed in this one."""
+        self._size += _PARSER
+        if self._size > _MAX_PARSED:
+            self.close()
+            # Parsers are reference cycles that keep names, too, which Python does not count.
+            gc.collect()
+            self._start()
 
-    def call(self, *arguments: Any) -> Any:
-        """Call a function with arguments in the thread."""
-        return self._pool.submit(*arguments).result()
+    def call(self, function: Callable[..., Any], *chunk: bytes) -> Any:
+        """Call a function in the thread."""
+        self._size += sum(map(len, chunk))
+        return self._pool.submit(function, *chunk).result()
 
 
 class _Text:
@@ -218,6 +231,7 @@ class _Text:
 
 
 def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
+    thread.renew()
     document = _XmlDocument(report)
     for chunk in chunks:
         yield thread.call(document.feed, chunk)
@@ -237,7 +251,7 @@ class _XmlDocument:
         # The first parser finds the root element. The second one returns only the entries in it.
         self._parser, self._head = _parser(("start",)), bytearray()
         self._kind: DocumentKind = "urlset"
-        # The tags of the list of entries, which is usually the root, and of an entry; the namespace in them.
+        # The tags of the list of entries, which is usually the root, and of an entry, and their namespace.
         self._tags: tuple[str, str] | None = None
         self._start = ""
         # The list of entries, the elements of the last part in it, its last bytes, and the error after it.
@@ -347,7 +361,9 @@ class _XmlDocument:
                 self._parent = item
             elif event == "start-ns" and len(item[1]) > _MAX_NAMES:
                 # The name of each element would contain it.
-                raise DocumentError("document-limit", f"a namespace has more than {_MAX_NAMES:,} characters")
+                raise DocumentError(
+                    "document-limit", f"a namespace has more than {_MAX_NAMES:,} characters"
+                )
         return entries
 
     def _remove_part(self) -> None:

@@ -9,13 +9,14 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.entries import reason_of
-from django_sitemaps09.exceptions import AuditError
+from django_sitemaps09.exceptions import AuditError, ExportError
+from django_sitemaps09.state.manifest import PARSE_ERRORS
+from django_sitemaps09.stores import LocalStore
 
 logger = logging.getLogger(__name__)
 
@@ -34,18 +35,19 @@ class History:
 
     def __init__(self, path: Path) -> None:
         # The file that a symbolic link names is replaced, not the link.
-        self._path, self._pages, self.compared, self.varying = path.resolve(), dict[str, list[str]](), 0, 0
-        if not os.access(self._path.parent, os.W_OK):
-            raise AuditError(f"A history cannot be written in {self._path.parent}.")
+        path = path.resolve()
+        self._store, self._name = LocalStore(path.parent, own=""), path.name
+        self._pages, self.compared, self.varying = dict[str, list[str]](), 0, 0
+        if not os.access(path.parent, os.W_OK):
+            raise AuditError(f"A history cannot be written in {path.parent}.")
         try:
-            if path.exists():
-                with path.open("rb") as file:
-                    values = json.loads(file.read(_MAX_BYTES))
+            if (content := self._store.read(self._name, _MAX_BYTES)) is not None:
+                values = json.loads(content)
                 for url, (text, lastmod, day) in values["pages"].items():
                     self._pages[url] = [*map(str, (text, lastmod, day))]
                 if values["format"] != _FORMAT:
                     raise ValueError("another version has written it")
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OSError) as error:
+        except (*PARSE_ERRORS, ExportError, OSError) as error:
             raise AuditError(f"{path} is not a history of an audit: {error}. Name another file.") from error
 
     def compare(self, page: SampledPage, document: Any, again: Any) -> list[tuple[str, str]]:
@@ -74,15 +76,8 @@ class History:
     def write(self) -> None:
         """Replace the file. Pages that were not compared are kept. A failure is only logged."""
         try:
-            with NamedTemporaryFile("w", encoding="utf-8", dir=self._path.parent, delete=False) as file:
-                temporary = Path(file.name)
-                try:
-                    file.write(json.dumps({"format": _FORMAT, "pages": self._pages}))
-                    file.flush()
-                    temporary.replace(self._path)
-                finally:
-                    temporary.unlink(missing_ok=True)
-        except OSError as error:
+            self._store.write(self._name, json.dumps({"format": _FORMAT, "pages": self._pages}).encode())
+        except (ExportError, OSError) as error:
             logger.warning("The history of the audit cannot be written: %s", reason_of(error))
 
 
