@@ -311,12 +311,10 @@ def from_dict(values: Mapping[str, Any]) -> AuditReport:
         )
         for finding in values["findings"][: len(RULES)]
     )
-    seconds, target = manifest.parse_time(values["seconds"]), excerpt(values["target"], MAX_MESSAGE)
     names = ("urls", "documents", "pages", "compared", "varying")
-    urls, documents, pages, compared, varying = (_count(values[name]) for name in names)
-    return AuditReport(
-        started, seconds, target, urls, documents, pages, findings, compared=compared, varying=varying
-    )
+    counts: Any = {name: _count(values[name]) for name in names}
+    seconds, target = manifest.parse_time(values["seconds"]), excerpt(values["target"], MAX_MESSAGE)
+    return AuditReport(started, seconds, target, findings=findings, **counts)
 
 
 def _count(value: Any) -> int:
