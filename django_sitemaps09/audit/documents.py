@@ -198,8 +198,8 @@ class _Text:
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        #: Set it after a chunk without entries: after an error, a parser returns none, but can report the
-        #: error only at the end.
+        #: Set it at a chunk without entries after the first ones: after an error, a parser returns none, but
+        #: can report the error only at the end.
         self.is_over = self._is_noted = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
@@ -276,7 +276,8 @@ class _XmlDocument:
         self._recent = self._recent[-_START:] + chunk
         self._parse(chunk)
         entries = self._completed()
-        self._text.is_over = not entries
+        if not entries and self.count:
+            self._text.is_over = True
         children = [] if self._parent is None else self._parent[:]
         if children[-1:] != entries[-1:]:
             del children[-1]  # It may be incomplete.
