@@ -32,9 +32,6 @@ _SECTIONS = (
     "of the section's last export without a failure."
 )
 
-# The plot in units of its view box. On a phone, a unit is about a pixel.
-_WIDTH, _LABEL_WIDTH, _NUMBER_WIDTH, _ROW, _BAR = 340, 106, 56, 26, 16
-
 
 class Cell(NamedTuple):
     """Cell of a table, with further `lines`, the percentage of a limit, and an id without its prefix."""
@@ -230,41 +227,20 @@ def entry_table(answer: Answer) -> Table | None:
     return Table("Elements of the entry", columns, rows)
 
 
-class Bar(NamedTuple):
-    """Bar of the plot, in units of the view box, with its label and its number of pages."""
-
-    label: str
-    pages: int
-    y: int
-    width: int
-    x: int = _LABEL_WIDTH
-    height: int = _BAR
-
-    @property
-    def number(self) -> str:
-        return f"{self.pages:,}"
-
-
 class Plot(NamedTuple):
-    """Bars of a plot. `description` is the content of the plot as a sentence."""
+    """The number of pages of each age, and as a text; `highest` is the greatest number.
 
-    width: int
-    height: int
-    bars: Sequence[Bar]
+    `description` is the content of the plot as a sentence.
+    """
+
+    bars: Sequence[tuple[str, int, str]]
+    highest: int
     description: str
 
 
 def plot(counts: Mapping[str, int]) -> Plot:
-    """Return horizontal bars for the number of pages of each age."""
-    highest = max(counts.values(), default=0) or 1
-    most = _WIDTH - _LABEL_WIDTH - _NUMBER_WIDTH
-    bars = []
-    for row, label in enumerate(LABELS):
-        count = counts.get(label, 0)
-        # The bar of a single page is visible, too.
-        width = max(2, round(most * count / highest)) if count else 0
-        bars.append(Bar(label, count, row * _ROW + (_ROW - _BAR) // 2, width))
-    total = sum(counts.values())
-    parts = ", ".join(f"{label}: {counts[label]:,}" for label in LABELS if counts.get(label))
-    description = f"{total:,} pages by the age of their newest lastmod. {parts or 'There are no pages'}."
-    return Plot(_WIDTH, len(LABELS) * _ROW, bars, description)
+    """Return the plot of the number of pages of each age, of which at least one is not 0."""
+    bars = [(label, counts.get(label, 0), f"{counts.get(label, 0):,}") for label in LABELS]
+    parts = ", ".join(f"{label}: {number}" for label, pages, number in bars if pages)
+    description = f"{sum(counts.values()):,} pages by the age of their newest lastmod. {parts}."
+    return Plot(bars, max(counts.values()), description)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from xml.etree import ElementTree
 
 import pytest
+from django.template.loader import render_to_string
+from django.test import override_settings
 from hypothesis import given, strategies as st
 
 from django_sitemaps09.inspector.overview import LABELS, freshness
@@ -45,15 +48,29 @@ def test_every_page_is_counted_once(days: list[int]) -> None:
     assert freshness(pages, TODAY).total() == len(days)
 
 
-@given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 10**7)))
-def test_bars_and_numbers_are_inside_the_plot(counts: dict[str, int]) -> None:
-    drawn = plot(counts)
-    assert [bar.label for bar in drawn.bars] == list(LABELS)
-    for bar in drawn.bars:
-        assert (bar.width > 0) == (counts.get(bar.label, 0) > 0)
+@given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 10**7), min_size=1), st.booleans())
+def test_bars_and_numbers_are_inside_the_plot(counts: dict[str, int], separates: bool) -> None:
+    with override_settings(USE_THOUSAND_SEPARATOR=separates):
+        drawn = render_to_string("django_sitemaps09/inspector/plot.html", {"plot": plot(counts)}).strip()
+    document = ElementTree.fromstring(drawn)  # noqa: S314
+    _, _, full_width, full_height = map(int, document.attrib["viewBox"].split())
+    texts, widths = document.findall("text"), dict[str, int]()
+    labels, numbers = texts[::2], texts[1::2]
+    assert [label.text for label in labels] == list(LABELS)
+    bars = {int(bar.attrib["y"]): bar.attrib for bar in document.findall("rect")}
+    assert len(bars) == len(counts)
+    for label, number in zip(labels, numbers, strict=True):
+        name, text, baseline = str(label.text), str(number.text), int(label.attrib["y"])
+        assert text == f"{counts.get(name, 0):,}"
+        assert number.attrib["y"] == label.attrib["y"]
         # A digit is at most 8 units wide.
-        assert bar.x + bar.width + 6 <= drawn.width - min(50, 5 * len(bar.number))
-        assert bar.y + bar.height <= drawn.height
-    ordered = sorted(drawn.bars, key=lambda bar: bar.pages)
-    assert [bar.width for bar in ordered] == sorted(bar.width for bar in ordered)
-    assert drawn.description.startswith(f"{sum(counts.values()):,} pages")
+        assert int(number.attrib["x"]) <= full_width - min(50, 5 * len(text))
+        if name in counts:
+            bar = bars[baseline - 13]
+            widths[name] = int(bar["width"])
+            assert 0 < int(bar["x"]) + widths[name] < int(number.attrib["x"])
+            assert baseline < int(bar["y"]) + int(bar["height"]) <= full_height
+            assert bar["class"] == ("unknown" if name == LABELS[-1] else "")
+    assert sorted(widths, key=counts.__getitem__) == sorted(widths, key=lambda n: (widths[n], counts[n]))
+    assert document[1].text is not None
+    assert document[1].text.startswith(f"{sum(counts.values()):,} pages")
