@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
@@ -22,7 +21,6 @@ from django_sitemaps09.inspector.candidates import column_conditions, field_cond
 from django_sitemaps09.inspector.key_queries import KeyQueries, Read
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, remove_order
-from django_sitemaps09.pages import Key
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
@@ -42,7 +40,6 @@ from django_sitemaps09.writer import FORMATS, elements
 
 # Maximum number of sections that list a row, and of others, whose row one lookup reads: all that are shown.
 _MAX_READ = 11
-_ESCAPE = re.compile("%[0-9a-fA-F]{2}")
 
 
 class FoundRow(NamedTuple):
@@ -76,9 +73,9 @@ class LiveRow(NamedTuple):
     def exported_page(self, record: SectionRecord | None) -> str | None:
         """Return the name of the exported page whose keys include that of the item, or `None`."""
         source = self.source
-        if record is None or source is None or record.key_identity != source.key_identity:
+        if not (record and record.pages and source and record.key_identity == source.key_identity):
             return None
-        return self._name_at_key(source, record.pages, record.file_names)
+        return record.file_names[page_index(source, self.row.key, record.pages)]
 
     def live_page(self) -> str | None:
         """Return the name of the live page of the item, or `None` if no listing is cached."""
@@ -86,16 +83,10 @@ class LiveRow(NamedTuple):
         if source is None:
             return None
         listing = read_listing(source, source.declared.sitemap, source.declared.base)
-        if listing is None:
+        if listing is None or not listing.pages:
             return None
-        names = addresses.names(self.section, listing, exported.published_pages(source))
-        return self._name_at_key(source, listing.pages, [*names])
-
-    def _name_at_key(
-        self, source: QuerySource, pages: Sequence[ListedPage | PageFile], names: Sequence[str]
-    ) -> str | None:
-        bounds = [page.until for page in pages]
-        return names[page_index(source, self.row.key, bounds)] if pages else None
+        names = [*addresses.names(self.section, listing, exported.published_pages(source))]
+        return names[page_index(source, self.row.key, listing.pages)]
 
 
 class SectionLookup(NamedTuple):
@@ -158,9 +149,10 @@ class RowSearch(NamedTuple):
         # Hundreds of sections can have the same row.
         is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
         rows = list(filter(None, map(self._live_row, found if is_complete else ())))
-        wanted, declared = _comparable(self.location), self.source.declared.hooks["location"]
+        declared = self.source.declared.hooks["location"]
         # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
         is_searched = self.is_exact or (isinstance(declared, F) and "%" not in self.location)
+        wanted = _comparable(self.location)
         same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
         same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
         others = (row.entry.location for row in rows if row.entry is not None and row not in same_rows)
@@ -247,8 +239,8 @@ def _entry(batch: Batch, format_name: FormatName, base: Base, location: str = ""
 
 
 def _comparable(location: str) -> str:
-    """Return a URL without its scheme, and with escapes in upper case."""
-    return _ESCAPE.sub(lambda match: match[0].upper(), location).partition("://")[2]
+    """Return the same string for equivalent URLs, whatever their scheme."""
+    return protocol.normalized(location).partition("://")[2]
 
 
 def find_rows(source: QuerySource, conditions: Mapping[str, Any], read: Read) -> list[FoundRow]:
@@ -291,18 +283,18 @@ def row_batch(source: QuerySource, row: FoundRow) -> Batch | None:
         return next(map(source.declaration.batch, parts), None)
 
 
-def page_index(source: QuerySource, key: Any, bounds: Sequence[Key | None]) -> int:
-    """Return the index of the page with a key. `bounds` are the upper bounds of all pages, in order.
+def page_index(source: QuerySource, key: Any, pages: Sequence[ListedPage | PageFile]) -> int:
+    """Return the index of the page with a key.
 
     Only the database knows the order of other keys than integers: each step of a search needs a query.
     """
     key_columns = source.members.key
 
-    def is_within(bound: Key | None) -> bool:
-        until: Any = key_columns.parse(bound)
+    def is_within(page: ListedPage | PageFile) -> bool:
+        until: Any = key_columns.parse(page.until)
         if key_columns.is_integer:
             return bool(key <= until)
         rows = source.members.filter_keys(source.members.model_rows(), [key])
         return key_columns.filter_range(rows, None, until).exists()
 
-    return bisect_left(bounds[:-1], True, key=is_within)
+    return bisect_left(pages[:-1], True, key=is_within)

@@ -89,6 +89,8 @@ class TestASectionWithAPathTemplate:
         [
             *("/plain-1/", "/two-words-2/", "/a b-3/", "/ü-4/", "/a/b-6/"),
             *("/%C3%BC-4/", "/a%20b-5/", "/x&y-7/", "/50%25-8/", "/50%-8/"),
+            # Equivalent URLs of RFC 3986.
+            *("/%c3%bc-4/", "/two%2Dwords-2/", "/%70lain-1/"),
         ],
     )
     def test_finds_the_row_of_a_url(self, path: str) -> None:
