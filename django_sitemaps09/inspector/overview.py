@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
+from itertools import islice
 from typing import NamedTuple
 
 from django_sitemaps09.audit import AuditReport, last_report
@@ -33,26 +34,19 @@ UNKNOWN = "no lastmod"
 LABELS = (*AGES, OLDER, UNKNOWN)
 
 
-class SkippedElement(NamedTuple):
-    """Skipped item or element. `started` is the start of the export, in seconds since 1970."""
-
-    section: str
-    error: ItemError
-    started: float
-
-
 @dataclass(frozen=True, slots=True)
 class Overview:
     """State of the sitemaps of one host. No query for it depends on the number of rows.
 
-    `freshness` has the number of exported pages by age, for each section. `audit` is the last audit, `None`
-    if there was none.
+    `freshness` has the number of exported pages by age, for each section. `skipped` has the section and the
+    error of each skipped item or element, and the start of the export that skipped it, in seconds since
+    1970. `audit` is the last audit, `None` if there was none.
     """
 
     status: Status
     freshness: Mapping[str, Counter[str]]
     runs: Sequence[RecordedRun]
-    skipped: Sequence[SkippedElement]
+    skipped: Mapping[tuple[str, ItemError], float]
     audit: AuditReport | None
 
 
@@ -89,16 +83,16 @@ def _age(lastmod: str | None, today: date) -> str:
     return next((label for label, days in AGES.items() if age <= days), OLDER)
 
 
-def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> list[SkippedElement]:
+def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> dict[tuple[str, ItemError], float]:
     """Return the skipped elements of each section, from its last complete rendering on."""
-    skipped: dict[tuple[str, ItemError], SkippedElement] = {}
+    skipped: dict[tuple[str, ItemError], float] = {}
     for name in names:
         for run, change in section_changes(runs, name):
             for error in change.errors:
-                skipped.setdefault((name, error), SkippedElement(name, error, run.started))
+                skipped.setdefault((name, error), run.started)
             if change.is_complete:
                 break
-    return list(skipped.values())[:_MAX_SKIPPED]
+    return dict(islice(skipped.items(), _MAX_SKIPPED))
 
 
 class Problem(NamedTuple):
@@ -116,12 +110,9 @@ def problems(overview: Overview) -> Iterator[Problem]:
     if export.is_unfinished:
         text = "A run is publishing, or was killed while publishing. The next run completes it."
         yield Problem(text, "export")
-    states, undeclared = (
-        overview.status.sections,
-        ": not declared any more, but the export keeps the files.",
-    )
+    states, kept = overview.status.sections, ": not declared any more, but the export keeps the files."
     texts = [(each.section, f" cannot be read: {each.error}") for each in states if each.error is not None]
-    texts += [(each.section, undeclared) for each in states if not each.is_declared]
+    texts += [(each.section, kept) for each in states if not each.is_declared]
     for text in sentences(texts):
         yield Problem(text, "sections")
     last_run = overview.runs[0] if overview.runs else None

@@ -12,9 +12,9 @@ from django.template.defaultfilters import filesizeformat
 from django_sitemaps09.audit import AuditReport
 from django_sitemaps09.audit.rules.values import parse_lastmod
 from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import excerpt, pluralize
+from django_sitemaps09.entries import ItemError, excerpt, pluralize
 from django_sitemaps09.inspector.lookup import Answer
-from django_sitemaps09.inspector.overview import LABELS, Overview, SkippedElement
+from django_sitemaps09.inspector.overview import LABELS, Overview
 from django_sitemaps09.state.history import RecordedRun, SectionChange
 from django_sitemaps09.status import SectionStatus
 
@@ -180,18 +180,18 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
         yield f"and {pluralize(len(changes) - _MAX_CHANGES, 'further section')}"
 
 
-def skipped_table(skipped: Sequence[SkippedElement]) -> Table:
+def skipped_table(skipped: Mapping[tuple[str, ItemError], float]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
     columns = list(map(Header, ("Item", "Section", "Field", "Reason", "Skipped since")))
     rows = [
         [
-            Cell("all items" if element.error.key == "any" else excerpt(element.error.key)),
-            Cell(element.section),
-            Cell(element.error.field),
-            Cell(excerpt(element.error.reason)),
-            _time(element.started),
+            Cell("all items" if error.key == "any" else excerpt(error.key)),
+            Cell(section),
+            Cell(error.field),
+            Cell(excerpt(error.reason)),
+            _time(started),
         ]
-        for element in skipped
+        for (section, error), started in skipped.items()
     ]
     return Table("Skipped items and elements, with reasons", columns, rows)
 
