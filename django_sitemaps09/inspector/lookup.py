@@ -286,7 +286,7 @@ class _Lookup:
         if found.name is not None:
             return self._found(found)
         if unfiltered and self.files.export.root is None:
-            self.files.gaps.append("not all sections can be searched")
+            self.files.gap = self.files.gap or "not all sections can be searched"
         reasons = []
         if match is None:
             reasons.append("No URL pattern matches the path.")

@@ -61,25 +61,21 @@ class FoundEntry(NamedTuple):
     files: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExportedFiles:
     """The exported files of a host.
 
-    `notes` say what a search could not read, and how far it went. `gaps` say why it is incomplete.
+    `notes` say what a search could not read, and how far it went. `gap` is why it is incomplete, if it is.
     """
 
     export: ExportState
     notes: list[str] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-
-    @property
-    def gap(self) -> str:
-        return next(iter(self.gaps), "")
+    gap: str = ""
 
     def miss(self, gap: str, note: str) -> None:
         """Report that a search is incomplete, once for each note."""
         if note not in self.notes:
-            self.gaps.append(gap)
+            self.gap = self.gap or gap
             self.notes.append(note)
 
     @property
