@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from itertools import islice
-from typing import NamedTuple
 
 from django_sitemaps09.audit import AuditReport, last_report
 from django_sitemaps09.audit.rules.values import parse_lastmod
@@ -95,33 +94,27 @@ def _skipped(runs: Sequence[RecordedRun], names: Iterable[str]) -> dict[tuple[st
     return dict(islice(skipped.items(), _MAX_SKIPPED))
 
 
-class Problem(NamedTuple):
-    """A problem as a sentence. `part` is the id of a heading in the overview, without its prefix."""
+def problems(overview: Overview) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong as sentences, the most severe problems first.
 
-    text: str
-    part: str
-
-
-def problems(overview: Overview) -> Iterator[Problem]:
-    """Yield what is wrong, the most severe problems first."""
+    Before each is the id of the heading in the overview that shows it, without its prefix.
+    """
     export = overview.status.export
     if export.error is not None:
-        yield Problem(f"The export cannot be read: {export.error}", "export")
+        yield "export", f"The export cannot be read: {export.error}"
     if export.is_unfinished:
-        text = "A run is publishing, or was killed while publishing. The next run completes it."
-        yield Problem(text, "export")
+        yield "export", "A run is publishing, or was killed while publishing. The next run completes it."
     states, kept = overview.status.sections, ": not declared any more, but the export keeps the files."
     texts = [(each.section, f" cannot be read: {each.error}") for each in states if each.error is not None]
     texts += [(each.section, kept) for each in states if not each.is_declared]
     for text in sentences(texts):
-        yield Problem(text, "sections")
+        yield "sections", text
     last_run = overview.runs[0] if overview.runs else None
     if last_run is not None and last_run.failures:
         outcome = "had failures" if last_run.is_published else "published nothing"
-        text = f"The last recorded export {outcome}: {excerpt(last_run.failures[0])}"
-        yield Problem(text, "runs")
+        yield "runs", f"The last recorded export {outcome}: {excerpt(last_run.failures[0])}"
     if overview.skipped:
         count = f"{len(overview.skipped):,}"
-        yield Problem(f"Items and elements that the last exports have skipped: {count}.", "skipped")
+        yield "skipped", f"Items and elements that the last exports have skipped: {count}."
     if overview.audit is not None and overview.audit.errors:
-        yield Problem(f"Errors that the last audit found: {overview.audit.errors:,}.", "audit")
+        yield "audit", f"Errors that the last audit found: {overview.audit.errors:,}."

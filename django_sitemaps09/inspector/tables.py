@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, datetime, timezone
 from math import ceil
 from typing import NamedTuple
@@ -44,19 +44,16 @@ class Cell(NamedTuple):
     anchor: str = ""
 
 
-class Header(NamedTuple):
-    """Header of a column."""
-
-    label: str
-    is_number: bool = False
-
-
 class Table(NamedTuple):
-    """Table with a caption. The first cell of each row is its header. Only `shown` rows are not folded."""
+    """Table with a caption, and columns of which some have `numbers`. Only `shown` rows are not folded.
+
+    The first cell of each row is its header.
+    """
 
     caption: str
-    columns: Sequence[Header]
+    columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    numbers: Collection[str] = ()
     shown: int = 10
 
     @property
@@ -66,12 +63,8 @@ class Table(NamedTuple):
         return parts if parts[1].rows else parts[:1]
 
     @property
-    def labelled_rows(self) -> list[list[tuple[Header, Cell]]]:
+    def labelled_rows(self) -> list[list[tuple[str, Cell]]]:
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
-
-
-def _numbers(*labels: str) -> list[Header]:
-    return [Header(label, is_number=True) for label in labels]
 
 
 def _number(value: int | None) -> Cell:
@@ -103,16 +96,13 @@ def sections_table(overview: Overview, text: str = "") -> Table:
     Sections with problems are first. With a `text`, only sections whose names or classes contain it are
     rows, and none is folded.
     """
-    columns = [
-        Header("Section"),
-        *_numbers("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk"),
-        *(Header("Newest lastmod"), Header("Last change")),
-        *(*_numbers("Live pages"), Header("Lag")),
-    ]
+    sizes = ("URLs", "Pages", "URLs of the fullest page", "Bytes of the fullest page", "On disk")
+    columns = ("Section", *sizes, "Newest lastmod", "Last change", "Live pages", "Lag")
     rows = sorted(map(_section_row, overview.status.sections), key=lambda row: not _has_problem(row))
     rows = [row for row in rows if text.casefold() in " ".join((row[0].text, *row[0].lines)).casefold()]
-    shown = min(sum(map(_has_problem, rows)), _SHOWN_PROBLEMS)
-    return Table(_SECTIONS, columns, rows, len(rows) if text or len(rows) <= _SHOWN_SECTIONS else shown)
+    is_folded = not text and len(rows) > _SHOWN_SECTIONS
+    shown = min(sum(map(_has_problem, rows)), _SHOWN_PROBLEMS) if is_folded else len(rows)
+    return Table(_SECTIONS, columns, rows, {*sizes, "Live pages"}, shown)
 
 
 def _has_problem(row: Sequence[Cell]) -> bool:
@@ -142,17 +132,16 @@ def _section_row(section: SectionStatus) -> list[Cell]:
 
 def freshness_table(overview: Overview) -> Table:
     """Return the plot as a table: the pages of each section by the age of their newest lastmod."""
-    columns = [Header("Section"), *_numbers(*LABELS)]
     rows = [
         [Cell(section), *(_number(pages[label]) for label in LABELS)]
         for section, pages in overview.freshness.items()
     ]
-    return Table("Number of pages by the age of their newest lastmod", columns, rows)
+    caption = "Number of pages by the age of their newest lastmod"
+    return Table(caption, ["Section", *LABELS], rows, numbers=LABELS)
 
 
 def runs_table(runs: Sequence[RecordedRun]) -> Table:
     """Return a table of the last exports that changed anything or had new problems."""
-    columns = [Header("Started"), *_numbers("Duration"), Header("Result"), Header("Changes")]
     outcomes = {True: "Published", False: "Nothing published"}
     rows = [
         [
@@ -163,7 +152,9 @@ def runs_table(runs: Sequence[RecordedRun]) -> Table:
         ]
         for run in runs
     ]
-    return Table("Exports that changed files or had problems, newest first", columns, rows, _SHOWN_RUNS)
+    caption = "Exports that changed files or had problems, newest first"
+    columns = ("Started", "Duration", "Result", "Changes")
+    return Table(caption, columns, rows, {"Duration"}, _SHOWN_RUNS)
 
 
 def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
@@ -182,7 +173,7 @@ def _changes(changes: Sequence[SectionChange]) -> Iterator[str]:
 
 def skipped_table(skipped: Mapping[tuple[str, ItemError], float]) -> Table:
     """Return a table of the items and elements that the last exports have skipped."""
-    columns = list(map(Header, ("Item", "Section", "Field", "Reason", "Skipped since")))
+    columns = ("Item", "Section", "Field", "Reason", "Skipped since")
     rows = [
         [
             Cell("all items" if error.key == "any" else excerpt(error.key)),
@@ -197,7 +188,6 @@ def skipped_table(skipped: Mapping[tuple[str, ItemError], float]) -> Table:
 
 
 def audit_table(audit: AuditReport) -> Table:
-    columns = [Header("Rule"), Header("Severity"), *_numbers("Count"), Header("Examples")]
     rows = [
         [
             Cell(finding.rule),
@@ -207,7 +197,7 @@ def audit_table(audit: AuditReport) -> Table:
         ]
         for finding in audit.findings
     ]
-    return Table("Findings by rule", columns, rows)
+    return Table("Findings by rule", ("Rule", "Severity", "Count", "Examples"), rows, {"Count"})
 
 
 def entry_table(answer: Answer) -> Table | None:
@@ -216,7 +206,7 @@ def entry_table(answer: Answer) -> Table | None:
     shown_entries = [(label, entry) for label, entry in entries if entry is not None]
     if not shown_entries:
         return None
-    columns = [Header("Element"), *(Header(label) for label, _ in shown_entries)]
+    columns = ["Element", *(label for label, _ in shown_entries)]
     rows = [
         [Cell(name), *(Cell(entry.value(name) or _NONE) for _, entry in shown_entries)]
         for name in ("lastmod", "changefreq", "priority")

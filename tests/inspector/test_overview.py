@@ -230,16 +230,16 @@ class TestTheProblems:
         export()
         register(bad=Failing(10, 3))
         export()
-        found = {problem.part: problem.text for problem in problems(seen())}
+        found = dict(problems(seen()))
         assert "Section 'gone': not declared any more" in found["sections"]
         assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
         assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
         state = LocalStore(folder / STATE)
         root = (state.folder / manifest.ROOT).read_text()
         write_journal(state, Journal("run-1", (), root, (), (), ()))
-        assert "was killed while publishing" in next(problems(seen())).text
+        assert "was killed while publishing" in next(problems(seen()))[1]
         (state.folder / manifest.ROOT).write_text("{")
-        assert next(problems(seen())).text.startswith("The export cannot be read: ")
+        assert next(problems(seen()))[1].startswith("The export cannot be read: ")
 
 
 def test_the_limit_of_a_section_is_its_own(
