@@ -15,7 +15,6 @@ from django_sitemaps09.entries import reason_of
 from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.status import ExportState
-from django_sitemaps09.stores import Store
 from django_sitemaps09.writer.urlset import find_line
 
 #: Maximum number of files that one search reads.
@@ -122,12 +121,16 @@ class ExportedFiles:
                 break
             searched[name] = _SMALL_COST if self._is_small(name) else 1
             try:
-                entry = find_entry(folder.store, name, location)
+                file = folder.store.open(name)
+                if file is None:
+                    continue
+                with file:
+                    line = find_line(file, protocol.MAX_BYTES, location)
             except Exception as error:  # noqa: BLE001 each storage raises its own errors
                 self.miss("not everything can be read", f"{name} cannot be read: {reason_of(error)}.")
                 continue
-            if entry is not None:
-                return FoundEntry(name, entry, len(searched))
+            if line is not None:
+                return FoundEntry(name, Entry(line), len(searched))
         return FoundEntry(None, None, len(searched))
 
     def _is_small(self, name: str) -> bool:
@@ -149,13 +152,3 @@ def section_of(name: str | None) -> str | None:
     """Return the section of the page with a file name; `None` if it is not the name of a page."""
     page = parse_page_name(name or "")
     return None if page is None else page.section
-
-
-def find_entry(store: Store, name: str, location: str) -> Entry | None:
-    """Return the entry of a URL in a file, or `None`. A damaged file raises `EOFError` or `zlib.error`."""
-    file = store.open(name)
-    if file is None:
-        return None
-    with file:
-        line = find_line(file, protocol.MAX_BYTES, location)
-    return None if line is None else Entry(line)

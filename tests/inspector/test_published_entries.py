@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from django_sitemaps09 import compression
 from django_sitemaps09.inspector import published_entries
-from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, find_entry
+from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.status import ExportState
 from django_sitemaps09.stores.local import LocalStore
@@ -43,11 +43,13 @@ def test_every_entry_is_found_with_chunks_of_any_size(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compression, "_CHUNK", size)
-        found = find_entry(store, f"sitemap-a-1.{suffix}", url)
+        files, names = files_in(store), [f"sitemap-a-1.{suffix}"]
+        found = files.search(names, url).entry
         assert found is not None
         assert found.location == url
         assert found.value("lastmod") == (None if suffix == "txt" else "2026-11-23")
-        assert find_entry(store, f"sitemap-a-1.{suffix}", url[:-1]) is None
+        assert files.search(names, url[:-1]).entry is None
+        assert files.notes == []
 
 
 def test_a_search_ends_at_the_first_file_with_the_url(store: LocalStore) -> None:
@@ -73,7 +75,9 @@ def test_a_search_ends_at_its_limit(store: LocalStore, monkeypatch: pytest.Monke
 def test_an_entry_that_is_too_long_is_not_read(tmp_path: Path) -> None:
     long_entry = f"<url><loc>https://a/</loc><x>{'x' * 3_000_000}</x></url>"
     (tmp_path / "sitemap-a-1.xml").write_text(f"<urlset>\n{long_entry}\n</urlset>")
-    assert find_entry(LocalStore(tmp_path), "sitemap-a-1.xml", "https://a/") is None
+    files = files_in(LocalStore(tmp_path))
+    assert files.search(["sitemap-a-1.xml"], "https://a/").entry is None
+    assert files.notes == []
 
 
 def test_an_entry_shows_its_elements_without_escapes() -> None:
