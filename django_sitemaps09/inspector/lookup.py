@@ -19,9 +19,8 @@ from django_sitemaps09.entries import excerpt, first_names, reason_of
 from django_sitemaps09.filenames import parse_page_name
 from django_sitemaps09.hosts import AllowedHosts
 from django_sitemaps09.inspector.candidates import path_of
-from django_sitemaps09.inspector.key_queries import KeyQueries
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles, FoundEntry, section_of
-from django_sitemaps09.inspector.rows import LiveRow, RowSearch, SectionLookup, row_search
+from django_sitemaps09.inspector.rows import KeyQueries, LiveRow, RowSearch, SectionLookup, row_search
 from django_sitemaps09.protocol import Base
 from django_sitemaps09.routing.routes import ResolvedPath, resolve_path
 from django_sitemaps09.sections import Section

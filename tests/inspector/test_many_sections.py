@@ -11,8 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.export import export
-from django_sitemaps09.inspector.key_queries import KeyQueries
 from django_sitemaps09.inspector.lookup import Answer, look_up
+from django_sitemaps09.inspector.rows import KeyQueries
 from django_sitemaps09.protocol import parse_base
 from tests.models import Article, Reading, Tag
 from tests.support.articles import Articles

@@ -13,8 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.inspector import rows
-from django_sitemaps09.inspector.key_queries import KeyQueries
-from django_sitemaps09.inspector.rows import FoundRow, page_index, row_batch
+from django_sitemaps09.inspector.rows import FoundRow, KeyQueries, page_index, row_batch
 from tests.models import Article, Tag
 from tests.support.sources import Kind, compiled, declaration, keys_of, page_map, source_of
 
