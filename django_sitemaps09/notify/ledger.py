@@ -230,11 +230,9 @@ def _parse(document: Mapping[str, Any]) -> Message:
         raise ValueError(f"{kind!r:.100} is not a kind of message")
     if not isinstance(urls, list) or not 1 <= len(urls) <= _URLS_OF_MESSAGE[kind]:
         raise ValueError(f"it must have 1 to {_URLS_OF_MESSAGE[kind]:,} URLs")
-    if any(host_of(url) != host for url in urls):
-        raise ValueError("it has a URL that is not on its host")
     # Others may be able to write the file. Its texts become requests, and lines on a terminal.
-    if not all(url.isprintable() and len(url) <= _MAX_URL for url in urls):
-        raise ValueError("a URL has unprintable characters, or is too long")
+    if not host or any(len(url) > _MAX_URL or host_of(url) != host for url in urls):
+        raise ValueError("it has a URL that is invalid, too long, or not on its host")
     if endpoints is not None:
         check_names(_ENDPOINT, endpoints or [""])
     return Message(kind, host, tuple(urls), None if endpoints is None else tuple(endpoints))

@@ -173,6 +173,7 @@ class TestADamagedFile:
                     message(A, host="\x1b[2J")._asdict(),
                     message(A, host="a\ud800")._asdict(),
                     message(A, host="")._asdict(),
+                    message("\x1b[2J", host=None)._asdict(),
                     message("https://a.b/" + 20_000 * "a")._asdict(),
                     message(5)._asdict(),
                     message(A, endpoints=())._asdict(),
