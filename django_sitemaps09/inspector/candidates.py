@@ -117,18 +117,17 @@ def field_conditions(model: type[Model], match: ResolverMatch) -> list[dict[str,
     This is a guess for locations that a method returns. Return `None` if none of the fields has an
     index, because the query would then read the whole table.
     """
-    fields = _fields(model)
+    are_indexed = _are_indexed(model)
     # The values without the additional arguments of the pattern.
     captured: dict[str, Any] = match.captured_kwargs or {}  # type: ignore[attr-defined]
-    conditions = {name: value for name, value in captured.items() if name in fields}
-    return [conditions] if any(_has_index(fields[name]) for name in conditions) else None
+    conditions = {name: value for name, value in captured.items() if name in are_indexed}
+    return [conditions] if any(map(are_indexed.get, conditions)) else None
 
 
 def column_conditions(model: type[Model], location: F, url: str) -> list[dict[str, Any]] | None:
     """Return the condition for the rows whose location is a column with an index, else `None`."""
     name: str = location.name  # type: ignore[attr-defined]
-    field = _fields(model).get(name)
-    if field is None or not _has_index(field):
+    if not _are_indexed(model).get(name):
         return None
     # A location without a scheme begins with two slashes.
     texts = (path_of(url), url, url.partition(":")[2])
@@ -141,11 +140,10 @@ def path_of(url: str) -> str:
     return f"/{url.partition('://')[2].partition('/')[2]}"
 
 
-def _fields(model: type[Model]) -> dict[str, Any]:
-    fields: dict[str, Any] = {field.attname: field for field in model._meta.concrete_fields}
-    fields |= {field.name: field for field in model._meta.concrete_fields}
-    return fields | {"pk": model._meta.pk}
-
-
-def _has_index(field: Any) -> bool:
-    return bool(field.primary_key or field.unique or field.db_index)
+def _are_indexed(model: type[Model]) -> dict[str, bool]:
+    """Return whether each field has an index, by the names that a filter can have for it."""
+    fields: Any = model._meta.concrete_fields
+    are_indexed = {"pk": True}
+    for field in fields:
+        are_indexed[field.name] = are_indexed[field.attname] = field.unique or field.db_index
+    return are_indexed
