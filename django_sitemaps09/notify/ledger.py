@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 MessageKind = Literal["indexnow", "ping"]
 # Maximum number of URLs in a message.
 _URLS_OF_MESSAGE: dict[MessageKind, int] = {"indexnow": protocol.MAX_MESSAGE_URLS, "ping": 1}
-# Maximum number of URLs in memory. If there are many hosts, some messages are not full.
-_MAX_BUFFERED = 10 * protocol.MAX_MESSAGE_URLS
 
 FOLDER = "submissions"
 _PAUSES = f"{FOLDER}/pauses.json"
@@ -88,25 +86,21 @@ def ping_messages(urls: Iterable[str]) -> Iterator[Message]:
 def change_messages(
     urls: Iterable[str], has_key: Callable[[str], bool], without_key: Counter[str]
 ) -> Iterator[Message]:
-    """Yield messages of at most 10,000 URLs for each host.
+    """Yield messages for each host. `Ledger.compact()` makes them as long as possible.
 
     URLs on hosts without a key are counted in `without_key` instead.
     """
-    buffers: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    buffered = 0
-    for url in urls:
-        host = host_of(url)
-        if host is None or not has_key(host):
-            without_key[host or "no valid host"] += 1
-            continue
-        buffered += url not in buffers[host]
-        buffers[host][url] = None
-        fullest = host if buffered < _MAX_BUFFERED else max(buffers, key=lambda name: len(buffers[name]))
-        if len(buffers[fullest]) == protocol.MAX_MESSAGE_URLS or buffered == _MAX_BUFFERED:
-            buffered -= len(buffers[fullest])
-            yield Message("indexnow", fullest, tuple(buffers.pop(fullest)))
-    for host, rest in buffers.items():
-        yield Message("indexnow", host, tuple(rest))
+    urls = iter(urls)
+    while batch := dict.fromkeys(islice(urls, protocol.MAX_MESSAGE_URLS)):
+        urls_by_host: defaultdict[str, list[str]] = defaultdict(list)
+        for url in batch:
+            host = host_of(url)
+            if host is None or not has_key(host):
+                without_key[host or "no valid host"] += 1
+            else:
+                urls_by_host[host].append(url)
+        for host, host_urls in urls_by_host.items():
+            yield Message("indexnow", host, tuple(host_urls))
 
 
 @dataclass(frozen=True, slots=True)

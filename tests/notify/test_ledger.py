@@ -214,9 +214,11 @@ def test_expired_pauses_are_removed(ledger: Ledger) -> None:
 # Messages
 
 
-def test_urls_are_split_by_host_into_messages_of_ten_thousand() -> None:
+def test_urls_are_split_by_host_into_messages_of_ten_thousand(ledger: Ledger) -> None:
     urls = [f"https://{host}.example.com/{n}" for n in range(12_500) for host in ("a", "b")]
-    found = list(change_messages(urls, lambda host: True, Counter()))
+    queue(ledger, "run-1", change_messages([*urls, *urls[:10]], lambda host: True, Counter()))
+    ledger.compact(100_000)
+    found = [message for message in pending(ledger) if message is not None]
     sizes = [(message.host, len(message.urls)) for message in found]
     assert sorted(sizes) == [
         ("a.example.com", 2_500),
@@ -243,7 +245,7 @@ def test_urls_without_a_key_are_counted_instead() -> None:
 
 
 def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "_MAX_BUFFERED", 1_000)
+    monkeypatch.setattr(ledgers.protocol, "MAX_MESSAGE_URLS", 1_000)
     urls = (f"https://h{n % 50}.example.com/{n}" for n in range(50_000))
     with traced() as memory:
         count = sum(len(message.urls) for message in change_messages(urls, lambda host: True, Counter()))
