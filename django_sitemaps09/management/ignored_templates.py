@@ -43,9 +43,7 @@ def _is_exported(sitemaps: Any) -> bool:
     if sitemaps is None or sitemaps is site_sections:
         return True
     try:
-        return any(
-            name in site_sections and site_sections[name] is section for name, section in sitemaps.items()
-        )
+        return any(site_sections.get(name) is section for name, section in sitemaps.items())
     except Exception:  # noqa: BLE001 a project's mapping can raise anything
         return False
 
