@@ -77,30 +77,28 @@ def flush_or_discard() -> None:
 
 
 @contextmanager
-def hidden_item_warnings(*, wanted: bool) -> Iterator[None]:
+def hidden_item_warnings() -> Iterator[None]:
     """Hide warnings about skipped items from the console of a project that does not configure logging.
 
     Python's handler of last resort prints them there. Configured handlers still get them.
     """
-    handler, thread = logging.lastResort if wanted else None, threading.get_ident()
+    handler, thread = logging.lastResort or logging.NullHandler(), threading.get_ident()
 
     # Another thread may run a command whose warnings are wanted.
     def is_about_run(record: logging.LogRecord) -> bool:
         is_unwanted = record.name in _ITEM_LOGGERS and record.levelno <= logging.WARNING
         return record.thread != thread or not is_unwanted
 
-    if handler is not None:
-        handler.addFilter(is_about_run)
+    handler.addFilter(is_about_run)
     try:
         yield
     finally:
-        if handler is not None:
-            handler.removeFilter(is_about_run)
+        handler.removeFilter(is_about_run)
 
 
 @dataclass(slots=True)
 class Progress:
-    """Counts of completed sections, pages and URLs, shown in `line`."""
+    """Counts of an export's completed sections, pages and URLs, shown in a `progress_line()`."""
 
     line: Any
     expected: dict[str, int | None] = field(default_factory=dict)
@@ -175,13 +173,6 @@ def progress_line(stream: Any, *, wanted: bool) -> Iterator[Any]:
             yield line
     finally:
         line.close()
-
-
-@contextmanager
-def bar(stream: Any, *, wanted: bool) -> Iterator[Progress | None]:
-    """Yield the `Progress` of an export in a `progress_line()`, or `None`."""
-    with progress_line(stream, wanted=wanted) as progress:
-        yield None if progress is None else Progress(progress)
 
 
 class _Terminal(LenientStream):

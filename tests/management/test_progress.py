@@ -32,14 +32,15 @@ class Terminal(io.StringIO):
 
 
 def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
-    with streams.bar(OutputWrapper(stream), wanted=wanted) as line:
+    with streams.progress_line(OutputWrapper(stream), wanted=wanted) as line:
         if line is not None:
-            line.plan({"articles": 4, "news": None})
-            line.page("articles", PAGE)
-            line.page("articles", PAGE)
-            line.section(SectionReport("articles", [PAGE] * 3, 1.0))
-            line.plan({"news": 1})
-            line.section(SectionReport("news", [PAGE], 1.0))
+            progress = streams.Progress(line)
+            progress.plan({"articles": 4, "news": None})
+            progress.page("articles", PAGE)
+            progress.page("articles", PAGE)
+            progress.section(SectionReport("articles", [PAGE] * 3, 1.0))
+            progress.plan({"news": 1})
+            progress.section(SectionReport("news", [PAGE], 1.0))
     return stream.getvalue()
 
 
@@ -58,13 +59,13 @@ def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
 def test_it_begins_again_for_each_host() -> None:
     require_packages("tqdm")
     stream = Terminal()
-    with streams.bar(OutputWrapper(stream), wanted=True) as line:
-        assert line is not None
+    with streams.progress_line(OutputWrapper(stream), wanted=True) as line:
+        progress = streams.Progress(line)
         for pages in (2, 3):
-            line.plan({"articles": pages})
+            progress.plan({"articles": pages})
             for _ in range(pages):
-                line.page("articles", PAGE)
-            line.section(SectionReport("articles", [PAGE] * pages, 1.0))
+                progress.page("articles", PAGE)
+            progress.section(SectionReport("articles", [PAGE] * pages, 1.0))
     first, second = (
         re.search(rf"{count}/{count} pages, {count * 47_500:,} URLs", stream.getvalue()) for count in (2, 3)
     )

@@ -121,8 +121,8 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
         record = logging.LogRecord(f"django_sitemaps09.{name}", logging.WARNING, "", 1, name, (), None)
         handler.handle(record)
 
-    with hidden_item_warnings(wanted=True):
-        with hidden_item_warnings(wanted=True):
+    with hidden_item_warnings():
+        with hidden_item_warnings():
             log("sitemaps.items")
         log("sitemaps.items")
         log("stores")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
+from django_sitemaps09.management import streams
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.ignored_templates import ignored_templates
 from django_sitemaps09.management.lines import (
@@ -36,7 +37,6 @@ from django_sitemaps09.management.lines import (
     suggestion_lines,
     verification_lines,
 )
-from django_sitemaps09.management.streams import LenientStream, bar, flush_or_discard, hidden_item_warnings
 from django_sitemaps09.sources.hints import has_suggestible
 from django_sitemaps09.suggestions import suggest
 
@@ -77,8 +77,8 @@ class Command(BaseCommand):
             parser.add_argument(f"--{name.replace('_', '-')}", help=text, **settings)
 
     def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
-        out: Any = LenientStream(sys.stdout if stdout is None else stdout, "standard output")
-        err: Any = LenientStream(sys.stderr if stderr is None else stderr, "standard error")
+        out: Any = streams.LenientStream(sys.stdout if stdout is None else stdout, "standard output")
+        err: Any = streams.LenientStream(sys.stderr if stderr is None else stderr, "standard error")
         super().__init__(out, err, **options)
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -90,7 +90,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{CommandError.__name__}: {error}")
             sys.exit(error.returncode)
         finally:
-            flush_or_discard()
+            streams.flush_or_discard()
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run with streams that can fail. A signal raises `Interrupted`.
@@ -99,7 +99,7 @@ class Command(BaseCommand):
         """
         for name in ("stdout", "stderr"):
             if options.get(name) is not None:
-                options[name] = LenientStream(options[name], name)
+                options[name] = streams.LenientStream(options[name], name)
         with interruptible():
             return super().execute(*args, **options)
 
@@ -118,7 +118,7 @@ class Command(BaseCommand):
                 raise CommandError(f"--verify cannot be combined with --{name.replace('_', '-')}.")
         run = self._print_verification if options["verify"] else self._print_export
         try:
-            with hidden_item_warnings(wanted=options["verbosity"] == 0):
+            with streams.hidden_item_warnings() if options["verbosity"] == 0 else nullcontext():
                 failures, status = run(options)
         except EXPORT_ERRORS as error:
             raise CommandError(str(error), returncode=getattr(error, "exit_status", 1)) from error
@@ -184,8 +184,9 @@ class Command(BaseCommand):
     def _export(self, options: dict[str, Any]) -> Mapping[Any, Report]:
         shows_table = options["format"] == "table" and options["verbosity"] > 0
         arguments = {name: options[name] for name in _EXPORTED}
-        with bar(self.stderr, wanted=shows_table) as progress:
-            if progress is not None:
+        with streams.progress_line(self.stderr, wanted=shows_table) as line:
+            if line is not None:
+                progress = streams.Progress(line)
                 arguments["on_plan"], arguments["on_page"] = progress.plan, progress.page
                 arguments["progress"] = progress.section
             elif shows_table:
