@@ -17,7 +17,6 @@ from django_sitemaps09 import protocol, sections, sources
 from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import Batch, excerpt
 from django_sitemaps09.hooks.annotations import add_columns
-from django_sitemaps09.hooks.expressions import FormatName
 from django_sitemaps09.inspector.candidates import column_conditions, field_conditions, template_conditions
 from django_sitemaps09.inspector.published_entries import Entry, entries_of_item
 from django_sitemaps09.orm.internals import add_condition, compile_query, remove_order
@@ -26,7 +25,7 @@ from django_sitemaps09.routing.location_templates import LocationTemplate
 from django_sitemaps09.routing.routes import ResolvedPath
 from django_sitemaps09.sections import Section
 from django_sitemaps09.sitemaps import StaticViewSitemap
-from django_sitemaps09.sitemaps.declared import read
+from django_sitemaps09.sitemaps.declared import Declared, read
 from django_sitemaps09.sources import QuerySource, digest
 from django_sitemaps09.sources.declaration_digests import declared_facts
 from django_sitemaps09.sources.members import KeyInRows, Members
@@ -262,10 +261,9 @@ class RowSearch(NamedTuple):
         source, batch = self.source, row_batch(self.source, row)
         if batch is None:
             return None
-        format_name, base = source.declared.format, source.declared.base
-        entry = _entry(batch, format_name, base, self.location)
+        entry = _entry(batch, source.declared, self.location)
         if entry is None and self.is_exact and batch.keys and row.is_listed:
-            entry = _entry(batch, format_name, base)
+            entry = _entry(batch, source.declared)
         # The URL of an item without any location cannot be compared.
         is_skipped = self.is_exact and not batch.keys and any(e.field != "any" for e in batch.errors)
         live = LiveRow(source.section, row, entry, source, tuple(map(str, batch.errors)))
@@ -282,7 +280,7 @@ def row_search(
     if not sitemap.hooks:
         return _NO_MATCH if is_foreign else _NEEDS_SEARCH
     if isinstance(sitemap.sitemap, StaticViewSitemap):
-        lookup = _look_up_view(name, sitemap.sitemap, sitemap.base, location)
+        lookup = _look_up_view(name, sitemap, location)
         return lookup if lookup.can_match or record is None else _MAY_BE_EXPORTED
     declared = sitemap.hooks["location"]
     conditions: Sequence[Mapping[str, Any]] | None = [] if is_foreign else None
@@ -302,19 +300,19 @@ def row_search(
     return RowSearch(source, conditions, location, is_exact)
 
 
-def _look_up_view(name: str, sitemap: Any, base: Base, location: str) -> SectionLookup:
-    batch = sources.source(name, sitemap, base, conf.limits).sample()
+def _look_up_view(name: str, declared: Declared, location: str) -> SectionLookup:
+    batch = sources.source(name, declared.sitemap, declared.base, conf.limits).sample()
     if batch is None:
         return _NO_MATCH
-    entry = _entry(batch, "xml", base, location)
+    entry = _entry(batch, declared, location)
     row = None if entry is None else LiveRow(name, FoundRow(entry.location, is_listed=True), entry)
-    plain = _entry(batch, "xml", base, location.partition("?")[0])
+    plain = _entry(batch, declared, location.partition("?")[0])
     return SectionLookup(plain is not None, row, similar=None if plain is None else plain.location)
 
 
-def _entry(batch: Batch, format_name: FormatName, base: Base, location: str = "") -> Entry | None:
+def _entry(batch: Batch, declared: Declared, location: str = "") -> Entry | None:
     """Return the entry with a location, in any of its languages; without a location, the first one."""
-    texts = elements(FORMATS[format_name], batch, str(base))
+    texts = elements(FORMATS[declared.format], batch, str(declared.base))
     entries = (entry for text in texts for entry in entries_of_item(text))
     if location:
         entries = (entry for entry in entries if _comparable(entry.location) == _comparable(location))

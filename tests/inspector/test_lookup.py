@@ -815,6 +815,17 @@ class Static(StaticViewSitemap):
     viewnames = ("about", "home")
 
 
+@pytest.mark.usefixtures("exporting")
+@pytest.mark.parametrize("format_name", ["xml", "text"])
+def test_the_entry_of_a_view_is_equal_to_the_exported_one(
+    format_name: str, register: Callable[..., None]
+) -> None:
+    register(static=type("Formatted", (Static,), {"format": format_name}))
+    export()
+    answer = asked("/about/")
+    assert (answer.verdict, answer.published) == ("listed", answer.live)
+
+
 def test_a_view_without_arguments_is_listed_live(register: Callable[..., None]) -> None:
     register(static=Static)
     answer = asked("/about/")
