@@ -28,15 +28,9 @@ from django_sitemaps09.export.interrupts import Interrupted, interruptible
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.export.unattended import EXPORT_ERRORS
-from django_sitemaps09.management import streams
+from django_sitemaps09.management import lines, streams
 from django_sitemaps09.management.hosts import add_host_options, base_urls, has_several, write_results
 from django_sitemaps09.management.ignored_templates import ignored_templates
-from django_sitemaps09.management.lines import (
-    export_lines,
-    skipped_line,
-    suggestion_lines,
-    verification_lines,
-)
 from django_sitemaps09.sources.hints import has_suggestible
 from django_sitemaps09.suggestions import suggest
 
@@ -129,14 +123,14 @@ class Command(BaseCommand):
         """Export, print the reports and the warnings, and return the failures and the exit status."""
         reports = self._export(options)
         verbosity = options["verbosity"]
-        self._write(options, reports, lambda report: export_lines(report, hints=verbosity > 1))
+        self._write(options, reports, lambda report: lines.export_lines(report, hints=verbosity > 1))
         if verbosity > 1 and options["format"] == "table":
             self._print_suggestions(reports)
         warnings = [warning for report in reports.values() for warning in report.warnings]
         if verbosity == 0:
             # Neither the table nor the warnings of single items are printed.
             sections = [section for report in reports.values() for section in report.sections]
-            warnings += [skipped_line(section) for section in sections if section.errors]
+            warnings += [lines.skipped_line(section) for section in sections if section.errors]
         if (options["base_url"] or options["all_sites"]) and (problem := other_urlconf()):
             warnings.append(" ".join(problem))
         for warning in dict.fromkeys([*warnings, *ignored_templates()]):
@@ -156,13 +150,13 @@ class Command(BaseCommand):
             self.stderr.write(self.style.WARNING(f"There are no suggestions: {reason_of(error)}"))
             return
         for suggestion in suggestions:
-            for line in suggestion_lines(suggestion) if suggestion.code is not None else ():
+            for line in lines.suggestion_lines(suggestion) if suggestion.code is not None else ():
                 self.stdout.write(line)
 
     def _print_verification(self, options: dict[str, Any]) -> tuple[list[str], int]:
         """Verify the files, print the results and the warnings, and return the failures and the status."""
         results = _for_hosts(verify, verify_hosts, options, **{name: options[name] for name in _VERIFIED})
-        self._write(options, results, verification_lines)
+        self._write(options, results, lines.verification_lines)
         reports = [result.repair for result in results.values() if result.repair is not None]
         for warning in dict.fromkeys(warning for report in reports for warning in report.warnings):
             self.stderr.write(self.style.WARNING(warning))
@@ -175,9 +169,9 @@ class Command(BaseCommand):
         return failures, ExportRunningError.exit_status if is_busy else 1
 
     def _write(
-        self, options: dict[str, Any], results: Mapping[Any, Any], lines: Callable[[Any], Iterable[str]]
+        self, options: dict[str, Any], results: Mapping[Any, Any], to_lines: Callable[[Any], Iterable[str]]
     ) -> None:
-        write_results(self.stdout, options, results, lines, by_host=has_several(options))
+        write_results(self.stdout, options, results, to_lines, by_host=has_several(options))
         # Flush here, so that a failure of the stream is reported before the end of the process.
         self.stdout.flush()
 
