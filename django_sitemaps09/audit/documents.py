@@ -198,8 +198,8 @@ class _Text:
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        #: Set it at a chunk without entries after the first ones: after an error, a parser returns none, but
-        #: can report the error only at the end.
+        #: Set it at a chunk without entries after others. After an error, a parser returns no more entries,
+        #: and can report it only at the end.
         self.is_over = self._is_noted = False
         self._previous = self._chunk = b""
         # The number of lines before the two chunks, and of characters of the line that ends in them.
