@@ -17,7 +17,7 @@ from django.db import DatabaseError, InterfaceError, router
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
-from django_sitemaps09.checks.subjects import error_text, message
+from django_sitemaps09.checks.subjects import error_text, message, valid_setting
 from django_sitemaps09.conf import KEYS, conf
 from django_sitemaps09.hosts import EXAMPLE_SITE, export_base, is_example_site
 from django_sitemaps09.views import caching
@@ -71,9 +71,7 @@ def _check_values() -> Iterator[CheckMessage]:
 
 def _check_paths() -> Iterator[CheckMessage]:
     for key in ("ROOT", "ROBOTS_TXT"):
-        path = None
-        with suppress(ImproperlyConfigured):  # `_check_values()` reports this error.
-            path = getattr(conf, KEYS[key])
+        path = valid_setting(KEYS[key])
         if path is not None and not path.is_absolute():
             yield message(
                 "W074",
@@ -175,13 +173,12 @@ def check_deployment(app_configs: object = None, **kwargs: object) -> list[Check
 
 
 def _check_public() -> Iterator[CheckMessage]:
-    with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
-        base = conf.base_url
-        domain = "" if base is None else base.domain
-        host = urlsplit(f"//{domain}").hostname or ""
-        if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
-            text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
-            yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
+    base = valid_setting("base_url")
+    domain = "" if base is None else base.domain
+    host = urlsplit(f"//{domain}").hostname or ""
+    if protocol.is_local(domain) or host == "0.0.0.0" or host.endswith(".localhost"):  # noqa: S104
+        text = f"SITEMAPS09['BASE_URL'] is {str(base)!r}, which crawlers cannot reach."
+        yield message("W075", text, "Set the URL of the site, such as 'https://www.example.com'.")
 
 
 def _check_caches() -> Iterator[CheckMessage]:

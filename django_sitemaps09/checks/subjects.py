@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,9 +13,11 @@ from types import ModuleType
 from typing import Any, cast
 
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 from django.utils.functional import LazyObject, Promise
 
+from django_sitemaps09.conf import conf
 from django_sitemaps09.entries import typed_repr
 from django_sitemaps09.hooks.expressions import FIELDS, hook_expressions
 from django_sitemaps09.routing.location_templates import LocationTemplate
@@ -121,6 +124,12 @@ def message(code: str, text: str, hint: str) -> CheckMessage:
     """Return an error for a code such as `E010`, or a warning for a code such as `W010`."""
     kind = Error if code.startswith("E") else Warning
     return kind(text, hint=hint, id=f"sitemaps09.{code}")
+
+
+def valid_setting(name: str) -> Any:
+    """Return a setting; `None` if it is invalid, which `check_settings()` reports."""
+    with suppress(ImproperlyConfigured):
+        return getattr(conf, name)
 
 
 def error_text(kind: type[Exception], function: Callable[..., Any], *arguments: object) -> str | None:

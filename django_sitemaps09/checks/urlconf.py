@@ -16,7 +16,6 @@ from urllib.parse import unquote
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage
-from django.core.exceptions import ImproperlyConfigured
 from django.urls import (
     LocalePrefixPattern,
     NoReverseMatch,
@@ -29,7 +28,7 @@ from django.urls import (
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import robots
-from django_sitemaps09.checks.subjects import message
+from django_sitemaps09.checks.subjects import message, valid_setting
 from django_sitemaps09.conf import conf
 from django_sitemaps09.filenames import INDEX
 from django_sitemaps09.orm import internals
@@ -97,10 +96,10 @@ def route_problem(route: Route) -> str | None:
 
 def check_urls(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """Check that requests reach our views, and that these can work with the arguments and settings."""
-    return [
-        *(*_check_order(), *_check_arguments(), *_check_robots(), *_check_inspector()),
-        *_check_urlconf_of_hosts(),
-    ]
+    messages = [*_check_order(), *_check_arguments(), *_check_robots(), *_check_inspector()]
+    if valid_setting("has_target") and (problem := other_urlconf()):
+        messages.append(message("W079", *problem))
+    return messages
 
 
 def _check_order() -> Iterator[CheckMessage]:
@@ -109,7 +108,7 @@ def _check_order() -> Iterator[CheckMessage]:
     if root is None:
         return
     paths = [path for name, arguments in _NATIVE_URLS.items() if (path := _path(name, arguments))]
-    has_root_files = _has_target() and not _configures("FILES_URL")
+    has_root_files = valid_setting("has_target") and not _configures("FILES_URL")
     # Exported files are at the root of the host, also if FORCE_SCRIPT_NAME puts the site below a path.
     live_path = f"{conf.script_prefix.rstrip('/')}{paths[0]}" if paths else f"/{INDEX}"
     if paths and paths[0].count(INDEX) > 1:
@@ -147,18 +146,9 @@ def _first_callback(root: URLResolver, path: str) -> Any:
     return callback
 
 
-def _configures(*keys: str) -> bool:
-    """Return whether `SITEMAPS09` has one of these keys."""
-    # `check_settings()` reports a setting that is not a dict.
-    with suppress(ImproperlyConfigured):
-        return any(conf.settings_dict.get(key) for key in keys)
-    return False
-
-
-def _has_target() -> bool:
-    with suppress(ImproperlyConfigured):  # `check_settings()` reports this error.
-        return conf.has_target
-    return False
+def _configures(key: str) -> bool:
+    """Return whether `SITEMAPS09` has a key, even if its value is invalid."""
+    return bool((valid_setting("settings_dict") or {}).get(key))
 
 
 def _path(name: str, arguments: dict[str, str]) -> str | None:
@@ -205,11 +195,6 @@ def _check_robots() -> Iterator[CheckMessage]:
             for problem in robots.warnings(rules.encode(), [f"https://www.example.com{path}"]):
                 hint = "Allow this URL in the `rules` of the view robots_txt."
                 yield message("W088", f"robots.txt: {problem}", hint)
-
-
-def _check_urlconf_of_hosts() -> Iterator[CheckMessage]:
-    if _has_target() and (problem := other_urlconf()):
-        yield message("W079", *problem)
 
 
 def other_urlconf() -> tuple[str, str] | None:
