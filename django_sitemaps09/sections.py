@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import getattr_static, signature
 from threading import RLock
-from types import FunctionType, ModuleType, NoneType
+from types import ModuleType
 from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from django.apps import apps
@@ -40,12 +40,7 @@ HOW_TO_DECLARE = (
     "SITEMAPS09['SITEMAPS'] to the dotted path of a dict of sitemaps."
 )
 RESERVED = frozenset({"index"})
-_NOT_MAPPINGS = (
-    *(NoneType, str, bytes, list, tuple, set, frozenset, type),
-    FunctionType,
-    ModuleType,
-    Sitemap,
-)
+_NOT_MAPPINGS = (str, bytes, list, tuple, set, frozenset, type, ModuleType, Sitemap)
 
 _registered: dict[str, Section] = {}
 _modules: dict[str, str] = {}
