@@ -192,11 +192,8 @@ class _Body:
 
     def value_if(self, node: Any, condition: Condition, *, result: bool) -> Any:
         """Return the value of a branch, where a condition has this result."""
-        known = self.known
-        self.known |= set() if result is condition.is_true else condition.known
-        value = self.value(node)
-        self.known = known
-        return value
+        known = frozenset() if result is condition.is_true else condition.known
+        return replace(self, known=self.known | known).value(node)
 
     # Text.
 
