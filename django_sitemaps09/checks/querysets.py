@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from types import FunctionType, MethodType
@@ -269,41 +269,36 @@ def check_stored_keys(subject: Subject, databases: Collection[str]) -> Iterator[
             messages.append(message("W029", f"{subject}: {error.reason}.", _HAS_KEY))
         try:
             ends = _outermost_keys(key, rows)
-            _check_order(key, rows.model, ends)
         except ImproperlyConfigured as error:
             messages.append(message("W069", f"{subject}: {error}", _ORDERS_ALIKE))
         else:
-            if any(map(_are_long, ends)):
+            if any(len(keys) >= NEARBY and not any(map(fits_in_address, keys[:NEARBY])) for keys in ends):
                 text = f"{subject}: a hundred keys in a row are too long for the address of a live page."
                 messages.append(message("W077", text, _IS_LONG))
     yield from messages
 
 
-def _are_long(keys: Sequence[Key]) -> bool:
-    return len(keys) >= NEARBY and not any(map(fits_in_address, keys[:NEARBY]))
-
-
 def _outermost_keys(key: KeyColumns, rows: QuerySet[Any]) -> list[list[Key]]:
-    """Return the first and the last keys of a table. Raise `ImproperlyConfigured` if one is unreadable."""
+    """Return the first and the last keys of a table.
+
+    Raise `ImproperlyConfigured` if one is unreadable, or if they are not compared as they are sorted.
+    """
     model_rows = key.filter_readable(QuerySet(rows.model, using=rows.db)).values_list(*key.names)
     first = model_rows.order_by(*key.names)[:_KEYS]
     last = model_rows.order_by(*(f"-{name}" for name in key.names))[:_KEYS]
     try:
-        return [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
+        ends = [[key.text(key.row_key(row)) for row in part] for part in (first, reversed(last))]
     except UNREADABLE as error:
         raise ImproperlyConfigured(
             f"A value of the key {key.name!r} of {rows.model._meta.label} cannot be converted: "
             f"{reason_of(error)}."
         ) from error
-
-
-def _check_order(key: KeyColumns, model: type[Model], ends: Iterable[Sequence[Key]]) -> None:
-    """Raise `ImproperlyConfigured` unless the first and the last keys of a table are compared as sorted."""
     if not all(map(key.in_order, ends)):
         raise ImproperlyConfigured(
-            f"The database sorts the key {key.name!r} of {model._meta.label} otherwise than it "
+            f"The database sorts the key {key.name!r} of {rows.model._meta.label} otherwise than it "
             "compares its values, or a value repeats."
         )
+    return ends
 
 
 def _check_default_location(subject: Subject, model: type[Model]) -> Iterator[CheckMessage]:
