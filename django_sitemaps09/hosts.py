@@ -92,16 +92,14 @@ def site_urls() -> list[str]:
     return urls
 
 
-def is_example_site(base_url: str | None, base: Base) -> bool:
-    """Return whether `export_base(base_url)` is from a `Site` that still has Django's initial domain."""
-    return base_url is None and conf.base_url is None and base.domain == "example.com"
-
-
-#: What is wrong with an example site, and what to do.
-EXAMPLE_SITE = (
-    "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
-    "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
-)
+def example_site_problem(base_url: str | None, base: Base) -> tuple[str, str] | None:
+    """Return that the base of `export_base(base_url)` is Django's initial `Site`, and what to do."""
+    if base_url is not None or conf.base_url is not None or base.domain != "example.com":
+        return None
+    return (
+        "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host.",
+        "Set its domain to that of your site, or set SITEMAPS09['BASE_URL'].",
+    )
 
 
 def host_folder(base: Base) -> str:
@@ -179,7 +177,7 @@ def current_site(request: HttpRequest) -> Any:
     except ObjectDoesNotExist:
         host = request.get_host()
         # As in get_current_site(), with the port first, then without the port.
-        site = find_site(*dict.fromkeys((host, host.partition(":")[0])))
+        site = find_site(host, host.partition(":")[0])
         if site is None:
             raise
         return site
@@ -199,24 +197,19 @@ def site_for(base: Base) -> Any:
     served or exported host. For a row with another domain, the result is a copy, with the same primary key
     and name. At most one query runs if Django has cached the row for `SITE_ID`.
     """
-    site = _find_row(base.domain) if apps.is_installed("django.contrib.sites") else None
+    site = None
+    if apps.is_installed("django.contrib.sites"):
+        # SITE_ID may not be set, or may have no row.
+        with suppress(ImproperlyConfigured, ObjectDoesNotExist):
+            site = apps.get_model("sites", "Site").objects.get_current()
+        if site is None or site.domain != base.domain:
+            site = find_site(base.domain, split_domain_port(base.domain)[0] or base.domain) or site
     if site is None:
         return HostSite(base.domain)
     if site.domain != base.domain:
         site = copy(site)
         site.domain = base.domain
     return site
-
-
-def _find_row(domain: str) -> Any:
-    current = None
-    # SITE_ID may not be set, or may have no row.
-    with suppress(ImproperlyConfigured, ObjectDoesNotExist):
-        current = apps.get_model("sites", "Site").objects.get_current()
-    if current is not None and current.domain == domain:
-        return current
-    host, _ = split_domain_port(domain)
-    return find_site(*dict.fromkeys((domain, host or domain))) or current
 
 
 def find_site(*domains: str) -> Any:

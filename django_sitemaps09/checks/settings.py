@@ -19,7 +19,7 @@ from django_sitemaps09 import protocol
 from django_sitemaps09.checks import urlconf
 from django_sitemaps09.checks.subjects import error_text, message, valid_setting
 from django_sitemaps09.conf import KEYS, conf
-from django_sitemaps09.hosts import EXAMPLE_SITE, export_base, is_example_site
+from django_sitemaps09.hosts import example_site_problem, export_base
 from django_sitemaps09.views import caching
 
 
@@ -161,8 +161,8 @@ def check_site(
         return []
     # There may be no site, or no table yet, or no database.
     with suppress(ImproperlyConfigured, DatabaseError, InterfaceError):
-        if is_example_site(None, export_base(None)):
-            return [message("W073", *EXAMPLE_SITE)]
+        if problem := example_site_problem(None, export_base(None)):
+            return [message("W073", *problem)]
     return []
 
 

@@ -257,7 +257,7 @@ class Host:
         if submit:
             check_configured()
         base, several = hosts.export_base(base_url), isinstance(options, SeveralHosts)
-        folder = hosts.host_folder(base)
+        folder, site_problem = hosts.host_folder(base), hosts.example_site_problem(base_url, base)
         output, robots = local_path(options.output, "--output"), local_path(options.robots, "--robots")
         robots = conf.robots_txt if robots is None else robots
         if several and robots is not None and _HOST not in str(robots):
@@ -285,7 +285,7 @@ class Host:
             gzip=conf.gzip if options.gzip is None else options.gzip,
             submit=submit,
             moved_from=[str(hosts.parse_base(url, "--moved-from")) for url in moved_from],
-            warnings=(" ".join(hosts.EXAMPLE_SITE),) if hosts.is_example_site(base_url, base) else (),
+            warnings=() if site_problem is None else (" ".join(site_problem),),
         )
 
     @classmethod
