@@ -45,21 +45,19 @@ def check_sections(app_configs: object = None, **kwargs: object) -> list[CheckMe
         if mapping is not None and (problem := error_text(ImproperlyConfigured, sections.mapping, mapping)):
             hint = "Pass a dict, as in include(...), {'sitemaps': {'products': ProductSitemap}}."
             messages.append(message("E093", problem, hint))
-    native_mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps if each.names_urls)]
+    served = [PassedSitemaps(default_sections, names_urls=True), *passed_sitemaps]
     problems = [
-        error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(sitemaps))
-        for sitemaps in {id(sitemaps): sitemaps for sitemaps in native_mappings}.values()
+        error_text(ImproperlyConfigured, sections.native_mapping, _read_mapping(each.sitemaps))
+        for each in served
+        if each.names_urls
     ]
     # Other views accept all strings, but a name from a URL never equals a number.
-    others = (each.sitemaps for each in passed_sitemaps if not each.names_urls)
-    names = dict.fromkeys(name for mapping in others for name in _read_mapping(mapping))
+    names = [name for each in served if not each.names_urls for name in _read_mapping(each.sitemaps)]
     problems += [sections.invalid_name(name) for name in names if not isinstance(name, str)]
     for problem in dict.fromkeys(filter(None, problems)):
         hint = "Rename the section. Only the compatibility views and those of contrib accept any string."
         messages.append(message("W006", problem, hint))
-    mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
-    declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
-    messages += check_declarations(declarations)
+    messages += check_declarations(_sections_in(each.sitemaps for each in served))
     if default_sections is not None and _uses_registry(passed_sitemaps):
         messages += _check_unregistered([default_sections, *urlconf.sitemaps_arguments()])
     return messages
@@ -73,10 +71,8 @@ def check_keys(
     default_sections: object = None
     with suppress(Exception):  # `check_sections()` reports this error.
         default_sections = _default_sections(passed_sitemaps)
-    mappings = [default_sections, *(each.sitemaps for each in passed_sitemaps)]
-    declarations = chain.from_iterable(_read_mapping(mapping).values() for mapping in mappings)
-    subjects = {id(section): Subject(section) for section in declarations}
-    found = (querysets.check_stored_keys(subject, databases or ()) for subject in subjects.values())
+    declarations = _sections_in([default_sections, *(each.sitemaps for each in passed_sitemaps)])
+    found = (querysets.check_stored_keys(each, databases or ()) for each in _subjects(declarations))
     return [*chain.from_iterable(found)]
 
 
@@ -103,7 +99,7 @@ def _uses_registry(passed_sitemaps: Iterable[PassedSitemaps]) -> bool:
 def _check_unregistered(mappings: Iterable[object]) -> Iterator[CheckMessage]:
     """Check for sitemap classes in the `sitemaps` modules of apps that no section and no code uses."""
     mappings = [mapping for mapping in mappings if mapping is not None]
-    known = [each for mapping in mappings for each in _read_mapping(mapping).values()]
+    known = _sections_in(mappings)
     if not all(map(_is_readable, mappings)) or any(map(is_factory, known)):
         # A mapping that cannot be read can contain any class, and a factory can return any class.
         return
@@ -137,6 +133,10 @@ def _read_mapping(sitemaps: object) -> dict[Any, Any]:
     return dict(dict.items(cast("dict[Any, Any]", sitemaps))) if _is_readable(sitemaps) else {}
 
 
+def _sections_in(mappings: Iterable[object]) -> list[Any]:
+    return [section for mapping in mappings for section in _read_mapping(mapping).values()]
+
+
 def _is_readable(sitemaps: object) -> bool:
     """Return whether a mapping has the reading methods of `dict`. Those of a project could run a query."""
     kind = type(sitemaps)
@@ -161,12 +161,16 @@ def _may_bind(subject: Subject) -> bool:
     )
 
 
-def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
-    """Check each sitemap class and instance once, even if several sections use it. Call no factory."""
+def _subjects(declarations: Iterable[Any]) -> Iterable[Subject]:
+    """Return each sitemap class and instance once, even if several sections use it."""
     # Compared by identity, because equality would call the project's own __eq__().
-    subjects = {id(section): Subject(section) for section in sections}
+    return {id(section): Subject(section) for section in declarations}.values()
+
+
+def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
+    """Check each sitemap class and instance once. Call no factory."""
     messages: list[CheckMessage] = []
-    for subject in subjects.values():
+    for subject in _subjects(sections):
         if not (is_factory(subject.declaration) or _may_bind(subject)):
             is_class = subject.cls is subject.declaration
             name = str(subject) if is_class else safe_repr(subject.declaration)
