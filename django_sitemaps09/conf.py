@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import Any, Generic, TypeVar, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -44,13 +44,7 @@ class Setting(Generic[ValueT]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.key = name.upper()
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> Setting[ValueT]: ...
-    @overload
-    def __get__(self, instance: Conf, owner: type) -> ValueT: ...
-    def __get__(self, instance: Conf | None, owner: type) -> Setting[ValueT] | ValueT:
-        if instance is None:
-            return self
+    def __get__(self, instance: Conf, owner: type) -> ValueT:
         value = instance.settings_dict.get(self.key, self._default)
         try:
             return self._parse(value)
@@ -298,15 +292,12 @@ def strings(value: object, name: str) -> list[str]:
 @contextmanager
 def surroundings(script_prefix: str, urlconf: Any) -> Iterator[None]:
     """Use a script prefix, a URLconf, and the site's locale inside the block."""
-    previous_prefix, previous_urlconf = get_script_prefix(), get_urlconf()
-    set_script_prefix(script_prefix)
-    set_urlconf(urlconf)
-    try:
-        with site_locale():
-            yield
-    finally:
-        set_script_prefix(previous_prefix)
-        set_urlconf(previous_urlconf)
+    with ExitStack() as stack, site_locale():
+        stack.callback(set_script_prefix, get_script_prefix())
+        stack.callback(set_urlconf, get_urlconf())
+        set_script_prefix(script_prefix)
+        set_urlconf(urlconf)
+        yield
 
 
 @contextmanager
