@@ -77,14 +77,11 @@ def is_constant(module: Mapping[str, Any], name: str) -> bool:
     value, filename = module.get(name), str(module.get("__file__"))
     tree = _compiled(filename, _source(filename, module))[0]
     named = [node for node in ast.walk(tree) if _names(node, name)]
-    literals = [
-        node.value.value
-        for node in tree.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Constant)
-        if named == [part for part in ast.walk(node) if part in named]
-    ]
-    is_same = [(type(literal), literal) for literal in literals] == [(type(value), value)]
-    return is_plain(value) and name.isupper() and len(named) == 1 and is_same
+    match named, [node for node in tree.body if any(part in named for part in ast.walk(node))]:
+        case [_], [ast.Assign(value=ast.Constant(literal)) | ast.AnnAssign(value=ast.Constant(literal))]:
+            is_same = type(literal) is type(value) and literal == value
+            return is_plain(value) and name.isupper() and is_same
+    return False
 
 
 def _names(node: Any, name: str) -> bool:
