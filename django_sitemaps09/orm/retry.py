@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from django import db
@@ -48,6 +49,20 @@ def retry(
 def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
     """Retry once, at once, after a lost connection: a request must not wait for a server that restarts."""
     return retry(read, label, lost_only=True, pauses=(0.0,))
+
+
+class Retried:
+    """An object whose attributes and methods are read again if the database fails."""
+
+    def __init__(self, target: Any, label: str) -> None:
+        self._target, self._label = target, label
+
+    def __getattr__(self, name: str) -> Any:
+        value = retry(lambda: getattr(self._target, name), self._label)
+        return partial(self._call, value) if callable(value) else value
+
+    def _call(self, method: Callable[..., ResultT], *arguments: Any) -> ResultT:
+        return retry(lambda: method(*arguments), self._label)
 
 
 def _is_missing_table(error: Exception) -> bool:

@@ -123,13 +123,12 @@ class QuerySource(CompiledSource):
         with site_locale():
             return fingerprint(rows, self.members.key.names, columns, most)
 
-    def fingerprints(self, pages: Sequence[Page]) -> Iterator[Fingerprint]:
-        """Yield the fingerprints of pages in key order: from one query, or on SQLite one by one."""
+    def fingerprints(self, pages: Sequence[Page]) -> list[Fingerprint]:
+        """Return the fingerprints of pages in key order: from one query, or on SQLite one by one."""
         is_server = not hashes_rows_here(self.members.rows.db)
         if not is_server or len(pages) == 1:
             read = self._read_fingerprint if is_server and self.members.are_costly else self.fingerprint
-            yield from (read(page.after, page.until) for page in pages)
-            return
+            return [read(page.after, page.until) for page in pages]
         rows, columns = self._range_rows(pages[0].after, pages[-1].until), [*self.declaration.expressions]
         ends = [end for page in pages for end in (page.after, page.until) if end is not None]
         # Pages that are not adjacent have a range between them.
@@ -137,8 +136,7 @@ class QuerySource(CompiledSource):
         bounds = list(map(self.members.key.parse, places))
         with site_locale():
             found = range_fingerprints(rows, self.members.key, columns, bounds)
-        for page in pages:
-            yield found[0 if page.after is None else places[page.after]]
+        return [found[0 if page.after is None else places[page.after]] for page in pages]
 
     def _read_fingerprint(self, after: Key | None, until: Key | None) -> Fingerprint:
         """Return the fingerprint of a page by reading its rows in slices.

@@ -173,7 +173,7 @@ def export_section(run: Run, name: str, section: Section) -> SectionOutcome:
         with site_locale():
             source, rows, results.costs = retry(lambda: _open(run, name, section), f"Section {name!r}")
             plan = Plan(run, name, source, rows)
-            if not run.host.is_repair:
+            if has_key_ranges(source) and not run.host.is_repair:
                 for count, error in plan.rows.unreadable_keys():
                     results.skip((error,), count)
             if isinstance(source, PositionSource):
