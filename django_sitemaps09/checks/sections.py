@@ -17,7 +17,7 @@ from django.core.checks import CheckMessage
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import sections
-from django_sitemaps09.checks import attributes, locations, querysets, urlconf
+from django_sitemaps09.checks import attributes, querysets, urlconf
 from django_sitemaps09.checks.settings import export_settings
 from django_sitemaps09.checks.subjects import Subject, error_text, is_code, is_repeated, message, safe_repr
 from django_sitemaps09.checks.urlconf import PassedSitemaps
@@ -179,7 +179,7 @@ def check_declarations(sections: Iterable[Any]) -> list[CheckMessage]:
             messages.append(message("E081", text, hint))
         if issubclass(subject.cls, contrib.Sitemap):
             messages += [*attributes.check_constants(subject), *attributes.check_languages(subject)]
-            messages += [*locations.check_locations(subject), *querysets.check_rows(subject)]
+            messages += [*attributes.check_locations(subject), *querysets.check_rows(subject)]
         uses_hooks = subject.inherits(contrib.Sitemap, *CONTRIB_INTERNALS) and not subject.has_own_init
         # Only our classes have the other attributes.
         if issubclass(subject.cls, Sitemap):
