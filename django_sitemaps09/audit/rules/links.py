@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from django_sitemaps09 import protocol
@@ -22,59 +23,11 @@ _MAX_GROUPS, _MAX_KEPT = 2_000, 50_000
 _APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
 _MAX_LANGUAGE = 100  # Maximum length of a language that is parsed and cached. A longer one is invalid.
 
-# ISO 639-1: each code of two letters, followed by one of three letters for the same language (ISO 639-2).
-_TWO = """
-    aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bhbih bibis
-    bmbam bnben bobod botib brbre bsbos cacat ceche chcha cocos crcre csces cscze cuchu cvchv cycym cywel
-    dadan dedeu deger dvdiv dzdzo eeewe elell elgre eneng eoepo esspa etest eubaq eueus fafas faper ffful
-    fifin fjfij fofao frfra frfre fyfry gagle gdgla glglg gngrn guguj gvglv hahau heheb hihin hohmo hrhrv
-    hthat huhun hyarm hyhye hzher iaina idind ieile igibo iiiii ikipk ioido isice isisl itita iuiku jajpn
-    jvjav kageo kakat kgkon kikik kjkua kkkaz klkal kmkhm knkan kokor krkau kskas kukur kvkom kwcor kykir
-    lalat lbltz lglug lilim lnlin lolao ltlit lulub lvlav mgmlg mhmah mimao mimri mkmac mkmkd mlmal mnmon
-    mrmar msmay msmsa mtmlt mybur mymya nanau nbnob ndnde nenep ngndo nldut nlnld nnnno nonor nrnbl nvnav
-    nynya ococi ojoji omorm orori ososs papan pipli plpol pspus ptpor quque rmroh rnrun roron rorum rurus
-    rwkin sasan scsrd sdsnd sesme sgsag sisin skslk skslo slslv smsmo snsna sosom sqalb sqsqi srsrp ssssw
-    stsot susun svswe swswa tatam tetel tgtgk ththa titir tktuk tltgl tntsn toton trtur tstso tttat twtwi
-    tytah uguig ukukr ururd uzuzb veven vivie vovol wawln wowol xhxho yiyid yoyor zazha zhchi zhzho zuzul
-""".split()
-
-# ISO 639-2: the languages without a code of two letters, and `ckb`, which Django has. The 7,900 codes of
-# ISO 639-3 are not listed: Google documents only ISO 639-1.
-_THREE = """
-    ace ach ada ady afa afh ain akk ale alg alt ang anp apa arc arn arp art arw ast ath aus awa bad bai bal
-    ban bas bat bej bem ber bho bik bin bla bnt bra btk bua bug byn cad cai car cau ceb cel chb chg chk chm
-    chn cho chp chr chy ckb cmc cnr cop cpe cpf cpp crh crp csb cus dak dar day del den dgr din doi dra dsb
-    dua dum dyu efi egy eka elx enm ewo fan fat fil fiu fon frm fro frr frs fur gaa gay gba gem gez gil gmh
-    goh gon gor got grb grc gsw gwi hai haw hil him hit hmn hsb hup iba ijo ilo inc ine inh ira iro jbo jpr
-    jrb kaa kab kac kam kar kaw kbd kha khi kho kmb kok kos kpe krc krl kro kru kum kut lad lah lam lez lol
-    loz lua lui lun luo lus mad mag mai mak man map mas mdf mdr men mga mic min mkh mnc mni mno moh mos mun
-    mus mwl mwr myn myv nah nai nap nds new nia nic niu nog non nqo nso nub nwc nym nyn nyo nzi osa ota oto
-    paa pag pal pam pap pau peo phi phn pon pra pro raj rap rar roa rom rup sad sah sai sal sam sas sat scn
-    sco sel sem sga sgn shn sid sio sit sla sma smi smj smn sms snk sog son srn srr ssa suk sus sux syc syr
-    tai tem ter tet tig tiv tkl tlh tli tmh tog tpi tsi tum tup tut tvl tyv udm uga umb vai vot wak wal war
-    was wen xal yao yap ypk zap zbl zen zgh znd zun zza
-""".split()
-
-# ISO 3166-1.
-_REGIONS = frozenset(
-    """
-    AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW
-    BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI
-    FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN
-    IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME
-    MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF
-    PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV
-    SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE
-    YT ZA ZM ZW
-    """.split()
-)
-
+_CODES = files(__package__).joinpath("codes.txt").read_text("utf-8")
+_TWO, _THREE, _REGIONS, _PAIRS = (re.sub("(?m)^#.*", "", block).split() for block in _CODES.split("\n\n"))
 # Codes that were withdrawn, which some programs still write.
-_LANGUAGES = {code[:2] for code in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
-_SHORT = {code[2:]: code[:2] for code in _TWO}
-_PAIRS = """
-    al=sq at=de-AT cn=zh cz=cs dk=da gb=en-GB gr=el jp=ja kz=kk mx=es-MX rs=sr sp=es ua=uk us=en-US vn=vi
-""".split()
+_LANGUAGES = {pair[:2] for pair in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
+_SHORT = {pair[3:]: pair[:2] for pair in _TWO}
 _MISTAKES = dict(pair.split("=") for pair in _PAIRS)
 
 
