@@ -12,18 +12,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from django.contrib import sitemaps
 from django.http import HttpResponse
+from django.template import Context, Engine
 from django.urls import re_path
 
 from django_sitemaps09.audit import RULES, audit
 from django_sitemaps09.audit.rules import Finding
-from tests.support.broken_sites import HEAD, IMAGE, NEWS, SPACE, VIDEO, XHTML, write
+from tests.support.broken_sites import HEAD, PAGE, SPACE, sound, write
 from tests.support.configuration import BASE
+from tests.support.valid_sites import ALL
 from tests.support.wsgi import serve
 
 pytestmark = [
@@ -33,6 +36,8 @@ pytestmark = [
 ]
 
 CORPUS = Path(__file__).parent / "corpus"
+#: Agents whose rules in robots.txt are checked beside those for all.
+AGENTS = ["Newsbot"]
 #: The ids of rules whose names in `faulty.txt` differ. Rename a rule here.
 NAMES = {
     "robots-other-host": "robots-host",
@@ -54,7 +59,7 @@ NAMES = {
 _ROBOTS = f"User-agent: *\nDisallow:\n\nSitemap: {BASE}/sitemap.xml\n"
 _XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 _ROOTS = {
-    "url": f"{HEAD}<urlset {' '.join([SPACE, XHTML, IMAGE, VIDEO, NEWS, _XSI])}>\n%s</urlset>\n",
+    "url": f"{HEAD}<urlset {ALL} {_XSI}>\n%s</urlset>\n",
     "sitemap": f"{HEAD}<sitemapindex {SPACE}>\n%s</sitemapindex>\n",
 }
 #: What can be done to the bytes of a document. Any other step is the name of an encoding.
@@ -68,6 +73,8 @@ _STEPS: dict[str, Callable[[bytes], bytes]] = {
     "flip": lambda content: content[:20] + bytes([content[20] ^ 0xFF]) + content[21:],
     "checksum": lambda content: content[:-8] + bytes(4) + content[-4:],
     "no-newline": lambda content: content.rstrip(b"\n"),
+    "crlf": lambda content: content.replace(b"\n", b"\r\n"),
+    "members": lambda content: gzip.compress(content[:50]) + gzip.compress(content[50:]),
 }
 
 
@@ -84,6 +91,7 @@ class File(NamedTuple):
         if steps and steps[0].startswith("repeat "):
             count, steps = int(steps[0].removeprefix("repeat ")), steps[1:]
             text = "".join(text.replace("{n}", str(number)) for number in range(count))
+        text = re.sub(r"\{(\d+) x ([^{}]*)\}", lambda match: int(match[1]) * match[2], text)
         text = re.sub(r"\{now(?:([+-]\d+)d)?\}", _moment, text)
         if entry := re.match(r"<(url|sitemap)[ >]", text):
             text = _ROOTS[entry[1]].replace("%s", text)
@@ -142,7 +150,8 @@ def _file(part: str) -> tuple[str, File]:
 
 VALID = [*_cases("generated.txt"), *_cases("valid.txt")]
 FAULTY = [*_cases("faulty.txt")]
-urlpatterns = [re_path("", lambda request: HttpResponse(), name="anything")]
+# No pattern matches `/unknown/`, and none a path in `/words/` without a slash at its end.
+urlpatterns = [re_path(r"^(?!unknown/|words/[^/]+$)", lambda request: HttpResponse(), name="anything")]
 
 
 def _type(name: str) -> str:
@@ -171,10 +180,9 @@ def _served(files: Mapping[str, File]) -> Iterator[str]:
 def _findings(case: Case, folder: Path) -> Sequence[Finding]:
     if case.is_served:
         with _served(case.files) as base:
-            return audit(base, fetch="all", rate=0).findings
-    return audit(
-        directory=write(folder, {name: file.content() for name, file in case.files.items()})
-    ).findings
+            return audit(base, fetch="all", rate=0, agents=AGENTS).findings
+    write(folder, {name: file.content() for name, file in case.files.items()})
+    return audit(directory=folder, agents=AGENTS).findings
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
@@ -192,7 +200,31 @@ def test_a_fault_is_named_by_its_rule_and_by_no_other(case: Case, tmp_path: Path
     assert [word for word in words if word.lower() not in " ".join(examples[rule]).lower()] == []
 
 
-def test_the_corpus_has_150_faults_and_80_valid_documents() -> None:
+def test_the_templates_of_django_make_a_valid_index_and_documents(tmp_path: Path) -> None:
+    templates = Path(sitemaps.__file__).parent / "templates"
+
+    def rendered(name: str, **values: object) -> str:
+        return Engine().from_string((templates / name).read_text()).render(Context(values))
+
+    moment = datetime(2026, 1, 31, 10, tzinfo=timezone.utc)
+    links = [
+        {"location": f"{BASE}/words/a/", "lang_code": "en"},
+        {"location": "https://example.de/", "lang_code": "de"},
+    ]
+    first = {"location": f"{BASE}/words/a/", "alternates": links}
+    values = {"lastmod": date(2026, 1, 31), "changefreq": "daily", "priority": "0.5"}
+    second = {"location": f"{BASE}/words/b/", **values}
+    third = {"location": f"{BASE}/words/c/", "lastmod": moment, "alternates": []}
+    page = rendered("sitemap.xml", urlset=[first, second, third])
+    pages = [{"location": f"{BASE}/{PAGE}", "last_mod": moment}]
+    write(tmp_path, {**sound(), PAGE: page, "sitemap.xml": rendered("sitemap_index.xml", sitemaps=pages)})
+    report = audit(directory=tmp_path)
+    assert (report.findings, report.urls) == ((), 3)
+
+
+def test_the_corpus_has_a_fault_of_each_rule_but_those_of_hostile_servers_and_histories() -> None:
+    others = {"document-unreachable", "document-too-large", "page-changed", "page-unchanged"}
+    assert RULES.keys() - {rule for case in FAULTY for rule in case.rules} == others
     assert len(FAULTY) >= 150
     assert len(VALID) >= 80
     assert len([*_cases("generated.txt")]) >= 40
