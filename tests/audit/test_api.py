@@ -22,10 +22,10 @@ from django_sitemaps09.audit.api import FILE, from_dict
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.stores import STATE
-from tests.support.broken_sites import BROKEN, sound, write
 from tests.support.clock import Clock
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
+from tests.support.site_files import DUPLICATE, sound, write
 
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
@@ -207,6 +207,10 @@ def test_the_report_of_live_views_is_saved_with_the_export(
     assert report.started.tzinfo is not None
 
 
+def test_a_folder_without_a_robots_txt_lacks_its_sitemap(tmp_path: Path) -> None:
+    assert rules(audit(directory=tmp_path)) == {"document-missing"}
+
+
 def test_nothing_is_written_to_a_folder_without_an_export(tmp_path: Path) -> None:
     write(tmp_path, sound())
     before = sorted(tmp_path.iterdir())
@@ -323,7 +327,7 @@ def test_an_audit_succeeds_if_its_report_cannot_be_saved(
 
 
 def test_a_report_round_trips_through_json(tmp_path: Path) -> None:
-    write(tmp_path, {**sound(), **BROKEN["a URL twice"].files})
+    write(tmp_path, sound() | DUPLICATE)
     report = audit(directory=tmp_path).accepting({"url-duplicate": 5})
     assert report.errors == 0
     assert from_dict(json.loads(json.dumps(report.as_dict()))) == report

@@ -24,9 +24,8 @@ from django.urls import re_path
 
 from django_sitemaps09.audit import RULES, audit
 from django_sitemaps09.audit.rules import Finding
-from tests.support.broken_sites import HEAD, PAGE, SPACE, sound, write
 from tests.support.configuration import BASE
-from tests.support.valid_sites import ALL
+from tests.support.site_files import ALL, HEAD, PAGE, SPACE, sound, write
 from tests.support.wsgi import serve
 
 pytestmark = [

@@ -11,14 +11,26 @@ import pytest
 from hypothesis import given, strategies as st
 
 from django_sitemaps09.audit import audit
-from tests.support.broken_sites import OTHER, PAGE, article, links, sound, url, urlset, video, write
-from tests.support.valid_sites import ALL
+from tests.support.configuration import BASE
+from tests.support.site_files import ALL, OTHER, PAGE, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
 
 FULL = urlset(
-    url("/words/en/", f"<lastmod>2026-01-31T10:30:00Z</lastmod>{links(('en', '/words/en/'))}{video()}"),
-    url("/words/b/", f"<changefreq>daily</changefreq><priority>0.5</priority>{article()}"),
+    url(
+        "/words/en/",
+        "<lastmod>2026-01-31T10:30:00Z</lastmod>"
+        f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/words/en/"/>'
+        f"<video:video><video:thumbnail_loc>{BASE}/a.jpg</video:thumbnail_loc><video:title>A</video:title>"
+        f"<video:description>B</video:description><video:content_loc>{BASE}/a.mp4</video:content_loc>"
+        "</video:video>",
+    ),
+    url(
+        "/words/b/",
+        "<changefreq>daily</changefreq><priority>0.5</priority><news:news><news:publication>"
+        "<news:name>The Times</news:name><news:language>en</news:language></news:publication>"
+        "<news:publication_date>2026-01-31</news:publication_date><news:title>A</news:title></news:news>",
+    ),
     root=ALL,
 ).encode()
 NAMES = [PAGE, "sitemap.xml", "robots.txt"]

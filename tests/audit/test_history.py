@@ -16,7 +16,7 @@ from django_sitemaps09.audit import AuditInterrupted, audit
 from django_sitemaps09.audit.rules import pages as page_rules
 from django_sitemaps09.exceptions import AuditError
 from tests.support.answers import Answer, site
-from tests.support.broken_sites import PAGE, url, urlset
+from tests.support.site_files import PAGE, url, urlset
 
 HTML, TEXT = {"Content-Type": "text/html"}, {"Content-Type": "text/plain"}
 NUMBERS = count()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broken_sites import IMAGE, PAGE, SPACE, sound, url, urlset, write
 from tests.support.configuration import BASE
 from tests.support.hostile_sites import SITES, write_site
+from tests.support.site_files import ALL, PAGE, sound, url, urlset, write
 
 #: Sites that one process audits, each followed by a valid one.
 GROUPS = [[*SITES][start::6] for start in range(6)]
@@ -25,7 +25,7 @@ def test_hostile_sites_cost_less_than_300_mb_a_minute_and_no_later_audit(
 ) -> None:
     valid = tmp_path / "valid"
     images = url("/words/a/", f"<image:image><image:loc>{BASE}/a.png</image:loc></image:image>")
-    write(valid, {**sound(), PAGE: urlset(images, root=f"{SPACE} {IMAGE}")})
+    write(valid, {**sound(), PAGE: urlset(images, root=ALL)})
     folders = []
     for number, name in enumerate(names):
         (tmp_path / f"{number}").mkdir()

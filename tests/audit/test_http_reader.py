@@ -10,7 +10,7 @@ import pytest
 from django_sitemaps09.audit import audit, readers
 from django_sitemaps09.exceptions import AuditError
 from tests.support.answers import Answer, Answers, site
-from tests.support.broken_sites import OTHER, PAGE, index, url, urlset
+from tests.support.site_files import OTHER, PAGE, index, url, urlset
 
 
 def packed(base: str) -> bytes:

@@ -23,15 +23,14 @@ from django_sitemaps09.audit.documents import ParserThread, ReadEntry
 from django_sitemaps09.audit.readers import Response
 from django_sitemaps09.audit.rules import Findings, urls
 from django_sitemaps09.audit.rules.links import parse_language
-from django_sitemaps09.audit.rules.pages import check_pages
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
-from django_sitemaps09.audit.rules.urls import UrlRules, url_problem
-from django_sitemaps09.audit.scratch import SampledPage, Scratch
+from django_sitemaps09.audit.rules.urls import UrlRules
+from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
-from tests.support.broken_sites import OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
+from tests.support.site_files import OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
 # A server that does not answer.
@@ -70,13 +69,6 @@ def broken(folder: Path, **files: str | bytes) -> set[str]:
     return {finding.rule for finding in audit(directory=folder).findings}
 
 
-def page_rules(body: str = "", **headers: str) -> set[str]:
-    findings = Findings()
-    reader = OneAnswer(f"<html><head>{body}</head></html>".encode(), content_type="text/html", **headers)
-    assert [*check_pages([SampledPage(f"{BASE}/", None, "a:1")], reader, findings, 0, None)] == [1]
-    return {finding.rule for finding in findings.result()}
-
-
 @pytest.mark.parametrize("size", [1, 2, 20])
 def test_a_server_can_send_a_document_in_small_pieces(size: int, thread: ParserThread) -> None:
     body = urlset(url()).encode()
@@ -94,52 +86,6 @@ def test_a_robots_txt_can_have_a_content_encoding() -> None:
     robots = read_robots(reader, RobotsLocation(parse_base(BASE)), ["*"], findings)
     assert robots.sitemaps == (f"{BASE}/sitemap.xml",)
     assert findings.result() == ()
-
-
-def test_an_alternate_for_phones_has_no_language(tmp_path: Path) -> None:
-    link = '<xhtml:link rel="alternate" media="only screen and (max-width: 640px)" href="{}"/>'
-    root = f"{SPACE} {XHTML}"
-    good = urlset(url(rest=link.format("https://m.example.com/a/")), root=root)
-    assert broken(tmp_path, page=good) == set()
-    assert broken(tmp_path, page=urlset(url(rest=link.format("/a/")), root=root)) == {"hreflang-link"}
-    german = f'<xhtml:link rel="alternate" hreflang="de" href="{BASE}/words/a/"/>'
-    mixed = urlset(url(rest=link.format("https://m.example.com/a/") + german * 2), root=root)
-    assert broken(tmp_path, page=mixed) == {"hreflang-repeated"}
-
-
-@pytest.mark.parametrize(
-    ("listed", "lastmod", "rules"),
-    [
-        # Both are local values of the same moment, two hours east of UTC.
-        ("2026-01-31T00:30:00+02:00", "2026-01-31", set()),
-        ("2026-01-31", "2026-01-31T23:30:00-10:00", set()),
-        ("2026-01-30T00:30:00Z", "2026-01-31", {"index-lastmod"}),
-        ("2026-01-31", "2026-02-02T00:00:00Z", {"index-lastmod"}),
-        ("2026-01-31", "2026-02-01", {"index-lastmod"}),
-    ],
-)
-def test_dates_in_an_index_are_in_an_unknown_time_zone(
-    listed: str, lastmod: str, rules: set[str], tmp_path: Path
-) -> None:
-    files = {
-        "index": index(OTHER, rest=f"<lastmod>{listed}</lastmod>"),
-        "other": urlset(url("/about/", f"<lastmod>{lastmod}</lastmod>")),
-    }
-    assert broken(tmp_path, **files) == rules
-
-
-@pytest.mark.parametrize(
-    "value", ["index, max-image-preview:none", "max-image-preview: none", "unavailable_after: none"]
-)
-def test_values_of_other_robots_directives_do_not_forbid_indexing(value: str) -> None:
-    assert page_rules(f'<meta name="robots" content="{value}">') == set()
-    assert page_rules(x_robots_tag=value) == set()
-
-
-def test_only_rules_for_large_crawlers_forbid_indexing() -> None:
-    assert page_rules(x_robots_tag="otherbot: noindex, nofollow") == set()
-    for value in ("noindex", "nofollow, noindex", "Googlebot: none", "nofollow noindex", "*: noindex"):
-        assert page_rules(x_robots_tag=value) == {"page-noindex"}
 
 
 def test_a_sitemap_can_be_a_query_of_the_home_page() -> None:
@@ -188,14 +134,6 @@ def test_names_of_documents_cannot_control_the_terminal(tmp_path: Path) -> None:
         call_command("audit_sitemaps", "--dir", str(tmp_path), verbosity=2, stdout=output)
     assert "\\x1b[31m.xml" in output.getvalue()
     assert "\x1b" not in output.getvalue()
-
-
-def test_a_link_header_can_name_another_canonical_url() -> None:
-    assert page_rules(link=f'<{BASE}/style.css>; rel=preload, <{BASE}/b/>; rel="canonical"') == {
-        "page-canonical"
-    }
-    assert page_rules(link='</>; rel="canonical", </b/>; rel="next"') == set()
-    assert page_rules('<link rel="canonical" href="/">', link="</b/>; rel=canonical") == {"page-canonicals"}
 
 
 def test_live_views_can_be_under_a_script_prefix(register: Callable[..., None]) -> None:
@@ -247,12 +185,6 @@ def test_names_of_large_entries_are_not_kept(tmp_path: Path) -> None:
     broken(tmp_path, page=urlset(url(rest="<i:a/>" * 1_000), root=f'{SPACE} xmlns:i="urn:example"'))
     # The entries of the page, the index and the other page: only those with few names are kept.
     assert documents._names.cache_info().currsize == 2
-
-
-def test_a_query_needs_no_path() -> None:
-    """RFC 3986: the path of a URI with a host can be empty."""
-    assert url_problem("https://www.example.com?x=1") is None
-    assert url_problem("https://www.example.com?x=1 2") is not None
 
 
 @pytest.mark.parametrize(

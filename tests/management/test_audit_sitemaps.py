@@ -12,12 +12,12 @@ from django.core.management import CommandError, call_command
 
 from django_sitemaps09.audit.rules import robots
 from tests.support.answers import site
-from tests.support.broken_sites import BASE, BROKEN, OTHER, PAGE, element, sound, url, urlset, write
+from tests.support.configuration import BASE
+from tests.support.site_files import DUPLICATE, OTHER, PAGE, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
 
-WARNING = element("<lastmod>2026-01</lastmod>").files
-ERROR = BROKEN["a URL twice"].files
+WARNING = {PAGE: urlset(url(rest="<lastmod>2026-01</lastmod>"))}
 
 
 def said(*arguments: object) -> tuple[str, int]:
@@ -45,7 +45,7 @@ def test_a_sound_folder_exits_with_0(tmp_path: Path) -> None:
 
 
 def test_an_error_exits_with_1_and_the_table_says_what_and_where(tmp_path: Path) -> None:
-    output, status = said("--dir", folder(tmp_path, ERROR))
+    output, status = said("--dir", folder(tmp_path, DUPLICATE))
     assert status == 1
     assert output.splitlines()[2:] == [
         "rule                   severity      count   accepted",
@@ -58,7 +58,7 @@ def test_an_error_exits_with_1_and_the_table_says_what_and_where(tmp_path: Path)
 
 def test_the_error_counts_what_was_found(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"public found 1 error and 0 warnings\.$"):
-        call_command("audit_sitemaps", dir=str(folder(tmp_path, ERROR)), stdout=StringIO())
+        call_command("audit_sitemaps", dir=str(folder(tmp_path, DUPLICATE)), stdout=StringIO())
 
 
 def test_a_warning_exits_with_0_unless_the_audit_is_strict(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_warning_exits_with_0_unless_the_audit_is_strict(tmp_path: Path) -> No
 
 
 def test_json_is_the_report_and_nothing_else(tmp_path: Path) -> None:
-    output, status = said("--dir", folder(tmp_path, ERROR), "--format", "json", "--verbosity", 2)
+    output, status = said("--dir", folder(tmp_path, DUPLICATE), "--format", "json", "--verbosity", 2)
     report = json.loads(output)
     assert status == 1
     assert (report["urls"], report["documents"], report["pages"]) == (3, 3, 0)
@@ -94,7 +94,7 @@ def test_more_verbosity_names_each_document_and_shows_all_examples(tmp_path: Pat
 
 
 def test_no_verbosity_prints_nothing_but_keeps_the_exit_status(tmp_path: Path) -> None:
-    assert said("--dir", folder(tmp_path, ERROR), "--verbosity", 0) == ("", 1)
+    assert said("--dir", folder(tmp_path, DUPLICATE), "--verbosity", 0) == ("", 1)
 
 
 def test_control_characters_of_a_site_are_escaped(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_control_characters_of_a_site_are_escaped(tmp_path: Path) -> None:
 
 
 def test_a_baseline_accepts_what_it_was_written_for(tmp_path: Path) -> None:
-    path, baseline = folder(tmp_path, ERROR | {OTHER: WARNING[PAGE]}), tmp_path / "baseline.json"
+    path, baseline = folder(tmp_path, DUPLICATE | {OTHER: WARNING[PAGE]}), tmp_path / "baseline.json"
     assert said("--dir", path, "--write-baseline", baseline)[1] == 0
     accepted = json.loads(baseline.read_text())
     assert accepted == {"url-duplicate": 1, "url-duplicate-across": 1, "lastmod-ambiguous": 1}
@@ -122,7 +122,7 @@ def test_a_baseline_accepts_what_it_was_written_for(tmp_path: Path) -> None:
 
 def test_one_more_finding_than_the_baseline_accepts_is_an_error(tmp_path: Path) -> None:
     baseline = tmp_path / "baseline.json"
-    said("--dir", folder(tmp_path, ERROR), "--write-baseline", baseline)
+    said("--dir", folder(tmp_path, DUPLICATE), "--write-baseline", baseline)
     path = folder(tmp_path, {PAGE: urlset(url(), url(), url())})
     assert said("--dir", path, "--baseline", baseline)[1] == 1
 
@@ -130,7 +130,7 @@ def test_one_more_finding_than_the_baseline_accepts_is_an_error(tmp_path: Path) 
 def test_a_finding_of_another_rule_than_the_baseline_accepts_is_an_error(tmp_path: Path) -> None:
     baseline = tmp_path / "baseline.json"
     baseline.write_text('{"url-host": 10}')
-    assert said("--dir", folder(tmp_path, ERROR), "--baseline", baseline)[1] == 1
+    assert said("--dir", folder(tmp_path, DUPLICATE), "--baseline", baseline)[1] == 1
 
 
 # Wrong use
@@ -196,7 +196,8 @@ def test_an_interrupted_audit_exits_with_130_without_a_traceback(
 
 
 def test_agents_are_checked_in_addition(tmp_path: Path) -> None:
-    path = folder(tmp_path, BROKEN["a URL that is forbidden for one agent"].files)
+    robots = f"User-agent: Newsbot\nDisallow: /words/\n\nSitemap: {BASE}/sitemap.xml"
+    path = folder(tmp_path, {"robots.txt": robots})
     assert said("--dir", path)[1] == 0
     output, status = said("--dir", path, "--agent", "Newsbot")
     assert status == 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tests.support.broken_sites import sound
+from tests.support.site_files import sound
 from tests.support.wsgi import serve
 
 

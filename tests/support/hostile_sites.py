@@ -9,23 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.broken_sites import (
-    HEAD,
-    IMAGE,
-    NEWS,
-    PAGE,
-    SPACE,
-    VIDEO,
-    XHTML,
-    index,
-    sound,
-    url,
-    urlset,
-)
 from tests.support.configuration import BASE
 from tests.support.examples import EXAMPLES
+from tests.support.site_files import ALL, HEAD, PAGE, SPACE, index, sound, url, urlset
 
-ROOT = " ".join([SPACE, IMAGE, VIDEO, NEWS, XHTML])
 _MOST = 52_400_000
 #: Size of the documents whose entries differ in their elements alone, which the time grows with.
 _PART = _MOST if EXAMPLES > 30 else _MOST // 8
@@ -37,7 +24,7 @@ def filled(start: str, unit: str, end: str, most: int = _MOST) -> str:
 
 
 def entries(unit: str, most: int = _MOST) -> str:
-    return filled(f"{HEAD}<urlset {ROOT}>", unit, "</urlset>", most)
+    return filled(f"{HEAD}<urlset {ALL}>", unit, "</urlset>", most)
 
 
 def entry(rest: str) -> str:
@@ -68,9 +55,9 @@ def documents_of_names(unit: str) -> dict[str, str]:
 
 SITES: dict[str, Callable[[], dict[str, str]]] = {
     "200,000 locs in an entry": lambda: {PAGE: urlset(f"<url>{'<loc/>' * 200_000}</url>")},
-    "elements in an entry": lambda: {PAGE: filled(f"<urlset {ROOT}><url>", "<a/>", "</url></urlset>")},
+    "elements in an entry": lambda: {PAGE: filled(f"<urlset {ALL}><url>", "<a/>", "</url></urlset>")},
     "elements in an element": lambda: {
-        PAGE: filled(f"<urlset {ROOT}><url><b>", "<a/>", "</b></url></urlset>")
+        PAGE: filled(f"<urlset {ALL}><url><b>", "<a/>", "</b></url></urlset>")
     },
     "elements in the root": lambda: {PAGE: entries("<a/>")},
     "empty entries": lambda: {PAGE: entries("<url/>")},
@@ -108,7 +95,7 @@ SITES: dict[str, Callable[[], dict[str, str]]] = {
     },
     "a long value": lambda: {
         PAGE: urlset(
-            f"<url><loc>{BASE}/{'a' * 4_000_000}</loc>{'<image:image/>' * 4_000}</url>", root=ROOT
+            f"<url><loc>{BASE}/{'a' * 4_000_000}</loc>{'<image:image/>' * 4_000}</url>", root=ALL
         )
     },
     "lines of text": lambda: {

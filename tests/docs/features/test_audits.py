@@ -17,7 +17,7 @@ from django_sitemaps09.export import export
 from tests.docs.features.project import AUDIT_TABLE, AUDIT_TEST, BASE, LAST_AUDIT, declared, snippet_of
 from tests.docs.pages import Snippet, blocks
 from tests.shop.models import Product
-from tests.support.broken_sites import BROKEN, sound, write
+from tests.support.site_files import DUPLICATE, sound, write
 
 
 @pytest.mark.sitemaps09
@@ -26,7 +26,7 @@ def test_the_table_that_is_shown_is_the_one_that_is_printed(
 ) -> None:
     """The view of the words is that of `tests.urls`."""
     settings.ROOT_URLCONF = "tests.urls"
-    write(tmp_path / "public", {**sound(), **BROKEN["a URL twice"].files})
+    write(tmp_path / "public", sound() | DUPLICATE)
     monkeypatch.chdir(tmp_path)
     out = StringIO()
     with pytest.raises(CommandError):
