@@ -2,120 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import Any
 
 import pytest
 
 from django_sitemaps09.audit import audit, readers
 from django_sitemaps09.exceptions import AuditError
-from tests.support.answers import Answer, Answers, site
-from tests.support.site_files import OTHER, PAGE, index, url, urlset
-
-
-def packed(base: str) -> bytes:
-    return gzip.compress(urlset(url(base=base)).encode())
-
-
-def gz(answer: Answer) -> dict[str, Any]:
-    return {f"{PAGE}.gz": answer}
-
-
-def gz_index(base: str) -> dict[str, Any]:
-    return {"sitemap.xml": index(f"{PAGE}.gz", OTHER, base=base)}
-
-
-XML, GZ, ENCODED = (
-    {"Content-Type": "application/xml"},
-    {"Content-Type": "application/gzip"},
-    {"Content-Encoding": "gzip"},
-)
-
-#: Answers of a server, and the rules that they break, if any.
-ANSWERS: dict[str, tuple[Answers, set[str]]] = {
-    "an index that names a 404": (lambda base: {OTHER: None}, {"document-missing"}),
-    "a page that is gone": (lambda base: {OTHER: Answer("", 410)}, {"document-missing"}),
-    "a server error": (lambda base: {OTHER: Answer("", 500)}, {"document-status"}),
-    "a login": (lambda base: {OTHER: Answer("", 403)}, {"document-status"}),
-    "a redirect": (
-        lambda base: {
-            OTHER: Answer("", 301, {"Location": "/b.xml"}),
-            "b.xml": urlset(url("/b", base=base)),
-        },
-        {"document-redirect"},
-    ),
-    "an endless redirect": (
-        lambda base: {OTHER: Answer("", 302, {"Location": f"/{OTHER}"})},
-        {"document-unreachable"},
-    ),
-    "a redirect to a file": (
-        lambda base: {OTHER: Answer("", 302, {"Location": "file:///etc/hostname"})},
-        {"document-unreachable"},
-    ),
-    "XML as HTML": (
-        lambda base: {OTHER: Answer(urlset(url("/b", base=base)), 200, {"Content-Type": "text/html"})},
-        {"document-type"},
-    ),
-    "a text page that a server recipe answers with its home page": (
-        lambda base: {
-            "sitemap.xml": index(PAGE, "a.txt", base=base),
-            "a.txt": Answer("<!doctype html>\n<p>Home", 200, {"Content-Type": "text/html"}),
-        },
-        {"document-type"},
-    ),
-    "a body that is cut short": (
-        lambda base: {OTHER: Answer(urlset(url("/b", base=base))[:-50], 200, {"Content-Length": "10000"})},
-        {"document-unreachable"},
-    ),
-    "compressed bytes as XML": (
-        lambda base: gz_index(base) | gz(Answer(packed(base), 200, XML)),
-        {"gzip-type"},
-    ),
-    "a file that the server compresses again": (
-        lambda base: gz_index(base) | gz(Answer(gzip.compress(packed(base)), 200, GZ | ENCODED)),
-        {"gzip-twice"},
-    ),
-    "a robots.txt with a server error": (
-        lambda base: {"robots.txt": Answer("", 503)},
-        {"robots-unreachable"},
-    ),
-    "a robots.txt with too many requests": (
-        lambda base: {"robots.txt": Answer("", 429)},
-        {"robots-unreachable"},
-    ),
-    "a .gz file that is not compressed": (
-        lambda base: gz_index(base) | gz(Answer(urlset(url(base=base)), 200, XML)),
-        {"gzip-missing"},
-    ),
-    "no robots.txt": (lambda base: {"robots.txt": None}, {"robots-no-sitemap"}),
-    "a compressed file": (lambda base: gz_index(base) | gz(Answer(packed(base), 200, GZ)), set()),
-    "a compressed file with its encoding": (
-        lambda base: gz_index(base) | gz(Answer(packed(base), 200, XML | ENCODED)),
-        set(),
-    ),
-    "a text page": (
-        lambda base: {
-            "sitemap.xml": index(PAGE, "a.txt", base=base),
-            "a.txt": Answer(f"{base}/c\r\n{base}/d\n", 200, {"Content-Type": "text/plain"}),
-        },
-        set(),
-    ),
-    "a page that is compressed on the way": (
-        lambda base: {PAGE: Answer(packed(base), 200, XML | ENCODED)},
-        set(),
-    ),
-}
+from tests.support.answers import Answer, site
+from tests.support.site_files import OTHER, PAGE, url, urlset
 
 
 def broken_rules(start: str, **options: Any) -> set[str]:
     return {finding.rule for finding in audit(start, **options).findings}
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_a_server_breaks_exactly_the_expected_rules(name: str) -> None:
-    answers, rules = ANSWERS[name]
-    with site(answers) as base:
-        assert broken_rules(base) == rules
 
 
 @pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])

@@ -1,4 +1,4 @@
-"""Correct sites of unusual shapes break no rule, and hostile ones cost little."""
+"""Unusual servers, hosts and settings break no rule, and hostile documents cost little."""
 
 from __future__ import annotations
 
