@@ -18,15 +18,15 @@ from tests.support.site_files import PAGE, sound, url, urlset, write
 pytestmark = pytest.mark.sitemaps09
 
 
-def findings(folder: Path, **files: str) -> dict[str, Finding]:
-    write(folder, {**sound(), **{name.replace("__", "."): text for name, text in files.items()}})
+def findings(folder: Path, name: str, content: str) -> dict[str, Finding]:
+    write(folder, sound() | {name: content})
     return {finding.rule: finding for finding in audit(directory=folder).findings}
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("host", ["https://staging.example.com", "http://www.example.com"])
 def test_a_robots_txt_of_another_environment_names_both_hosts(host: str, tmp_path: Path) -> None:
-    found = findings(tmp_path, robots__txt=f"User-agent: *\nSitemap: {host}/sitemap.xml\n")
+    found = findings(tmp_path, "robots.txt", f"User-agent: *\nSitemap: {host}/sitemap.xml\n")
     [finding] = found.values()
     assert finding.rule == "robots-host"
     assert finding.examples == (
@@ -38,16 +38,16 @@ def test_a_crawler_that_is_blocked_alone_is_one_warning(tmp_path: Path) -> None:
     robots = (
         f"User-agent: Googlebot\nDisallow: /words/\n\nUser-agent: *\nDisallow:\nSitemap: {BASE}/sitemap.xml"
     )
-    [finding] = findings(tmp_path, robots__txt=robots).values()
+    [finding] = findings(tmp_path, "robots.txt", robots).values()
     assert (finding.rule, finding.count) == ("robots-blocks-crawler", 1)
     assert finding.examples == (f"robots.txt: {BASE}/words/a/ is forbidden for Googlebot",)
-    [finding] = findings(tmp_path, robots__txt=robots.replace("/words/", "/sitemap")).values()
+    [finding] = findings(tmp_path, "robots.txt", robots.replace("/words/", "/sitemap")).values()
     assert finding.examples == (f"robots.txt: {BASE}/sitemap.xml is forbidden for Googlebot",)
 
 
 def test_the_schema_alone_is_reported_once_for_each_document(tmp_path: Path) -> None:
     unordered = [f"<url><lastmod>2026-01-31</lastmod><loc>{BASE}/words/{n}/</loc></url>" for n in range(9)]
-    [finding] = findings(tmp_path, **{PAGE.replace(".", "__"): urlset(*unordered)}).values()
+    [finding] = findings(tmp_path, PAGE, urlset(*unordered)).values()
     assert (finding.rule, finding.severity, finding.count) == ("element-order", "warning", 1)
     assert finding.examples == (f"{PAGE}:3: {BASE}/words/0/ (schema only: lastmod loc)",)
 
@@ -57,7 +57,7 @@ def test_invalid_xml_is_shown_with_the_text_around_it(line: int, tmp_path: Path)
     entries = [url(f"/words/ä{n:05}/") for n in range(5_000)]
     entries[line] = url("/words/a?b=1&c=2")
     page = urlset(*entries).replace("</url>\n", "</url>" if line == 1 else "</url>\n")
-    finding = findings(tmp_path, **{PAGE.replace(".", "__"): page})["xml-invalid"]
+    finding = findings(tmp_path, PAGE, page)["xml-invalid"]
     assert "/words/a?b=1&c=2</loc>" in finding.examples[0]
     assert finding.examples[0].count("EntityRef") == finding.examples[0].count("line ") == 1
 

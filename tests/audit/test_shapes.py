@@ -30,7 +30,7 @@ from django_sitemaps09.exceptions import AuditError, DocumentError
 from django_sitemaps09.protocol import parse_base
 from tests.support.configuration import BASE
 from tests.support.sections import Numbers
-from tests.support.site_files import OTHER, PAGE, SPACE, XHTML, index, sound, url, urlset, write
+from tests.support.site_files import ALL, PAGE, SPACE, index, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
 # A server that does not answer.
@@ -63,9 +63,8 @@ class OneAnswer:
         return url
 
 
-def broken(folder: Path, **files: str | bytes) -> set[str]:
-    names = {"page": PAGE, "other": OTHER, "index": "sitemap.xml"}
-    write(folder, {**sound(), **{names[key]: value for key, value in files.items()}})
+def broken(folder: Path, page: str = urlset(url())) -> set[str]:
+    write(folder, sound() | {PAGE: page})
     return {finding.rule for finding in audit(directory=folder).findings}
 
 
@@ -100,8 +99,8 @@ def test_an_entry_with_many_elements_is_read_in_linear_time(tmp_path: Path) -> N
     root = f'{SPACE} xmlns:i="urn:example"'
     started = time.process_time()
     content = urlset(*(url(f"/words/{n}/", rest) for n in range(40)), root=root)
-    assert broken(tmp_path, page=content) == set()
-    assert broken(tmp_path, page=urlset(url(rest="<i:a/>" * 200_000), root=root)) == {"document-limit"}
+    assert broken(tmp_path, content) == set()
+    assert broken(tmp_path, urlset(url(rest="<i:a/>" * 200_000), root=root)) == {"document-limit"}
     assert time.process_time() - started < 5
 
 
@@ -122,8 +121,8 @@ def test_long_invalid_urls_are_not_kept_with_each_of_their_alternates(
         "django_sitemaps09.audit.scratch.Scratch.add_links", lambda self, source, *_: kept.append(source)
     )
     link = f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/b/"/>'
-    page = urlset(url(f"/{'x' * 100_000}", link), root=f"{SPACE} {XHTML}")
-    assert broken(tmp_path, page=page) >= {"url-length", "hreflang-no-self"}
+    page = urlset(url(f"/{'x' * 100_000}", link), root=ALL)
+    assert broken(tmp_path, page) >= {"url-length", "hreflang-no-self"}
     assert kept == []
 
 
@@ -182,7 +181,7 @@ def test_a_document_that_takes_too_long_ends(tmp_path: Path, monkeypatch: pytest
 
 def test_names_of_large_entries_are_not_kept(tmp_path: Path) -> None:
     documents._names.cache_clear()
-    broken(tmp_path, page=urlset(url(rest="<i:a/>" * 1_000), root=f'{SPACE} xmlns:i="urn:example"'))
+    broken(tmp_path, urlset(url(rest="<i:a/>" * 1_000), root=f'{SPACE} xmlns:i="urn:example"'))
     # The entries of the page, the index and the other page: only those with few names are kept.
     assert documents._names.cache_info().currsize == 2
 
@@ -334,7 +333,7 @@ def test_rules_are_read_in_each_form_that_protego_reads(line: str, end: str) -> 
 
 def test_a_long_namespace_is_not_repeated_in_each_name(tmp_path: Path) -> None:
     root = f"{SPACE} xmlns:i='{'a' * 100_000}'"
-    assert broken(tmp_path, page=urlset(url(rest="<i:a/>"), root=root)) == {"document-limit"}
+    assert broken(tmp_path, urlset(url(rest="<i:a/>"), root=root)) == {"document-limit"}
 
 
 def test_the_url_of_an_entry_is_stored_once_for_all_its_links() -> None:

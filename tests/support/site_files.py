@@ -9,16 +9,14 @@ from tests.support.configuration import BASE
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-XHTML = 'xmlns:xhtml="http://www.w3.org/1999/xhtml"'
-IMAGE = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
-#: All namespaces.
-ALL = " ".join([
-    SPACE, XHTML, IMAGE, 'xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"',
-    'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"',
-])  # fmt: skip
+#: All namespaces that the audit knows.
+ALL = (
+    f'{SPACE} xmlns:xhtml="http://www.w3.org/1999/xhtml"'
+    ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    ' xmlns:video="http://www.google.com/schemas/sitemap-video/1.1"'
+    ' xmlns:news="http://www.google.com/schemas/sitemap-news/0.9"'
+)
 PAGE, OTHER = "sitemap-a-1.xml", "sitemap-b-1.xml"
-#: Content by name. `None` stands for a file that does not exist.
-Files = Mapping[str, str | bytes | None]
 
 
 def url(location: str = "/words/a/", rest: str = "", *, base: str = BASE) -> str:
@@ -37,7 +35,7 @@ def index(*names: str, base: str = BASE) -> str:
 
 
 def sound(base: str = BASE) -> dict[str, str | bytes | None]:
-    """Return the files of a site without faults."""
+    """Return the files of a site without faults, by name. Set one to `None` to omit it."""
     return {
         "robots.txt": f"User-agent: *\nDisallow: /private/\n\nSitemap: {base}/sitemap.xml\n",
         "sitemap.xml": index(PAGE, OTHER, base=base),
@@ -53,7 +51,7 @@ def sound(base: str = BASE) -> dict[str, str | bytes | None]:
 DUPLICATE = {PAGE: urlset(url(), url())}
 
 
-def write(folder: Path, files: Files) -> Path:
+def write(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
     """Write the files that are not `None`."""
     for name, content in files.items():
         if content is not None:
