@@ -141,7 +141,6 @@ RULES = {rule.id: rule for rule in (
     Rule("video-url", "error", "A URL of a video is invalid, or the URL of the page itself.", "Write the absolute URL of the file or the player."),
     Rule("video-value", "error", "A value of a video is invalid or too long.", "See [Images and videos](../howto/media.md)."),
     Rule("video-country", "warning", "A restriction of a video names a country that is not in ISO 3166-1.", "Write the code of the country, such as `GB`."),
-    Rule("video-order", "warning", "The elements of a video are not in the order of the schema.", "Write them in the order of the schema.", is_once=True),
     Rule("video-dropped", "warning", "A video has elements that Google no longer supports.", "Remove them."),
     Rule("video-too-many-tags", "error", "A video has more than 32 tags.", "Keep the most important ones."),
     Rule("news-required", "error", "An article lacks its publication, name, language, date or title.", "Add the element."),

@@ -36,13 +36,12 @@ class _Elements(NamedTuple):
 
 
 _IMAGE_NAMES = [field.name for field in fields(Image)]
-# The information on an uploader is an attribute.
-_VIDEO_NAMES = [field.name for field in fields(Video) if field.name != "uploader_info"]
-_VIDEO_ORDER = ["tag" if name == "tags" else name for name in _VIDEO_NAMES]
+# The information on an uploader is an attribute, and each of the `tags` is an element `tag`.
+_VIDEO_NAMES = [field.name for field in fields(Video) if field.name not in ("uploader_info", "tags")]
 _IMAGE = _Elements("image", _IMAGE_NAMES, dropped=_IMAGE_NAMES[1:])
 _VIDEO = _Elements(
     "video",
-    (*_VIDEO_ORDER, *Video.dropped_tags),
+    (*_VIDEO_NAMES, "tag", *Video.dropped_tags),
     Video.dropped_tags,
     lists=("tag", "category", "content_segment_loc", "gallery_loc", "price", "id"),
 )
@@ -157,12 +156,9 @@ def _video_problems(video: Any, page: str) -> Iterator[Problem]:
     countries = texts.get("restriction", "").split()
     if unknown := [code for code in countries if len(code) == 2 and not is_country(code)]:
         yield "video-country", unknown[0]
-    names = [element.tag.removeprefix(_VIDEO.namespace) for element in video]
-    ranks = [_VIDEO_ORDER.index(name) for name in names if name in _VIDEO_ORDER]
-    if ranks != sorted(ranks):
-        yield "video-order", " ".join(names)
-    if names.count("tag") > media.MAX_VIDEO_TAGS:
-        yield "video-too-many-tags", str(names.count("tag"))
+    tags = len(video.findall(f"{_VIDEO.namespace}tag"))
+    if tags > media.MAX_VIDEO_TAGS:
+        yield "video-too-many-tags", str(tags)
 
 
 def _namespace_problems(tags: Iterable[str]) -> Iterator[Problem]:
