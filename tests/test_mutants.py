@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.mutants import Mutant, mutants_of, mutated, sample
+from tests.mutants.changes import Mutant, mutants_of, mutated, sample
 
 MODULE = "django_sitemaps09/pages.py"
 
