@@ -90,6 +90,7 @@ def fork(run: Callable[[Path], object], limit: float = 1e9) -> tuple[int | None,
         run(folder)
 
     folder = Path(tempfile.mkdtemp(prefix="mutant-"))
+    folder.chmod(0o755)  # Tests export as another user.
     pid = start(inside)
     ended, status, end = 0, 0, time.monotonic() + limit
     try:
