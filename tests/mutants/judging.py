@@ -75,7 +75,8 @@ def judge(mutant: Mutant, contexts: Contexts, run: Run) -> Result:
         status, culprit = attempt(run, None, prefix, LIMIT)
         if status == 0:
             return result("killed", killer)
-        print(f"skipped: {culprit or killer}, which also fails without {mutant}", flush=True)
+        where = f"{mutant.module}:{mutant.line}"
+        print(f"\nskipped for {where}: {culprit or killer} fails without a mutant", flush=True)
         tests.remove(culprit if culprit in tests else killer)
     return result("not judged", "tests fail without the mutant")
 
