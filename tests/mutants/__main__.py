@@ -101,6 +101,8 @@ def main() -> None:
         paths = [f"--state={state}", f"--coverage={database}"]
         paths += [f"--again={options.again.resolve()}"] if options.again else []
         os.environ["PYTHONPATH"] = str(tree)
+        # A connection to a database server does not survive a fork.
+        os.environ.update(SITEMAPS09_POSTGRESQL="none", SITEMAPS09_MARIADB="none")
         os.environ["COVERAGE_CORE"] = "sysmon" if hasattr(sys, "monitoring") else "ctrace"
         os.chdir(tree)
         os.execv(sys.executable, [sys.executable, "-m", "tests.mutants", *sys.argv[1:], *paths])  # noqa: S606
