@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--coverage", type=Path, help="the coverage database; default: beside the results")
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=41)
+    parser.add_argument("--rooms", nargs="+", default=[], help="only of these rooms; default: of all")
     parser.add_argument("--again", type=Path, help="judge the mutants of this state file, not a new sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--report", action="store_true", help="only print the results")
@@ -112,7 +113,8 @@ def main() -> None:
     if contexts.failed:
         print("skipped, because they fail without a mutant:", *contexts.failed, sep="\n  ", flush=True)
     if not state.exists():
-        new = [] if earlier else sample(possible_mutants(), options.count, options.seed)
+        possible = [each for each in possible_mutants() if not options.rooms or each.room in options.rooms]
+        new = [] if earlier else sample(possible, options.count, options.seed)
         chosen = again(earlier) if earlier else map(Result, new)
         state.write_text("".join(json.dumps(result) + "\n" for result in chosen))
     pending = [result for result in read_state(state).values() if result.state == "pending"]
