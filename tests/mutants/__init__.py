@@ -6,6 +6,7 @@ one small change: a comparison, a constant, a boolean operator, a returned value
     python -m tests.mutants --state /tmp/mutants/before.jsonl --count 500 --seed 41
     python -m tests.mutants --state /tmp/mutants/after.jsonl --again /tmp/mutants/before.jsonl
     python -m tests.mutants --state /tmp/mutants/before.jsonl --report
+    python -m tests.mutants --state /tmp/mutants/views.jsonl --count 50 --rooms views --tests tests/views
 
 The first command copies the checkout to `before.tree`, and runs all tests there once under coverage (from
 the extra `test`). `before.coverage` then says which test executes which line. It judges each mutant in a

@@ -85,6 +85,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=41)
     parser.add_argument("--rooms", nargs="+", default=[], help="only of these rooms; default: of all")
+    parser.add_argument(
+        "--tests", nargs="+", default=["tests"], help="the folders and modules of tests to run"
+    )
     parser.add_argument("--again", type=Path, help="judge the mutants of this state file, not a new sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--report", action="store_true", help="only print the results")
@@ -108,7 +111,7 @@ def main() -> None:
         os.chdir(tree)
         os.execv(sys.executable, [sys.executable, "-m", "tests.mutants", *sys.argv[1:], *paths])  # noqa: S606
     if not database.exists():
-        measure(database)
+        measure(database, options.tests)
     contexts = Contexts(database)
     if contexts.failed:
         print("skipped, because they fail without a mutant:", *contexts.failed, sep="\n  ", flush=True)
@@ -121,7 +124,7 @@ def main() -> None:
     inside = [r.mutant for r in pending if not (r.by or contexts.tests(r.mutant)[1])]
     print(f"{len(pending)} mutants to judge, {len(inside)} of them inside functions", flush=True)
     if inside:
-        judge_in_functions(inside, options.jobs, state, database)
+        judge_in_functions(inside, options.jobs, state, database, options.tests)
     pending = [result for result in read_state(state).values() if result.state == "pending"]
     judge_at_import([result.mutant for result in pending], options.jobs, state, database)
     report(list(read_state(state).values()), earlier)

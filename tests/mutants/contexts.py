@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from tests.mutants.forks import Plugin, fork, run_pytest
 BUDGET = 60
 
 
-def measure(database: Path) -> None:
-    """Run all tests under coverage. Save the lines and the seconds of each, and whether it fails."""
+def measure(database: Path, modules: Sequence[str]) -> None:
+    """Run tests under coverage. Save the lines and the seconds of each, and whether it fails."""
 
     def run(folder: Path) -> None:
         from coverage import Coverage
@@ -48,7 +49,7 @@ def measure(database: Path) -> None:
                 coverage.switch_context("")
 
         coverage.start()
-        run_pytest(Plugin(act, failed.add), folder)
+        run_pytest(Plugin(act, failed.add), folder, modules)
         coverage.stop()
         coverage.save()
         with sqlite3.connect(target) as connection:

@@ -44,7 +44,7 @@ class Plugin:
             self.failed(report.nodeid)
 
 
-def run_pytest(plugin: Plugin, folder: Path, modules: Sequence[str] = ("tests",)) -> int:
+def run_pytest(plugin: Plugin, folder: Path, modules: Sequence[str]) -> int:
     """Run pytest with options that suit forks, in a folder that is not the checkout."""
     import pytest
 

@@ -113,13 +113,17 @@ def end_by(folder: Path, name: str) -> NoReturn:
     os._exit(1)
 
 
-def judge_in_functions(mutants: Sequence[Mutant], jobs: int, state: Path, database: Path) -> None:
+def judge_in_functions(
+    mutants: Sequence[Mutant], jobs: int, state: Path, database: Path, modules: Sequence[str]
+) -> None:
     """Judge mutants inside functions, in forks of a process that has collected all tests."""
     current: list[Path] = []
 
     def act(items: dict[str, Any]) -> None:
-        first, second = [item for item in items.values() if item.get_closest_marker("django_db")][:2]
-        # As there is a next test, the database is kept.
+        # The first one makes the database. As there is a next test, the database is kept.
+        first, second = sorted(items.values(), key=lambda item: not item.get_closest_marker("django_db"))[
+            :2
+        ]
         first.config.hook.pytest_runtest_protocol(item=first, nextitem=second)
 
         def run(mutant: Mutant | None, tests: list[str], folder: Path) -> None:
@@ -140,7 +144,7 @@ def judge_in_functions(mutants: Sequence[Mutant], jobs: int, state: Path, databa
         if current:
             end_by(current[-1], name)
 
-    if fork(lambda folder: run_pytest(Plugin(act, failed), folder))[0]:
+    if fork(lambda folder: run_pytest(Plugin(act, failed), folder, modules))[0]:
         sys.exit("The tests could not be collected.")
 
 
