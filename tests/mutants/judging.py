@@ -126,14 +126,14 @@ def judge_in_functions(
         ]
         first.config.hook.pytest_runtest_protocol(item=first, nextitem=second)
 
-        def run(mutant: Mutant | None, tests: list[str], folder: Path) -> None:
+        def run(mutant: Mutant | None, names: list[str], folder: Path) -> None:
             current.append(folder)
             os.chdir(folder)
             first.config._tmp_path_factory._basetemp = folder / "pytest"
             (folder / "pytest").mkdir()
             if mutant and not replace_code(mutant):
                 os._exit(IMPORT)
-            chosen = [items[name] for name in tests if name in items]
+            chosen = [items[name] for name in names if name in items]
             first.session._setupstate.teardown_exact(chosen[0] if chosen else None)
             run_items(chosen)
             os._exit(0 if chosen else MISSING)
