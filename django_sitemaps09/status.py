@@ -36,6 +36,7 @@ from django_sitemaps09.views.responses import savepoints
 
 # Seconds in each unit of a lag.
 _UNITS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+TOLERANCE = 60  #: Seconds that the clocks of two machines may differ.
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,8 @@ class SectionStatus:
     def lag(self) -> float | None:
         """How many seconds the newest lastmod of the listing is newer than the start of `exported`.
 
-        It is `None` if it is unknown: a row has no lastmod, or a page was not counted after the export. So
-        is a date of the day of the export, which does not tell the time.
+        It is `None` if it is unknown: a row has no lastmod or one in the future, or a page was not counted
+        after the export. So is a date of the day of the export, which does not tell the time.
         """
         if self.live is None or self.exported is None:
             return None
@@ -158,8 +159,9 @@ class SectionStatus:
         except ValueError:
             return None
         lag, is_date = newest.timestamp() - self.exported, "T" not in max(lastmods)
+        is_future = newest.timestamp() > self.live.looked_at + TOLERANCE
         is_unknown = lag <= 0 and (self.live.looked_at < self.exported or (is_date and lag > -86_400))
-        return None if is_unknown else max(0.0, lag)
+        return None if is_future or is_unknown else max(0.0, lag)
 
     @property
     def lag_text(self) -> str:

@@ -13,12 +13,11 @@ from django_sitemaps09.entries import first_names, pluralize
 from django_sitemaps09.export import Verification
 from django_sitemaps09.export.report import THIS_PROCESS, Report, SectionReport
 from django_sitemaps09.notify import EndpointReport, Submission
-from django_sitemaps09.status import CacheStatus, ExportState, SectionStatus, Status
+from django_sitemaps09.status import TOLERANCE, CacheStatus, ExportState, SectionStatus, Status
 from django_sitemaps09.suggestions import Comparison, Suggestion
 
 #: Seconds in each unit of an age.
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_TOLERANCE = 60  # Seconds that the clocks of two machines may differ.
 
 
 def _aligned(rows: Sequence[Sequence[str]], texts: int, widths: Sequence[int] = ()) -> Iterator[str]:
@@ -232,7 +231,7 @@ def age_lines(statuses: Iterable[Status], max_age: int) -> Iterator[str]:
             continue
         # A time in the future is from a clock that was wrong.
         times = {
-            each.section: None if (each.exported or 0) > now + _TOLERANCE else each.exported
+            each.section: None if (each.exported or 0) > now + TOLERANCE else each.exported
             for each in status.sections
         }
         old = [
