@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urljoin
 
 from django_sitemaps09.audit.readers import DOCUMENT_SECONDS, ReportRule, optional, peek
@@ -42,7 +42,8 @@ _DECLARED = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
 # libxml2's codes for bytes that are not in the encoding of the document, and for an unknown encoding.
 _INVALID_ENCODING = (81, 32)
 _NEAR = 30  # Number of characters that are shown before the place of an error, and after it.
-# Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter.
+# Number of bytes that show whether a document is empty, or HTML. A server's first chunk can be shorter. As
+# many bytes before a piece are searched again for text that the schema does not allow.
 _START = 512
 # Maximum number of bytes before the root element. Entities and attributes there need many times their size.
 _MAX_HEAD = 1_000_000
@@ -194,40 +195,45 @@ class ParserThread(ExitStack):
 
 
 class _Text:
-    """The last two chunks of a document, to show the place of its first error."""
+    """The last two chunks of a document, to show the place of its first error.
+
+    `held` has the first ones of those without entries: after an error, a parser returns none, but can
+    report the error only at the end.
+    """
 
     def __init__(self) -> None:
         self.error: DocumentError | None = None
-        #: Set it at a chunk without entries after others. After an error, a parser returns no more entries,
-        #: and can report it only at the end.
-        self.is_over = self._is_noted = False
+        # How often to look at a log, which is copied, and can have many warnings.
+        self._looks = 10
         self._previous = self._chunk = b""
-        # The number of lines before the two chunks, and of characters of the line that ends in them.
-        self._lines = self._columns = 0
+        #: The two chunks, the number of lines before them, and of characters of the line that ends in them.
+        self.window: tuple[bytes, int, int] = (b"", 0, 0)
+        self.held: tuple[bytes, int, int] | None = None
 
     def add(self, chunk: bytes) -> None:
-        if self.is_over:
-            return
+        _, lines, columns = self.window
         before, ending, line = self._previous.rpartition(b"\n")
-        self._lines += before.count(b"\n") + len(ending)
-        self._columns = len(line.decode(errors="ignore")) + (0 if ending else self._columns)
+        columns = len(line.decode(errors="ignore")) + (0 if ending else columns)
         self._previous, self._chunk = self._chunk, chunk
+        self.window = (self._previous + chunk, lines + before.count(b"\n") + len(ending), columns)
 
     def note(self, parser: Any) -> None:
         """Remember the first error of a parser that has been fed with the chunk."""
-        # The log is copied, so it is read only once.
-        if self._is_noted or not (log := parser.feed_error_log):
+        if not self._looks or not (log := parser.feed_error_log):
             return
-        self._is_noted = True
-        if (first := next(iter(log.filter_from_errors()), None)) is not None:
-            where = f"line {first.line:,}, column {first.column:,}"
-            lines, number = (self._previous + self._chunk).split(b"\n"), first.line - 1 - self._lines
-            column = first.column - 1 - (0 if number else self._columns)
-            if 0 <= number < len(lines) and column >= 0:
+        self._looks -= 1
+        if (first := next(iter(log.filter_from_errors()), None)) is None:
+            return
+        self._looks, where = 0, f"line {first.line:,}, column {first.column:,}"
+        for text, lines, columns in filter(None, (self.held, self.window)):
+            rows, number = text.decode(errors="replace").split("\n"), first.line - 1 - lines
+            column = first.column - 1 - (0 if number else columns)
+            if 0 <= number < len(rows) and 0 <= column <= len(rows[number]):
                 start = max(column - _NEAR, 0)
-                where += f", near {lines[number].decode(errors='replace')[start : start + 2 * _NEAR]!r}"
-            rule = "document-encoding" if first.type in _INVALID_ENCODING else "xml-invalid"
-            self.error = DocumentError(rule, f"{first.message.strip()} ({where})")
+                where += f", near {rows[number][start : start + 2 * _NEAR]!r}"
+                break
+        rule = "document-encoding" if first.type in _INVALID_ENCODING else "xml-invalid"
+        self.error = DocumentError(rule, f"{first.message.strip()} ({where})")
 
 
 def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> Iterator[DocumentPart]:
@@ -235,7 +241,11 @@ def _xml(chunks: Iterator[bytes], report: ReportRule, thread: ParserThread) -> I
     document = _XmlDocument(report)
     for chunk in chunks:
         yield thread.call(document.feed, chunk)
+        # The next chunk can be late, or damaged.
+        if document.error is not None:
+            raise document.error
         if document.count > MAX_URLS:
+            thread.call(document.remove_part)
             return
     thread.call(document.close)
 
@@ -254,18 +264,17 @@ class _XmlDocument:
         # The tags of the list of entries, which is usually the root, and of an entry, and their namespace.
         self._tags: tuple[str, str] | None = None
         self._start = ""
-        # The list of entries, the elements of the last part in it, its last bytes, and the error after it.
+        # The list of entries, the elements of the last part in it, and its last bytes.
         self._parent: Any = None
         self._children: Sequence[Any] = ()
         self._recent = b""
-        self._error: DocumentError | None = None
         self._unknown = self._elements = self._open_size = 0
-        #: The number of entries.
-        self.count = 0
+        #: The number of entries, and the error after the last one.
+        self.count, self.error = 0, cast("DocumentError | None", None)
 
     def feed(self, chunk: bytes) -> DocumentPart:
         """Parse a piece, and return the entries that end in it."""
-        self._remove_part()
+        self.remove_part()
         self._text.add(chunk)
         if self._tags is None:
             self._head += chunk
@@ -276,8 +285,7 @@ class _XmlDocument:
         self._recent = self._recent[-_START:] + chunk
         self._parse(chunk)
         entries = self._completed()
-        if not entries and self.count:
-            self._text.is_over = True
+        self._text.held = None if entries else self._text.held or self._text.window
         children = [] if self._parent is None else self._parent[:]
         if children[-1:] != entries[-1:]:
             del children[-1]  # It may be incomplete.
@@ -295,7 +303,7 @@ class _XmlDocument:
 
     def close(self) -> None:
         """Check what is only known at the end. Raise `DocumentError` for an incomplete document."""
-        self._remove_part()
+        self.remove_part()
         if self._tags is None:
             raise DocumentError("xml-truncated", "it ends before the root element")
         try:
@@ -315,8 +323,9 @@ class _XmlDocument:
             self._parser.feed(chunk)
         except etree.XMLSyntaxError as error:
             # The entries before the error are checked, too.
-            self._error = DocumentError("xml-invalid", str(error))
+            self.error = DocumentError("xml-invalid", str(error))
         self._text.note(self._parser)
+        self.error = self.error and (self._text.error or self.error)
 
     def _find_root(self, chunk: bytes) -> None:
         self._parse(chunk)
@@ -325,30 +334,31 @@ class _XmlDocument:
         if element is not None:
             self._check_root(element, encoding)
             self._parser = _parser(("start", "end", "start-ns"), self._tags)
-        elif self._error is not None and encoding.upper().startswith(("UTF-16", "UTF-32")):
+        elif self.error is not None and encoding.upper().startswith(("UTF-16", "UTF-32")):
             how = "is not in" if b"\0" not in self._head else "cannot be read as"
             raise DocumentError("document-encoding", f"it {how} {encoding}")
         elif len(self._head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
 
     def _check_root(self, element: Any, encoding: str) -> None:
-        information, name = element.getroottree().docinfo, etree.QName(element)
-        if name.localname.lower() == "html":
+        # A name with a prefix that is not declared has a colon, which `etree.QName` does not accept.
+        information, (namespace, _, name) = element.getroottree().docinfo, element.tag.rpartition("}")
+        if name.lower() == "html":
             raise DocumentError("document-type", f"its root element is {element.tag}")
         if information.doctype or information.internalDTD is not None:
             raise DocumentError("xml-doctype", information.doctype)
         if element.tag in _FEEDS:
             self._kind, self._tags = "feed", _FEEDS[element.tag]
             return
-        if name.localname not in _ENTRY_TAGS:
+        if name not in _ENTRY_TAGS:
             raise DocumentError("xml-root", f"its root element is {element.tag}")
-        if name.namespace != SITEMAP_NAMESPACE:
-            self._report("xml-namespace", name.namespace or "there is no namespace")
+        if namespace[1:] != SITEMAP_NAMESPACE:
+            self._report("xml-namespace", namespace[1:] or "there is no namespace")
         if element.prefix:
             self._report("xml-prefix", element.prefix)
         if encoding.upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
             self._report("document-encoding", encoding)
-        self._kind = "urlset" if name.localname == "urlset" else "sitemapindex"
+        self._kind = "urlset" if name == "urlset" else "sitemapindex"
         self._start = element.tag.removesuffix(self._kind)
         self._tags = (element.tag, f"{self._start}{_ENTRY_TAGS[self._kind]}")
 
@@ -367,10 +377,8 @@ class _XmlDocument:
                 )
         return entries
 
-    def _remove_part(self) -> None:
-        """Remove the elements of the last part. Raise its error, or one for too many elements."""
-        if self._error is not None:
-            raise self._text.error or self._error
+    def remove_part(self) -> None:
+        """Remove the elements of the last part. Raise `DocumentError` for too many elements."""
         parent, children = self._parent, self._children
         if parent is None:
             return

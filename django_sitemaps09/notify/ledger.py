@@ -86,12 +86,12 @@ def ping_messages(urls: Iterable[str]) -> Iterator[Message]:
 def change_messages(
     urls: Iterable[str], has_key: Callable[[str], bool], without_key: Counter[str]
 ) -> Iterator[Message]:
-    """Yield messages for each host. `Ledger.compact()` makes them as long as possible.
+    """Yield messages for each host. If there are many hosts, `Ledger.compact()` makes them longer.
 
     URLs on hosts without a key are counted in `without_key` instead.
     """
-    urls = iter(urls)
-    while batch := dict.fromkeys(islice(urls, protocol.MAX_MESSAGE_URLS)):
+    urls, most = iter(urls), protocol.MAX_MESSAGE_URLS
+    while batch := dict.fromkeys(islice(urls, 10 * most)):
         urls_by_host: defaultdict[str, list[str]] = defaultdict(list)
         for url in batch:
             host = host_of(url)
@@ -100,7 +100,8 @@ def change_messages(
             else:
                 urls_by_host[host].append(url)
         for host, host_urls in urls_by_host.items():
-            yield Message("indexnow", host, tuple(host_urls))
+            for start in range(0, len(host_urls), most):
+                yield Message("indexnow", host, tuple(host_urls[start : start + most]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def retry_once(read: Callable[[], ResultT], label: str) -> ResultT:
 
 
 class Retried:
-    """An object whose attributes and methods are read again if the database fails."""
+    """An object whose attributes and methods are read again if the database fails, but no generators."""
 
     def __init__(self, target: Any, label: str) -> None:
         self._target, self._label = target, label

@@ -52,7 +52,7 @@ def test_the_schema_alone_is_reported_once_for_each_document(tmp_path: Path) -> 
     assert finding.examples == (f"{PAGE}:3: {BASE}/words/0/ (schema only: lastmod loc)",)
 
 
-@pytest.mark.parametrize(("line", "comment"), [(1, 0), (3_000, 0), (3_000, 70_000)])
+@pytest.mark.parametrize(("line", "comment"), [(0, 0), (1, 0), (3_000, 0), (3_000, 70_000)])
 def test_invalid_xml_is_shown_with_the_text_around_it(line: int, comment: int, tmp_path: Path) -> None:
     entries = [url(f"/words/ä{n:05}/") for n in range(5_000)]
     entries[line] = url("/words/a?b=1&c=2")

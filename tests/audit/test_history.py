@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from io import StringIO
@@ -104,6 +106,23 @@ def test_a_page_that_varies_is_not_judged(changing: ChangingSite, base: str, tmp
     # The text from before is still known.
     [finding] = audit(base, fetch="all", rate=0, history=path).findings
     assert finding.rule == "page-changed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_a_history_changes_nothing_else_in_its_folder(base: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    path = tmp_path / "2026-01-31T10:30.json"
+    for _ in range(2):
+        audit(base, fetch="all", rate=0, history=path)
+        assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (tmp_path, path)] == [0o755, 0o600]
+
+
+def test_a_pipe_is_no_history(base: str, tmp_path: Path) -> None:
+    path = tmp_path / "history.json"
+    os.mkfifo(path)
+    with pytest.raises(AuditError, match=r"is not a regular file\. Name another file"):
+        audit(base, fetch=1, rate=0, history=path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"format": 2, "pages": {}}', '{"format": 1, "pages": [1]}'])

@@ -167,6 +167,18 @@ def test_a_long_live_page_is_parsed_in_pieces(thread: ParserThread) -> None:
     assert report == []
 
 
+def test_an_error_is_reported_before_the_rest_is_read(thread: ParserThread) -> None:
+    """The rest can come late, or be damaged."""
+
+    def pieces() -> Iterator[bytes]:
+        yield urlset(*(url(f"/words/{number}/") for number in range(20)), "<url><loc></lac></url>").encode()
+        pytest.fail("the rest is read")
+
+    with pytest.raises(DocumentError, match="mismatch") as caught:
+        list(documents.batches(pieces(), lambda *_: None, thread, text=False))
+    assert caught.value.rule == "xml-invalid"
+
+
 def test_reading_ends_soon_after_the_limit_of_urls(tmp_path: Path) -> None:
     write(tmp_path, {**sound(), PAGE: urlset("<url/>" * 500_000)})
     report = audit(directory=tmp_path)

@@ -17,7 +17,7 @@ from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import Image, Sitemap, views
 from django_sitemaps09.export import export
-from django_sitemaps09.management.ignored_templates import ignored_templates
+from django_sitemaps09.management.commands.export_sitemaps import ignored_templates
 from tests.support.configuration import BASE
 
 STOCK = Path(contrib_views.__file__).parent / "templates"

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from django_sitemaps09.audit.rules.values import parse_lastmod
@@ -16,7 +17,7 @@ from django_sitemaps09.audit.scratch import SampledPage
 from django_sitemaps09.entries import reason_of
 from django_sitemaps09.exceptions import AuditError, ExportError
 from django_sitemaps09.state.manifest import PARSE_ERRORS
-from django_sitemaps09.stores import LocalStore
+from django_sitemaps09.stores.plain import create_whole, read_plain
 
 logger = logging.getLogger(__name__)
 
@@ -35,20 +36,19 @@ class History:
 
     def __init__(self, path: Path) -> None:
         # The file that a symbolic link names is replaced, not the link.
-        path = path.resolve()
-        self._store, self._name = LocalStore(path.parent, own=""), path.name
-        self._pages, self.compared, self.varying = dict[str, list[str]](), 0, 0
-        if not os.access(path.parent, os.W_OK):
-            raise AuditError(f"A history cannot be written in {path.parent}.")
+        self._path, self._pages, self.compared, self.varying = path.resolve(), dict[str, list[str]](), 0, 0
+        if not os.access(self._path.parent, os.W_OK):
+            raise AuditError(f"A history cannot be written in {self._path.parent}.")
         try:
-            if (content := self._store.read(self._name, _MAX_BYTES)) is not None:
+            if (content := read_plain(self._path, _MAX_BYTES)) is not None:
                 values = json.loads(content)
                 for url, (text, lastmod, day) in values["pages"].items():
                     self._pages[url] = [*map(str, (text, lastmod, day))]
                 if values["format"] != _FORMAT:
                     raise ValueError("another version has written it")
         except (*PARSE_ERRORS, ExportError, OSError) as error:
-            raise AuditError(f"{path} is not a history of an audit: {error}. Name another file.") from error
+            text = str(error).rstrip(".")
+            raise AuditError(f"{path} is not a history of an audit: {text}. Name another file.") from error
 
     def compare(self, page: SampledPage, document: Any, again: Any) -> list[tuple[str, str]]:
         """Return the rules that the lastmod of a page breaks. `document` and `again` are two responses."""
@@ -75,9 +75,13 @@ class History:
 
     def write(self) -> None:
         """Replace the file. Pages that were not compared are kept. A failure is only logged."""
+        temporary = self._path.with_name(f"tmp-{token_hex(8)}")
+        content = json.dumps({"format": _FORMAT, "pages": self._pages}).encode()
         try:
-            self._store.write(self._name, json.dumps({"format": _FORMAT, "pages": self._pages}).encode())
-        except (ExportError, OSError) as error:
+            create_whole(temporary, content, 0o600)
+            temporary.replace(self._path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
             logger.warning("The history of the audit cannot be written: %s", reason_of(error))
 
 

@@ -24,7 +24,8 @@ _APP = re.compile(r"(android|ios)-app:", re.IGNORECASE)
 _MAX_LANGUAGE = 100  # Maximum length of a language that is parsed and cached. A longer one is invalid.
 
 _CODES = files(__package__).joinpath("codes.txt").read_text("utf-8")
-_TWO, _THREE, _REGIONS, _PAIRS = (re.sub("(?m)^#.*", "", block).split() for block in _CODES.split("\n\n"))
+_BLOCKS = (re.sub("(?m)^#.*", "", block).split() for block in _CODES.split("\n\n"))
+_TWO, _THREE, _REGIONS, _PAIRS = map(dict.fromkeys, _BLOCKS)
 # Codes that were withdrawn, which some programs still write.
 _LANGUAGES = {pair[:2] for pair in _TWO} | {"in", "iw", "ji", "jw", "mo", "sh"}
 _SHORT = {pair[3:]: pair[:2] for pair in _TWO}

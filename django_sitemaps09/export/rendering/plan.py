@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count
-from typing import Any
+from typing import cast
 
 from django_sitemaps09 import pages, sources
 from django_sitemaps09.conf import conf
@@ -16,7 +16,7 @@ from django_sitemaps09.filenames import page_name
 from django_sitemaps09.orm.retry import Retried
 from django_sitemaps09.pages import Fingerprint, Key, Page, Size
 from django_sitemaps09.protocol import w3c
-from django_sitemaps09.sources import Source, has_key_ranges
+from django_sitemaps09.sources import QuerySource, Source, has_key_ranges
 from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.state.previous import PreviousState
 
@@ -58,7 +58,7 @@ class Plan:
 
     def __init__(self, run: Run, name: str, source: Source, rows_on_page: int) -> None:
         self.run, self.name, self.source = run, name, source
-        self.rows: Any = Retried(source, f"Section {name!r}")
+        self.rows = cast(QuerySource, Retried(source, f"Section {name!r}"))
         self.suffix = run.renderer.suffix(source)
         self.previous = run.previous.section(name)
         self.previous_pages = {page.number: page for page in self.previous.pages}
