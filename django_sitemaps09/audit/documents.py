@@ -109,7 +109,7 @@ class ReadEntry(NamedTuple):
         return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
-# The kind of a document, and consecutive entries. Their elements are valid until the next batch is read.
+# The kind of a document, if it is known, and entries. Their elements are valid until the next batch is read.
 DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
 
 
@@ -165,7 +165,7 @@ def _text(chunks: Iterator[bytes], report: ReportRule) -> Iterator[DocumentPart]
 
 
 class ParserThread(ExitStack):
-    """The thread in which documents are parsed, until `renew()` starts another one. Close it to end it.
+    """The thread in which documents are parsed. `renew()` can start another one. Close it to end it.
 
     lxml keeps all names in documents until a thread ends. Names of hostile documents would fill the memory,
     up to a limit of libxml2, after which it parses no document with new names in the same thread.
@@ -189,7 +189,7 @@ class ParserThread(ExitStack):
             self._start()
 
     def call(self, function: Callable[..., Any], *chunk: bytes) -> Any:
-        """Call a function in the thread."""
+        """Call a function in the thread, with the bytes that it parses."""
         self._size += sum(map(len, chunk))
         return self._pool.submit(function, *chunk).result()
 

@@ -232,8 +232,9 @@ class RowSearch(NamedTuple):
         is_complete = queries.sections_read[is_listed] <= _MAX_READ or not found
         rows = list(filter(None, map(self._live_row, found if is_complete else ())))
         declared = self.source.declared.hooks["location"]
-        # An indexed column is compared with the whole URL. Only with escapes, there are further spellings.
-        is_searched = self.is_exact or (isinstance(declared, F) and "%" not in self.location)
+        # An indexed column is compared with the whole URL. Escapes and dots allow further spellings.
+        is_plain = "%" not in self.location and "/." not in self.location
+        is_searched = self.is_exact or (isinstance(declared, F) and is_plain)
         wanted = _comparable(self.location)
         same_rows = [row for row in rows if row.entry is None or _comparable(row.entry.location) == wanted]
         same_rows.sort(key=lambda row: (row.entry is None, row.row.is_listed is False))
