@@ -109,7 +109,7 @@ class ReadEntry(NamedTuple):
         return " ".join(filter(None, languages)).replace("x-default", "").strip() or None
 
 
-# The kind of a document, if it is known, and entries. Their elements are valid until the next batch is read.
+# The kind of a document, if known, and entries. Their elements are valid until the next batch is read.
 DocumentPart = tuple[DocumentKind, Sequence[ReadEntry]]
 
 
