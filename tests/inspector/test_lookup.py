@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -40,8 +40,15 @@ def asked(url: str) -> Answer:
     return look_up(url, parse_base(BASE))
 
 
-def shown(answer: Answer) -> list[tuple[str | None, str, str | None]]:
+def answered(url: str, *names: str) -> tuple[Any, ...]:
+    """Return the verdict on a URL, and these attributes of the answer."""
+    answer = asked(url)
+    return (answer.verdict, *(getattr(answer, name) for name in names))
+
+
+def shown(url: str) -> list[tuple[str | None, str, str | None]]:
     """Return the section, the verdict and the file of each answer."""
+    answer = asked(url)
     return [(each.section, each.verdict, each.file) for each in (answer, *answer.others)]
 
 
@@ -60,13 +67,31 @@ def exporting(folder: Path, configure: Callable[..., None]) -> None:
     configure(ROOT=folder)
 
 
+def write_articles(last: int) -> None:
+    for number in range(1, last + 1):
+        ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
+
+
+def rewrite_manifest(folder: Path, change: Callable[[Any], Any]) -> None:
+    state = LocalStore(folder / STATE, 0o600, own="")
+    root = manifest.read_root(state)
+    assert root is not None
+    state.write(manifest.ROOT, change(root).root())
+
+
 @pytest.fixture
 def articles(exporting: None, register: Callable[..., None]) -> None:
     """An export of 25 articles on three pages."""
-    for number in range(1, 26):
-        ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
+    write_articles(25)
     register(articles=Articles)
     export()
+
+
+class Same(Numbers):
+    """Section of plain items whose URLs are those of articles."""
+
+    def location(self, item: int) -> str:
+        return f"/articles/s{item}/"
 
 
 class ByTemplate(Articles):
@@ -95,32 +120,24 @@ class TestASectionWithAPathTemplate:
     )
     def test_finds_the_row_of_a_url(self, path: str) -> None:
         answer = asked(path)
-        assert (answer.verdict, answer.key) == ("listed", path[-2])
-        assert answer.published == answer.live
+        assert (answer.verdict, answer.key, answer.published) == ("listed", path[-2], answer.live)
+        assert 1 <= len(row_queries(path)) <= 8
 
     def test_shows_rows_that_are_new_filtered_out_or_missing(self) -> None:
         ArticleFactory(pk=9, slug="new-one")
         assert asked("/new-one-9/").verdict == "new"
         Article.objects.filter(pk=9).update(published=False)
         assert asked("/new-one-9/").verdict == "filtered"
-        answer = asked("/missing-10/")
-        assert answer.verdict == "absent"
-        assert "Section 'articles': no row has the values of this URL." in answer.reasons
-        assert asked("/elsewhere/").verdict == "absent"
-
-    def test_reads_a_few_rows(self) -> None:
-        assert 1 <= len(row_queries("/two-words-2/")) <= 8
+        verdict, reasons = answered("/missing-10/", "reasons")
+        assert verdict == asked("/elsewhere/").verdict == "absent"
+        assert "Section 'articles': no row has the values of this URL." in reasons
 
 
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize("url", ["javascript:alert(1)//", "//evil.example/", "https://evil.example/", ""])
 def test_a_manifest_of_someone_else_makes_no_link(folder: Path, url: str) -> None:
-    state = LocalStore(folder / STATE, 0o600, own="")
-    root = manifest.read_root(state)
-    assert root is not None
-    state.write(manifest.ROOT, replace(root, url=url).root())
-    answer = asked("/articles/s15/")
-    assert (answer.verdict, answer.file, answer.file_url) == ("listed", "sitemap-articles-2.xml.gz", None)
+    rewrite_manifest(folder, lambda root: replace(root, url=url))
+    assert answered("/articles/s15/", "file", "file_url") == ("listed", "sitemap-articles-2.xml.gz", None)
 
 
 @pytest.mark.usefixtures("articles")
@@ -128,18 +145,16 @@ class TestASectionWithARoute:
     def test_returns_the_file_and_the_entry_of_a_url(self) -> None:
         answer = asked(f"{BASE}/articles/s15/")
         assert (answer.verdict, answer.section, answer.key) == ("listed", "articles", "15")
-        assert answer.file == "sitemap-articles-2.xml.gz"
-        assert answer.file_url == f"{BASE}/sitemap-articles-2.xml.gz"
-        assert answer.published == answer.live
-        assert answer.live is not None
+        file = "sitemap-articles-2.xml.gz"
+        assert (answer.file, answer.file_url, answer.reasons) == (file, f"{BASE}/{file}", [])
+        assert answer.published == answer.live is not None
         assert answer.live.location == f"{BASE}/articles/s15/"
         assert answer.live.value("lastmod") == "2026-09-01T12:00:00Z"
-        assert answer.reasons == []
 
-    @pytest.mark.parametrize("number", [1, 10, 11, 20, 21, 25])
-    def test_finds_the_page_of_a_url_at_a_page_boundary(self, number: int) -> None:
-        answer = asked(f"/articles/s{number}/")
-        assert (answer.verdict, answer.file) == ("listed", f"sitemap-articles-{-(-number // 10)}.xml.gz")
+    def test_finds_the_page_of_a_url_at_a_page_boundary(self) -> None:
+        for number in (1, 10, 11, 20, 21, 25):
+            file = f"sitemap-articles-{-(-number // 10)}.xml.gz"
+            assert answered(f"/articles/s{number}/", "file") == ("listed", file)
 
     @pytest.mark.parametrize(
         ("path", "reason"),
@@ -148,7 +163,7 @@ class TestASectionWithARoute:
             ("/words/abc/", "The path belongs to the view 'word', which no section has as its location."),
             ("/articles/S15/", "Section 'articles': no row has the values of this URL."),
             (
-                "/articles/s15/?page=2",
+                "/articles/s15/?a=2",
                 f"Section 'articles': another form of this URL is listed: {BASE}/articles/s15/",
             ),
             ("/about/?page=2", f"Section 'static': another form of this URL is listed: {BASE}/about/"),
@@ -159,20 +174,16 @@ class TestASectionWithARoute:
         self, path: str, reason: str, register: Callable[..., None]
     ) -> None:
         register(articles=Articles, static=Static)
-        answer = asked(path)
-        assert (answer.verdict, answer.reasons[0]) == ("absent", reason)
+        verdict, reasons = answered(path, "reasons")
+        assert (verdict, reasons[0]) == ("absent", reason)
 
     def test_finds_a_url_that_the_section_no_longer_has(self, register: Callable[..., None]) -> None:
         register(articles=Articles, static=Static)
         export()
-        others = {
-            "articles": type("Words", (Articles,), {"location": Route("word", F("slug"))}),
-            "static": type("Home", (Static,), {"viewnames": ("home",)}),
-        }
-        register(**others)
-        for path, section in (("/articles/s15/", "articles"), ("/about/", "static")):
-            answer = asked(path)
-            assert (answer.verdict, answer.section) == ("unconfirmed", section)
+        words = type("Words", (Articles,), {"location": Route("word", F("slug"))})
+        register(articles=words, static=type("Home", (Static,), {"viewnames": ("home",)}))
+        assert answered("/articles/s15/", "section") == ("unconfirmed", "articles")
+        assert answered("/about/", "section") == ("unconfirmed", "static")
         export()
         assert asked("/articles/s15/").verdict == asked("/about/").verdict == "absent"
 
@@ -185,12 +196,9 @@ class TestASectionWithARoute:
 
     def test_shows_an_entry_that_has_changed_since_the_export(self) -> None:
         Article.objects.filter(pk=15).update(updated=TIME.replace(day=2))
-        answer = asked("/articles/s15/")
-        assert answer.verdict == "changed"
-        assert answer.published is not None
-        assert answer.live is not None
-        assert answer.published.value("lastmod") == "2026-09-01T12:00:00Z"
-        assert answer.live.value("lastmod") == "2026-09-02T12:00:00Z"
+        verdict, published, live = answered("/articles/s15/", "published", "live")
+        assert (verdict, published.value("lastmod")) == ("changed", "2026-09-01T12:00:00Z")
+        assert live.value("lastmod") == "2026-09-02T12:00:00Z"
 
     def test_shows_a_row_that_the_next_export_adds(self) -> None:
         ArticleFactory(pk=26, slug="s26")
@@ -200,64 +208,49 @@ class TestASectionWithARoute:
 
     def test_shows_a_row_that_items_filters_out(self) -> None:
         Article.objects.filter(pk=15).update(published=False)
-        answer = asked("/articles/s15/")
         # It is in the exported file until the next export.
-        assert (answer.verdict, answer.file) == ("leaving", "sitemap-articles-2.xml.gz")
-        assert answer.live is None
-        assert "items() of section 'articles' does not return it" in answer.reasons[0]
+        verdict, file, live, reasons = answered("/articles/s15/", "file", "live", "reasons")
+        assert (verdict, file, live) == ("leaving", "sitemap-articles-2.xml.gz", None)
+        assert "items() of section 'articles' does not return it" in reasons[0]
         export()
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.file, answer.published) == ("filtered", None, None)
-        assert answer.key == "15"
+        assert answered("/articles/s15/", "file", "published", "key") == ("filtered", None, None, "15")
 
     def test_shows_a_deleted_row_until_the_next_export(self) -> None:
         Article.objects.filter(pk=15).delete()
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("leaving", "articles")
-        assert answer.file == "sitemap-articles-2.xml.gz"
-        assert answer.reasons == [
-            "No row of section 'articles' has this URL any more.",
-            "The next export will remove it.",
-        ]
+        assert answered("/articles/s15/", "section", "file", "reasons") == (
+            *("leaving", "articles", "sitemap-articles-2.xml.gz"),
+            ["No row of section 'articles' has this URL any more.", "The next export will remove it."],
+        )
         export()
-        answer = asked("/articles/s15/")
-        assert answer.verdict == "absent"
-        assert answer.reasons[0] == "Section 'articles': no row has the values of this URL."
-        assert answer.notes == []
+        verdict, reasons, notes = answered("/articles/s15/", "reasons", "notes")
+        assert (verdict, notes) == ("absent", [])
+        assert reasons[0] == "Section 'articles': no row has the values of this URL."
 
-    def test_shows_a_file_that_no_index_lists(self) -> None:
+    def test_shows_a_file_that_no_index_lists_even_if_its_time_cannot_be_a_date(self, folder: Path) -> None:
         Article.objects.filter(pk__gt=10).delete()
         export(force=["articles"])
-        answer = asked("/articles/s25/")
-        assert (answer.verdict, answer.file) == ("removed", "sitemap-articles-3.xml.gz")
-        assert "24 hours later (KEEP_REMOVED)" in answer.reasons[0]
-
-    @pytest.mark.parametrize("time", [-1e300, 1e300])
-    def test_shows_a_removed_file_whose_time_cannot_be_a_date(self, folder: Path, time: float) -> None:
-        Article.objects.filter(pk__gt=10).delete()
-        export(force=["articles"])
-        state = LocalStore(folder / STATE, 0o600, own="")
-        root = manifest.read_root(state)
-        assert root is not None
-        state.write(manifest.ROOT, replace(root, removed=dict.fromkeys(root.removed, time)).root())
-        assert asked("/articles/s25/").verdict == "removed"
+        verdict, file, reasons = answered("/articles/s25/", "file", "reasons")
+        assert (verdict, file) == ("removed", "sitemap-articles-3.xml.gz")
+        assert "24 hours later (KEEP_REMOVED)" in reasons[0]
+        for time in (-1e300, 1e300):
+            rewrite_manifest(
+                folder, lambda root, time=time: replace(root, removed=dict.fromkeys(root.removed, time))
+            )
+            assert asked("/articles/s25/").verdict == "removed"
 
     def test_finds_the_url_of_a_row_on_the_page_of_another_row(self) -> None:
         Article.objects.filter(pk=1).update(slug="moved")
         Article.objects.filter(pk=25).update(slug="s1")
-        answer = asked("/articles/s1/")
-        assert (answer.verdict, answer.key, answer.file) == ("listed", "25", "sitemap-articles-1.xml.gz")
+        assert answered("/articles/s1/", "key", "file") == ("listed", "25", "sitemap-articles-1.xml.gz")
 
     def test_finds_a_url_in_the_files_of_a_section_that_was_renamed(
         self, register: Callable[..., None]
     ) -> None:
         register(renamed=Articles)
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("listed", "renamed")
-        assert answer.file == "sitemap-articles-2.xml.gz"
+        file = "sitemap-articles-2.xml.gz"
+        assert answered("/articles/s15/", "section", "file") == ("listed", "renamed", file)
         Article.objects.filter(pk=15).update(published=False)
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("undeclared", "articles")
+        assert answered("/articles/s15/", "section") == ("undeclared", "articles")
 
     def test_runs_two_queries_of_a_few_rows(self) -> None:
         assert len(row_queries("/articles/s15/")) == 2
@@ -266,13 +259,9 @@ class TestASectionWithARoute:
         assert len(row_queries("/articles/s15/")) == 3
 
     def test_says_that_an_item_was_skipped_and_why(self, register: Callable[..., None]) -> None:
-        class Prefixed(Articles):
-            lastmod = F("slug")
-
-        register(articles=Prefixed)
-        answer = asked("/articles/s15/")
-        assert answer.verdict == "changed"
-        assert answer.reasons[0].startswith("Skipped: item 15, lastmod: ")
+        register(articles=type("Prefixed", (Articles,), {"lastmod": F("slug")}))
+        verdict, reasons = answered("/articles/s15/", "reasons")
+        assert (verdict, reasons[0].startswith("Skipped: item 15, lastmod: ")) == ("changed", True)
 
     def test_reads_the_files_of_a_section_that_raises(self, register: Callable[..., None]) -> None:
         class Broken(Articles):
@@ -280,22 +269,16 @@ class TestASectionWithARoute:
                 raise RuntimeError("<b>broken</b>")
 
         register(articles=Broken, numbers=Numbers(3))
-        answer = asked("/articles/s15/")
-        assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in answer.notes
-
         # Its row cannot be read, but its file can.
-        assert (answer.verdict, answer.section) == ("unconfirmed", "articles")
+        verdict, section, notes = answered("/articles/s15/", "section", "notes")
+        assert (verdict, section) == ("unconfirmed", "articles")
+        assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in notes
 
     def test_does_not_hide_another_section_that_lists_the_url(self, register: Callable[..., None]) -> None:
-        class Same(Numbers):
-            def location(self, item: int) -> str:
-                return f"/articles/s{item}/"
-
         Article.objects.filter(pk=15).update(published=False)
         register(articles=Articles, same=Same(20))
         export()
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("unconfirmed", "same")
+        assert answered("/articles/s15/", "section") == ("unconfirmed", "same")
 
     @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
     def test_accepts_a_base_url_with_a_port(
@@ -308,12 +291,11 @@ class TestASectionWithARoute:
 
     def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
-        answer = asked("/articles/s15/")
-        assert (answer.verdict, answer.section) == ("undeclared", "articles")
-        assert answer.reasons == ["Section 'articles' is published, but no longer declared."]
-        # An export keeps its files.
-        assert answer.heading == "In the exported sitemap, in a section that is no longer declared"
-        assert answer.notes == ["Exports keep its files. To remove them, use --remove articles."]
+        assert answered("/articles/s15/", "section", "heading", "reasons", "notes") == (
+            *("undeclared", "articles", "In the exported sitemap, in a section that is no longer declared"),
+            ["Section 'articles' is published, but no longer declared."],
+            ["Exports keep its files. To remove them, use --remove articles."],
+        )
 
 
 @pytest.mark.usefixtures("articles")
@@ -323,19 +305,15 @@ class TestAUrl:
         ["/a#b", "not a url", "javascript:alert(1)", "https://a@b/", "/a\nb", "/" + "a" * 5_000],
     )
     def test_is_invalid_if_no_sitemap_can_contain_it(self, url: str) -> None:
-        answer = asked(url)
-        assert answer.verdict == "invalid"
-        assert answer.reasons
-        assert len(answer.url) <= 200
+        verdict, reasons, looked_up = answered(url, "reasons", "url")
+        assert (verdict, len(looked_up) <= 200, bool(reasons)) == ("invalid", True, True)
 
-    def test_on_another_host_belongs_to_no_section(self) -> None:
-        answer = asked("https://elsewhere.example.net/articles/s15/")
-        assert answer.verdict == "elsewhere"
-        assert answer.reasons[0].startswith("https://elsewhere.example.net is not https://www.example.com")
-
-    def test_without_a_scheme_is_on_the_host_that_it_names(self) -> None:
-        assert asked("//elsewhere.example.net/articles/s15/").verdict == "elsewhere"
-        assert asked("//www.example.com/articles/s15/").url == "https://www.example.com/articles/s15/"
+    @pytest.mark.parametrize("scheme", ["https:", ""])
+    def test_on_another_host_belongs_to_no_section(self, scheme: str) -> None:
+        verdict, reasons = answered(f"{scheme}//elsewhere.example.net/articles/s15/", "reasons")
+        assert verdict == "elsewhere"
+        assert reasons[0].startswith("https://elsewhere.example.net is not https://www.example.com")
+        assert asked(f"{scheme}//www.example.com/articles/s15/").url == f"{BASE}/articles/s15/"
 
     def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Callable[..., None]) -> None:
         class Elsewhere(Articles):
@@ -365,43 +343,36 @@ def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
         register(first=classes[0], second=classes[1])
 
     monkeypatch.setattr(published_entries, "MAX_FILES", 2)
-    for number in range(1, 101):
-        ArticleFactory(pk=number, slug=f"s{number}", updated=TIME)
+    write_articles(100)
     divide(50, 51)
     export()
-    assert asked("/articles/s75/").file == "sitemap-second-3.xml.gz"
+    file = "sitemap-second-3.xml.gz"
+    assert asked("/articles/s75/").file == file
     divide(80, 81)
-    answer = asked("/articles/s75/")
-    assert (answer.verdict, answer.file) == ("listed", "sitemap-second-3.xml.gz")
+    assert answered("/articles/s75/", "file") == ("listed", file)
     # No section lists the row any more.
     divide(20, 81)
-    answer = asked("/articles/s75/")
-    assert (answer.verdict, answer.section) == ("leaving", "second")
-    assert answer.file == "sitemap-second-3.xml.gz"
+    assert answered("/articles/s75/", "section", "file") == ("leaving", "second", file)
 
 
 @pytest.mark.usefixtures("articles")
 def test_the_form_with_a_slash_is_named_if_only_this_one_is_listed() -> None:
-    answer = asked("/articles/s15")
-    assert answer.verdict == "absent"
-    assert f"The sitemap lists this form: {BASE}/articles/s15/" in answer.reasons
+    verdict, reasons = answered("/articles/s15", "reasons")
+    assert verdict == "absent"
+    assert f"The sitemap lists this form: {BASE}/articles/s15/" in reasons
     assert not any("this form" in reason for reason in asked("/articles/s99").reasons)
-    assert asked(f"{BASE}/articles/s15/").verdict == "listed"
 
 
 def test_a_live_section_has_a_page_from_its_cached_listing(
     register: Callable[..., None], client: Client
 ) -> None:
-    for number in range(1, 26):
-        ArticleFactory(pk=number, slug=f"s{number}")
+    write_articles(25)
     register(articles=Articles)
     assert asked("/articles/s25/").file is None
     index = client.get("/sitemap.xml").content.decode()
-    answer = asked("/articles/s25/")
-    assert (answer.verdict, answer.published, answer.file_url) == ("live", None, None)
-    assert answer.file is not None
-    assert answer.file in index
-    assert f"{BASE}/articles/s25/" in gzip.decompress(client.get(f"/{answer.file}").content).decode()
+    *others, file = answered("/articles/s25/", "published", "file_url", "file")
+    assert (others, file in index) == (["live", None, None], True)
+    assert f"{BASE}/articles/s25/" in gzip.decompress(client.get(f"/{file}").content).decode()
 
 
 # Other keys and locations.
@@ -432,21 +403,18 @@ class TestAKey:
         Word.objects.bulk_create(map(Word, words))
         register(words=Words)
         export()
-        for word in words:
-            answer = asked(f"/words/{word}/")
-            assert (answer.verdict, answer.key) == ("listed", word)
+        assert [answered(f"/words/{word}/", "key") for word in words] == [
+            ("listed", word) for word in words
+        ]
 
     @pytest.mark.services
     def test_of_text_never_contains_nul(self, using: str, register: Callable[..., None]) -> None:
-        class Elsewhere(Words):
-            queryset = Word.objects.using(using)
-
         Word.objects.using(using).create(word="a")
-        register(words=Elsewhere)
+        register(words=type("Elsewhere", (Words,), {"queryset": Word.objects.using(using)}))
         export()
-        answer = asked("/words/b%00/")
-        assert (answer.verdict, answer.notes) == ("absent", [])
-        assert answer.reasons[0] == "Section 'words': no row has the values of this URL."
+        verdict, notes, reasons = answered("/words/b%00/", "notes", "reasons")
+        assert (verdict, notes) == ("absent", [])
+        assert reasons[0] == "Section 'words': no row has the values of this URL."
 
     def test_of_uuids_is_found_by_a_positional_argument(self, register: Callable[..., None]) -> None:
         documents = [Document.objects.create(number=number) for number in range(8)]
@@ -460,8 +428,7 @@ class TestAKey:
             Seat.objects.create(row="ab"[number % 2], number=number)
         register(seats=Seats)
         export()
-        answer = asked("/seats/b/5/")
-        assert (answer.verdict, answer.key) == ("listed", "('b', 5)")
+        assert answered("/seats/b/5/", "key") == ("listed", "('b', 5)")
         assert asked("/seats/a/5/").verdict == "absent"
 
 
@@ -519,26 +486,20 @@ class TestASectionOfAQueryset:
         assert asked("/articles/listed/").verdict == "listed"
         assert asked("/articles/other/").verdict == "filtered"
 
+    @pytest.mark.parametrize("is_exported", [False, True])
     def test_whose_row_is_skipped_is_named_even_after_one_that_filters_the_row_out(
-        self, register: Callable[..., None]
+        self, register: Callable[..., None], is_exported: bool
     ) -> None:
         class Filtered(OnAnotherHost):
             def items(self) -> Any:
                 return super().items().exclude(slug="one")
 
         ArticleFactory(pk=1, slug="one")
-        register(filtered=Filtered, skipped=OnAnotherHost)
-        answer = asked("/one/")
-        assert (answer.verdict, answer.section, answer.live) == ("skipped", "skipped", None)
-        assert answer.reasons[0].startswith("Skipped: item 1, location: ")
-
-    def test_without_published_pages_says_why_it_lists_nothing(self, register: Callable[..., None]) -> None:
-        ArticleFactory(pk=1, slug="one")
-        register(numbers=Numbers(3), articles=OnAnotherHost)
-        assert export().published
-        answer = asked("/one/")
-        assert (answer.verdict, answer.section, answer.live) == ("skipped", "articles", None)
-        assert answer.reasons[0].startswith("Skipped: item 1, location: ")
+        register(filtered=Filtered, skipped=OnAnotherHost, numbers=Numbers(3))
+        assert not is_exported or export().published
+        *found, reasons = answered("/one/", "section", "live", "reasons")
+        assert found == ["skipped", "skipped", None]
+        assert reasons[0].startswith("Skipped: item 1, location: ")
 
     def test_that_had_another_key_in_the_export_has_no_page_for_the_row(
         self, register: Callable[..., None]
@@ -567,119 +528,91 @@ class TestASectionOfAQueryset:
         assert row_queries("/articles/listed/") == []
 
     def test_with_a_window_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
-        for number in range(1, 5):
-            ArticleFactory(pk=number, slug=f"s{number}")
+        write_articles(4)
         register(articles=First)
         export()
-        answer = asked("/articles/s1/")
-        assert answer.verdict == "unconfirmed"
-        answer = asked("/articles/s4/")
-        assert answer.verdict == "absent"
-        assert "filters by a window function" in answer.reasons[0]
+        assert asked("/articles/s1/").verdict == "unconfirmed"
+        verdict, reasons = answered("/articles/s4/", "reasons")
+        assert verdict == "absent"
+        assert "filters by a window function" in reasons[0]
 
     def test_with_a_method_is_found_by_an_indexed_field(self, register: Callable[..., None]) -> None:
         Word.objects.bulk_create(map(Word, "abc"))
         register(words=ByMethod)
         export()
-        answer = asked("/words/b/")
-        assert (answer.verdict, answer.key) == ("listed", "b")
+        assert answered("/words/b/", "key") == ("listed", "b")
 
     def test_with_a_column_of_paths_is_found_by_its_index(self, register: Callable[..., None]) -> None:
-        class Paths(ModelSitemap[Word]):
-            model = Word
-            location = F("word")
-
         Word.objects.bulk_create([Word("/a/"), Word("/b b/")])
-        register(paths=Paths)
+        register(paths=type("Paths", (ModelSitemap,), {"model": Word, "location": F("word")}))
         export()
-        answer = asked("/b%20b/")
-        assert (answer.verdict, answer.key) == ("listed", "/b b/")
+        assert answered("/b%20b/", "key") == ("listed", "/b b/")
         without_scheme = f"//{BASE.partition('://')[2]}/c/"
         Word.objects.create(word=without_scheme)
         for text in ("/c/", without_scheme):
-            assert (asked(text).verdict, asked(text).key) == ("new", without_scheme)
+            assert answered(text, "key") == ("new", without_scheme)
         Word.objects.filter(word="/a/").delete()
-        answer = asked("/a/")
-        assert (answer.verdict, answer.file) == ("leaving", "sitemap-paths-1.xml.gz")
-        assert "No row of section 'paths' has this URL any more." in answer.reasons
-        assert answer.notes == []
+        *found, reasons = answered("/a/", "file", "notes", "reasons")
+        assert found == ["leaving", "sitemap-paths-1.xml.gz", []]
+        assert "No row of section 'paths' has this URL any more." in reasons
 
     def test_with_an_expression_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
-        class Expressed(ModelSitemap[Word]):
-            model = Word
-            location = Concat(Value("/x/"), F("word"))
-
         Word.objects.bulk_create([Word("a")])
-        register(words=Expressed)
+        location = Concat(Value("/x/"), F("word"))
+        register(words=type("Expressed", (ModelSitemap,), {"model": Word, "location": location}))
         export()
-        answer = asked("/x/a")
-        assert (answer.verdict, answer.live) == ("unconfirmed", None)
-        assert answer.notes[0].startswith("No row of section 'words' could be found by this URL")
+        *found, notes = answered("/x/a", "live", "notes")
+        assert found == ["unconfirmed", None]
+        assert notes[0].startswith("No row of section 'words' could be found by this URL")
         Word.objects.create(word="b")
-        answer = asked("/x/b")
-        assert answer.verdict == "absent"
-        assert "Rows that are not in the exported files are missing." in answer.notes[0]
+        verdict, notes = answered("/x/b", "notes")
+        assert verdict == "absent"
+        assert "Rows that are not in the exported files are missing." in notes[0]
 
 
 @pytest.mark.usefixtures("exporting")
 class TestASectionThatIsReadAsAWhole:
     def test_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
-        register(numbers=Numbers(30))
+        register(numbers=Bad(30, [2]))
         export()
-        answer = asked("/numbers/29/")
-        assert (answer.verdict, answer.section, answer.live) == ("unconfirmed", "numbers", None)
-        assert answer.heading == "In the exported sitemap, but the next export may remove it"
-        assert answer.file == "sitemap-numbers-1.xml.gz"
-        answer = asked("/numbers/30/")
-        assert answer.verdict == "absent"
-        assert answer.reasons[-1] == "It is not in the 1 exported files that were searched."
+        heading = "In the exported sitemap, but the next export may remove it"
+        expected = ("unconfirmed", "numbers", None, "sitemap-numbers-1.xml.gz", heading)
+        assert answered("/numbers/29/", "section", "live", "file", "heading") == expected
+        for number in (2, 30):
+            verdict, reasons = answered(f"/numbers/{number}/", "reasons")
+            assert verdict == "absent"
+            assert reasons[-1] == "It is not in the 1 exported files that were searched."
 
     def test_of_contrib_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
-        class Plain(contrib.Sitemap):  # type: ignore[type-arg]
-            def items(self) -> Sequence[str]:
-                return ["/a/?b=1&c='2'", "/d/"]
-
-            def location(self, item: str) -> str:
-                return item
-
-        register(plain=Plain)
+        hooks = {"items": lambda self: ["/a/?b=1&c='2'", "/d/"], "location": lambda self, item: item}
+        register(plain=type("Plain", (contrib.Sitemap,), hooks))
         export()
         assert asked("/a/?b=1&c='2'").verdict == "unconfirmed"
 
     def test_reports_that_the_search_reached_its_limit(
         self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        numbers = Numbers(30)
-        numbers.limit = 5
-        register(numbers=numbers)
+        register(numbers=type("Five", (Numbers,), {"limit": 5})(30))
         export()
         monkeypatch.setattr(published_entries, "MAX_FILES", 3)
         # The last pages are searched first.
         assert asked("/numbers/15/").verdict == "unconfirmed"
-        answer = asked("/numbers/14/")
-        assert answer.verdict == "absent"
-        assert answer.heading == "Not found in the sitemap: the search ended early"
-        assert answer.notes[0] == "The search ended after 3 files. Other files may contain the URL."
+        *found, notes = answered("/numbers/14/", "heading", "notes")
+        assert found == ["absent", "Not found in the sitemap: the search ended early"]
+        assert notes[0] == "The search ended after 3 files. Other files may contain the URL."
 
-    def test_is_not_searched_without_an_export(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_is_not_searched_without_an_export(self, register: Callable[..., None]) -> None:
         register(numbers=Numbers(3))
-        answer = asked("/numbers/1/")
-        assert answer.verdict == "absent"
-        assert answer.heading == "Not found in the sitemap: not all sections can be searched"
-        assert "cannot be searched by URL: numbers." in answer.notes[0]
+        *found, notes = answered("/numbers/1/", "heading", "notes")
+        assert found == ["absent", "Not found in the sitemap: not all sections can be searched"]
+        assert "cannot be searched by URL: numbers." in notes[0]
 
     def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
-        class Lines(Numbers):
-            format = "text"
-
-        register(numbers=Lines(12))
+        register(numbers=type("Lines", (Numbers,), {"format": "text"})(12))
         export()
-        answer = asked("/numbers/0/")
-        assert (answer.verdict, answer.file) == ("unconfirmed", "sitemap-numbers-1.txt")
-        assert answer.published is not None
-        assert answer.published.location == f"{BASE}/numbers/0/"
+        *found, published = answered("/numbers/0/", "file", "published")
+        assert found == ["unconfirmed", "sitemap-numbers-1.txt"]
+        assert published.location == f"{BASE}/numbers/0/"
         assert asked("/numbers/11/").verdict == "unconfirmed"
         assert asked("/numbers/1").verdict == "absent"
 
@@ -688,16 +621,9 @@ class TestASectionThatIsReadAsAWhole:
         export()
         path = folder / "sitemap-numbers-1.xml.gz"
         path.write_bytes(path.read_bytes()[:40])
-        answer = asked("/numbers/1/")
-        assert answer.verdict == "absent"
-        assert answer.heading == "Not found in the sitemap: not everything can be read"
-        assert answer.notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
-
-    def test_does_not_list_a_skipped_item(self, register: Callable[..., None]) -> None:
-        register(numbers=Bad(5, [2]))
-        export()
-        assert asked("/numbers/1/").verdict == "unconfirmed"
-        assert asked("/numbers/2/").verdict == "absent"
+        *found, notes = answered("/numbers/1/", "heading", "notes")
+        assert found == ["absent", "Not found in the sitemap: not everything can be read"]
+        assert notes[0].startswith("sitemap-numbers-1.xml.gz cannot be read: ")
 
 
 class Two(Numbers):
@@ -711,97 +637,75 @@ class TestASearchOfManyFiles:
     @pytest.fixture(autouse=True)
     def _limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(published_entries, "MAX_FILES", 4)
+        write_articles(60)
 
     def test_begins_with_what_only_files_can_answer(self, register: Callable[..., None]) -> None:
-        for number in range(1, 61):
-            ArticleFactory(pk=number, slug=f"s{number}")
         register(articles=Articles, numbers=Two(20), gone=Two(4, start=100), small=Two(2, start=200))
         export()
         register(articles=Articles, numbers=Two(20), small=Two(2, start=200))
-        for path in ("/numbers/100/", "/numbers/103/"):
-            assert asked(path).section == "gone"
         # A long section does not use up the search.
-        assert asked("/numbers/201/").section == "small"
+        found = {number: asked(f"/numbers/{number}/").section for number in (100, 103, 201)}
+        assert found == {100: "gone", 103: "gone", 201: "small"}
         # A new row can have the URL of a row of another section.
-        register(
-            articles=type("Same", (Articles,), {"location": PathTemplate("/numbers/{pk}/", pk=F("pk"))})
-        )
+        location = PathTemplate("/numbers/{pk}/", pk=F("pk"))
+        register(articles=type("Numbered", (Articles,), {"location": location}))
         ArticleFactory(pk=103, slug="s103")
-        answer = asked("/numbers/103/")
-        assert (answer.key, answer.file) == ("103", "sitemap-gone-2.xml.gz")
+        assert answered("/numbers/103/", "key", "file")[1:] == ("103", "sitemap-gone-2.xml.gz")
 
     def test_finds_the_page_of_a_deleted_row_by_the_key_in_its_url(
         self, register: Callable[..., None]
     ) -> None:
-        for number in range(1, 61):
-            ArticleFactory(pk=number, slug=f"s{number}")
         register(articles=ByTemplate)
         export()
         Article.objects.filter(pk__in=[5, 15]).delete()
-        answer = asked("/s5-5/")
-        assert (answer.verdict, answer.file) == ("leaving", "sitemap-articles-1.xml.gz")
+        assert answered("/s5-5/", "file") == ("leaving", "sitemap-articles-1.xml.gz")
         register(articles=Articles)
-        answer = asked("/articles/s15/")
-        assert answer.heading == "Not found in the sitemap: the search ended early"
+        heading = "Not found in the sitemap: the search ended early"
+        assert asked("/articles/s15/").heading == heading
         ArticleFactory(pk=61, slug="s61")
-        answer = asked("/articles/s61/")
-        assert (answer.heading, answer.reasons) == ("Not found in the sitemap: the search ended early", [])
+        assert answered("/articles/s61/", "heading", "reasons")[1:] == (heading, [])
 
 
 @pytest.mark.usefixtures("articles")
 class TestAUrlInTwoSections:
     def test_shows_both(self, register: Callable[..., None]) -> None:
-        class Same(Numbers):
-            def location(self, item: int) -> str:
-                return f"/articles/s{item}/"
-
         others = {"second": type("Second", (Articles,), {"priority": 0.5}), "same": Same(20)}
         register(articles=Articles, **others)
-        assert shown(asked("/articles/s15/"))[1:] == [("second", "new", None)]
+        assert shown("/articles/s15/")[1:] == [("second", "new", None)]
+        # The exported one is shown first.
+        register(**others, articles=Articles)
+        exported = ("articles", "listed", "sitemap-articles-2.xml.gz")
+        assert shown("/articles/s15/") == [exported, ("second", "new", None)]
+        register(articles=Articles, **others)
         export()
-        assert shown(asked("/articles/s15/")) == [
-            ("articles", "listed", "sitemap-articles-2.xml.gz"),
+        assert shown("/articles/s15/") == [
+            exported,
             ("second", "listed", "sitemap-second-2.xml.gz"),
             ("same", "unconfirmed", "sitemap-same-1.xml.gz"),
         ]
         assert asked("/articles/s25/").others[0].section == "second"
         register(**others)
-        answer = asked("/articles/s15/")
-        assert {other.section for other in answer.others} == {"articles", "same"}
+        assert {other.section for other in asked("/articles/s15/").others} == {"articles", "same"}
         assert asked("/articles/none/").others == ()
-        register(articles=Articles, **{f"same{number}": Same(20) for number in range(12)})
-        export()
-        answer = asked("/articles/s15/")
-        assert (len(answer.others), answer.notes[-1]) == (10, "Further sections may contain the URL, too.")
 
     def test_shows_both_if_it_belonged_to_another_row(self, register: Callable[..., None]) -> None:
         register(articles=Articles, second=Articles)
         export()
         for key, slug in ((5, "tmp"), (25, "s5"), (5, "s25")):
             Article.objects.filter(pk=key).update(slug=slug)
-        assert shown(asked("/articles/s5/")) == [
-            ("articles", "listed", "sitemap-articles-1.xml.gz"),
-            ("second", "listed", "sitemap-second-1.xml.gz"),
-        ]
+        names = ("articles", "second")
+        assert shown("/articles/s5/") == [(name, "listed", f"sitemap-{name}-1.xml.gz") for name in names]
         Article.objects.filter(slug="s15").delete()
-        answers = [(section, verdict) for section, verdict, _ in shown(asked("/articles/s15/"))]
-        assert answers == [("articles", "leaving"), ("second", "leaving")]
+        assert [found[:2] for found in shown("/articles/s15/")] == [(name, "leaving") for name in names]
 
-    def test_has_no_other_heading_in_the_last_section_that_is_shown(
-        self, register: Callable[..., None]
-    ) -> None:
-        register(**{f"same-{number}": Articles for number in range(12)})
+    @pytest.mark.parametrize(("section", "verdict"), [(Articles, "listed"), (Same(20), "unconfirmed")])
+    def test_shows_at_most_eleven(self, register: Callable[..., None], section: Any, verdict: str) -> None:
+        """The last one that is shown has no other heading."""
+        register(articles=Articles, **{f"same-{number}": section for number in range(12)})
         export()
         answer = asked("/articles/s15/")
-        assert [other.verdict for other in answer.others] == ["listed"] * 10
-        assert answer.notes == ["Further sections may contain the URL, too."]
-
-    def test_is_first_shown_in_the_section_that_is_exported(self, register: Callable[..., None]) -> None:
-        register(new=type("New", (Articles,), {"priority": 0.5}), articles=Articles)
-        assert shown(asked("/articles/s15/")) == [
-            ("articles", "listed", "sitemap-articles-2.xml.gz"),
-            ("new", "new", None),
-        ]
+        assert [other.verdict for other in answer.others] == [verdict] * 10
+        assert answer.notes[-1] == "Further sections may contain the URL, too."
 
     def test_shows_both_without_an_export(
         self, register: Callable[..., None], configure: Callable[..., None]
@@ -832,24 +736,16 @@ def test_a_view_without_arguments_is_listed_live(register: Callable[..., None]) 
     assert (answer.verdict, answer.section) == ("live", "static")
 
 
-class Linked(Articles):
-    i18n = True
-    alternates = True
-    location = Route("seen", slug=F("slug"))
-
-
 @override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls")
 @pytest.mark.usefixtures("exporting")
 def test_each_language_has_an_entry_with_its_alternates(register: Callable[..., None]) -> None:
     ArticleFactory(pk=1, slug="one")
-    register(articles=Linked)
+    location = Route("seen", slug=F("slug"))
+    register(articles=type("Linked", (Articles,), {"i18n": True, "alternates": True, "location": location}))
     export()
-    answer = asked("/de/seen/one/")
-    assert answer.verdict == "listed"
-    assert answer.live is not None
-    assert answer.live.location == f"{BASE}/de/seen/one/"
-    assert ("de", f"{BASE}/de/seen/one/") in answer.live.links
-    assert ("en", f"{BASE}/seen/one/") in answer.live.links
+    verdict, live = answered("/de/seen/one/", "live")
+    assert (verdict, live.location) == ("listed", f"{BASE}/de/seen/one/")
+    assert {("de", f"{BASE}/de/seen/one/"), ("en", f"{BASE}/seen/one/")} <= {*live.links}
     assert asked("/seen/one/").verdict == "listed"
     assert asked("/fr/seen/one/").verdict == "absent"
 

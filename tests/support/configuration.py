@@ -35,6 +35,19 @@ def configure(settings: Any) -> Callable[..., None]:
 
 
 @pytest.fixture
+def client_chooses_host(settings: Any) -> Callable[..., None]:
+    """Take the host from the request: set only these keys, and do without the sites framework."""
+
+    def change(*allowed: str, **keys: Any) -> None:
+        settings.SITEMAPS09 = keys
+        settings.ALLOWED_HOSTS = [*allowed] or ["*"]
+        left_out = ("django.contrib.sites", "django.contrib.flatpages")
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app not in left_out]
+
+    return change
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The folder that an export creates."""
     return tmp_path / "public"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 from urllib.robotparser import RobotFileParser
-from xml.etree import ElementTree
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
@@ -42,7 +41,7 @@ from tests.support.native_views import (
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-LINK = "{http://www.w3.org/1999/xhtml}link"
+URLS = ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.txt")
 
 
 class TestWhatIsNotFound:
@@ -58,33 +57,34 @@ class TestWhatIsNotFound:
             assert get(f"/sitemap-{name}-{number}{end}").status_code == 404, number
 
     @pytest.mark.parametrize(
-        "url",
+        "name",
         [
-            "/sitemap-none-1.xml",
-            "/sitemap-Articles-1.xml",
-            "/sitemap-index-1.xml",
-            "/sitemap--1.xml",
-            "/sitemap-articles.xml",
-            "/sitemap-1.xml",
-            "/sitemap-articles-1.xml.gz.gz",
-            "/sitemap-articles-1.txt.gz",
-            "/sitemap-articles-1.txt.txt",
-            "/sitemap-articles-1.XML",
-            "/sitemap-articles-1xxml",
-            "/sitemapxxml",
-            "/sitemap.xml/",
-            "/x/sitemap-articles-1.xml",
-            "/sitemap-art%2Ficles-1.xml",
-            "/sitemap.xml%0A",
-            "/sitemap-articles-1.xml%0A",
-            "/sitemap-articles-1.xml.gz%0A",
-            "/sitemap-articles%0A-1.xml",
-            "/sitemap-articles-1%0A.xml",
-            "/sitemap-articles-1.xml%00",
+            *(
+                "-none-1.xml",
+                "-Articles-1.xml",
+                "-index-1.xml",
+                "--1.xml",
+                "-articles.xml",
+                "xxml",
+                ".xml/",
+            ),
+            *("-articles-1.xml.gz.gz", "-articles-1.txt.gz", "-articles-1.txt.txt", "-articles-1.XML"),
+            *(
+                "-articles-1xxml",
+                "-art%2Ficles-1.xml",
+                ".xml%0A",
+                "-articles-1.xml%0A",
+                "-articles-1%0A.xml",
+            ),
+            *("-articles%0A-1.xml", "-articles-1.xml.gz%0A", "-articles-1.xml%00"),
         ],
     )
-    def test_is_a_name_that_does_not_exist(self, url: str) -> None:
-        assert get(url).status_code == 404
+    def test_is_a_name_that_does_not_exist_without_any_query(
+        self, name: str, django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(0):
+            assert get(f"/sitemap{name}").status_code == 404
+            assert get(f"/x/sitemap{name}").status_code == 404
 
     def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
         self, register: Callable[..., None]
@@ -108,15 +108,19 @@ class TestWhatIsNotFound:
             assert asked["items"] == 1
             assert asked["location"] <= 200
 
-    def test_is_an_unknown_section_without_any_query(self, django_assert_num_queries: Any) -> None:
-        with django_assert_num_queries(0):
-            assert get("/sitemap-none-1.xml").status_code == 404
-
 
 class TestTheHost:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None]) -> None:
+    def _rows(self, register: Callable[..., None], settings: Any) -> Iterator[None]:
         register(one=Numbers(1))
+        yield
+        Site.objects.clear_cache()
+
+    @staticmethod
+    def use_site(settings: Any, domain: str) -> None:
+        settings.SITEMAPS09 = {}
+        Site.objects.update_or_create(pk=1, defaults={"domain": domain, "name": "x"})
+        Site.objects.clear_cache()
 
     @staticmethod
     def hosts(**request: Any) -> set[str]:
@@ -138,60 +142,43 @@ class TestTheHost:
         assert self.hosts(headers={"host": "a b<c>"}) == {BASE}
 
     def test_is_that_of_the_site_with_the_scheme_of_the_request(self, settings: Any) -> None:
-        settings.SITEMAPS09 = {}
-        Site.objects.update_or_create(pk=1, defaults={"domain": "site.example.org", "name": "x"})
-        Site.objects.clear_cache()
-        try:
-            assert self.hosts(headers={"host": "evil.example"}) == {"http://site.example.org"}
-            assert self.hosts(headers={"host": "evil.example"}, secure=True) == {"https://site.example.org"}
-        finally:
-            Site.objects.clear_cache()
+        self.use_site(settings, "site.example.org")
+        assert self.hosts(headers={"host": "evil.example"}) == {"http://site.example.org"}
+        assert self.hosts(headers={"host": "evil.example"}, secure=True) == {"https://site.example.org"}
 
-    def test_is_that_of_the_request_without_sites_if_it_is_allowed(self, settings: Any) -> None:
-        settings.SITEMAPS09 = {}
-        settings.ALLOWED_HOSTS = [".example.org"]
-        settings.INSTALLED_APPS = [
-            app for app in settings.INSTALLED_APPS if app.rpartition(".")[2] not in ("sites", "flatpages")
-        ]
+    def test_is_that_of_the_request_without_sites_if_it_is_allowed(
+        self, client_chooses_host: Callable[..., None]
+    ) -> None:
+        client_chooses_host(".example.org")
         hosts = self.hosts(headers={"host": "shop.example.org:8000"}, secure=True)
         assert hosts == {"https://shop.example.org:8000"}
-        for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.txt"):
+        for url in URLS:
             response = get(url, host="evil.example")
             assert response.status_code == 400
             assert b"evil.example/" not in response.content
 
     @pytest.mark.parametrize(
-        ("host", "domain"),
+        ("domain", "host", "expected"),
         [
-            ("xn--bcher-kva.example", "bücher.example"),
-            ("xn--bcher-kva.example:8443", "bücher.example"),
-            ("xn--e1afmkfd.xn--p1ai:8443", "пример.рф:8443"),
+            ("bücher.example", "xn--bcher-kva.example", "xn--bcher-kva.example"),
+            ("bücher.example", "xn--bcher-kva.example:8443", "xn--bcher-kva.example"),
+            ("пример.рф:8443", "xn--e1afmkfd.xn--p1ai:8443", "xn--e1afmkfd.xn--p1ai:8443"),
         ],
     )
     def test_is_that_of_the_site_that_is_stored_in_unicode(
-        self, settings: Any, host: str, domain: str
+        self, settings: Any, domain: str, host: str, expected: str
     ) -> None:
-        settings.SITEMAPS09 = {}
         del settings.SITE_ID
         settings.ALLOWED_HOSTS = ["*"]
-        Site.objects.create(domain=domain, name="x")
-        try:
-            expected = host if domain.endswith("8443") else "xn--bcher-kva.example"
-            assert self.hosts(headers={"host": host}) == {f"http://{expected}"}
-        finally:
-            Site.objects.clear_cache()
+        self.use_site(settings, domain)
+        assert self.hosts(headers={"host": host}) == {f"http://{expected}"}
 
     @pytest.mark.parametrize("domain", ["a\nDisallow: /", "a b", "user@example.org", "example.org/x", ""])
     def test_is_refused_if_it_is_invalid(self, settings: Any, domain: str) -> None:
-        settings.SITEMAPS09 = {}
-        Site.objects.update_or_create(pk=1, defaults={"domain": domain, "name": "x"})
-        Site.objects.clear_cache()
-        try:
-            for url in ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.txt"):
-                with pytest.raises(ImproperlyConfigured, match="current site"):
-                    get(url)
-        finally:
-            Site.objects.clear_cache()
+        self.use_site(settings, domain)
+        for url in URLS:
+            with pytest.raises(ImproperlyConfigured, match="current site"):
+                get(url)
 
 
 class JsonCache(LocMemCache):
@@ -225,25 +212,6 @@ class TestTheListing:
             assert get("/sitemap.xml").content == index
         assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
 
-    @pytest.mark.parametrize("place", [0, 1])
-    def test_makes_any_page_one_query(self, django_assert_num_queries: Any, place: int) -> None:
-        page = found()[place].removesuffix(".gz")
-        with django_assert_num_queries(1) as queries:
-            assert get(page).status_code == 200
-        assert not any("OFFSET" in query["sql"] for query in queries.captured_queries)
-
-    def test_keeps_the_bounds_of_closed_pages_while_rows_come_and_go(self) -> None:
-        index = found()
-        first, *_, last = before = [found(page) for page in index]
-        assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
-        Article.objects.filter(slug="b").delete()
-        write_articles("f")
-        assert found() == index
-        after = [found(page) for page in index]
-        assert after[0] == [url for url in first if url != "/articles/b/"]
-        assert after[1:-1] == before[1:-1]
-        assert after[-1] == [*last, "/articles/f/"][:3]
-
     def test_is_not_that_of_another_section_or_limit(
         self, register: Callable[..., None], configure: Callable[..., None]
     ) -> None:
@@ -269,7 +237,7 @@ class TestALanguage:
     def _negotiated(self, settings: Any) -> None:
         settings.MIDDLEWARE = [*self.MIDDLEWARE, *settings.MIDDLEWARE]
 
-    def test_of_the_reader_changes_no_section_without_i18n(
+    def test_of_the_reader_changes_no_section(
         self, register: Callable[..., None], route: Callable[..., None]
     ) -> None:
         class Spoken(Numbers):
@@ -279,48 +247,34 @@ class TestALanguage:
             def location(self, item: str) -> str:
                 return f"/{translation.get_language()}/{item}/"
 
+        class Translated(Spoken):
+            i18n = alternates = x_default = True
+
         class Routed(ModelSitemap[Article]):
             model = Article
             location = Route("translated", slug=F("slug"))
 
         class SpokenForeign(ContribSitemap):
-            def items(self) -> list[str]:
-                return [translation.get_language()]
-
-            def location(self, item: str) -> str:
-                return f"/{item}/{translation.get_language()}/"
+            items, location = Spoken.items, Spoken.location
 
         write_articles("a")
-        register(spoken=Spoken(0), routed=Routed, foreign=SpokenForeign)
+        register(spoken=Spoken(0), routed=Routed, foreign=SpokenForeign, translated=Translated(0))
         route(
             path("", include("django_sitemaps09.urls")),
             *i18n_patterns(path("t/<slug:slug>/", nothing, name="translated")),
         )
-        urls = ["/sitemap.xml", *(f"/sitemap-{name}-1.xml" for name in ("spoken", "routed", "foreign"))]
+        names = ("spoken", "routed", "foreign", "translated")
+        urls = ["/sitemap.xml", *(f"/sitemap-{name}-1.xml" for name in names)]
         english = [get(url, accept_language="en").content for url in urls]
-        german = [get(url, accept_language="de").content for url in urls]
-        assert german == english
+        for language in ("de", "pt-br"):
+            assert [get(url, accept_language=language).content for url in urls] == english
         assert b"/en/en-2/" in english[1]
         assert b"/en/t/a/" in english[2]
-        assert b"/en/en/" in english[3]
-
-    def test_of_the_reader_changes_no_section_with_i18n_either(self, register: Callable[..., None]) -> None:
-        class Translated(Numbers):
-            i18n = alternates = x_default = True
-
-            def location(self, item: int) -> str:
-                return f"/{translation.get_language()}/{item}/"
-
-        register(translated=Translated(2))
-        english = get("/sitemap-translated-1.xml", accept_language="en").content
-        assert get("/sitemap-translated-1.xml", accept_language="pt-br").content == english
-        assert locations(english) == [
-            f"{BASE}/{language}/{item}/" for item in (0, 1) for language in ("en", "de", "pt-br")
+        assert b"/en/en-2/" in english[3]
+        assert locations(english[4]) == [
+            f"{BASE}/{language}/en-{item}/" for item in range(3) for language in ("en", "de", "pt-br")
         ]
-        links = [link.attrib for link in ElementTree.fromstring(english).iter(LINK)]  # noqa: S314
-        assert {"rel": "alternate", "hreflang": "de", "href": f"{BASE}/de/1/"} in links
-        assert {"rel": "alternate", "hreflang": "x-default", "href": f"{BASE}/1/"} in links
-        assert len(links) == 6 * 4
+        assert english[4].count(b'hreflang="x-default"') == 9
 
     def test_of_the_project_may_be_in_our_own_urls(
         self, register: Callable[..., None], route: Callable[..., None]
@@ -357,26 +311,40 @@ def far_west(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[H
 class TestRobotsTxt:
     RULES = "User-agent: *\nDisallow: /private/\n"
 
-    def serve(self, route: Callable[..., None], rules: Any) -> None:
-        robots = path("robots.txt", views.robots_txt, {"rules": rules})
-        route(path("", include("django_sitemaps09.urls")), robots)
+    @pytest.fixture
+    def served(self, route: Callable[..., None]) -> Callable[..., str]:
+        """Return a function that returns robots.txt as the view makes it with these arguments."""
+
+        def served(**arguments: Any) -> str:
+            route(
+                path("", include("django_sitemaps09.urls")),
+                path("shop/", include("django_sitemaps09.urls", namespace="shop")),
+                path("robots.txt", views.robots_txt, arguments),
+            )
+            return get("/robots.txt").content.decode()
+
+        return served
 
     def test_names_the_index_and_allows_all_without_rules(self) -> None:
         response = get("/robots.txt")
         assert response.content.decode() == f"Sitemap: {BASE}/sitemap.xml\n"
         assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
 
-    @pytest.mark.parametrize("rules", [RULES, RULES.rstrip(), f"{RULES}\n\n", RULES.replace("\n", "\r\n")])
-    def test_has_the_rules_first(self, route: Callable[..., None], rules: str) -> None:
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("robots.txt", views.robots_txt, {"rules": rules, "sitemaps": {}}),
-        )
-        content = get("/robots.txt").content.decode()
-        assert content == f"{rules.rstrip()}\n\nSitemap: {BASE}/sitemap.xml\n"
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            *(RULES, RULES.rstrip(), f"{RULES}\n\n", RULES.replace("\n", "\r\n"), gettext_lazy(RULES)),
+            mark_safe("User-agent: *\nDisallow: /private/"),
+            *(f"{RULES}Sitemap: /sitemap.xml", f"{RULES}Sitemap: {BASE}:8443/sitemap.xml"),
+        ],
+        ids=range(8),
+    )
+    def test_has_the_rules_first(self, served: Callable[..., str], rules: Any) -> None:
+        content = served(rules=rules, sitemaps={})
+        assert content == f"{str(rules).rstrip()}\n\nSitemap: {BASE}/sitemap.xml\n"
         parser = RobotFileParser()
         parser.parse(content.splitlines())
-        assert parser.site_maps() == [f"{BASE}/sitemap.xml"]
+        assert f"{BASE}/sitemap.xml" in (parser.site_maps() or [])
         assert not parser.can_fetch("any", f"{BASE}/private/")
         assert parser.can_fetch("any", f"{BASE}/sitemap.xml")
 
@@ -389,49 +357,19 @@ class TestRobotsTxt:
         ],
     )
     def test_does_not_repeat_an_index_that_the_rules_list(
-        self, route: Callable[..., None], line: str
+        self, served: Callable[..., str], line: str
     ) -> None:
         rules = f"{self.RULES}{line}\n"
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("robots.txt", views.robots_txt, {"rules": rules}),
-        )
-        assert get("/robots.txt").content.decode() == rules
-
-    @pytest.mark.parametrize("line", ["Sitemap: /sitemap.xml", f"Sitemap: {BASE}:8443/sitemap.xml"])
-    def test_keeps_other_sitemap_lines_of_the_rules(self, route: Callable[..., None], line: str) -> None:
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("robots.txt", views.robots_txt, {"rules": self.RULES + line}),
-        )
-        assert get("/robots.txt").content.decode() == f"{self.RULES}{line}\n\nSitemap: {BASE}/sitemap.xml\n"
-
-    @pytest.mark.parametrize("rules", [None, gettext_lazy("User-agent: *"), mark_safe("User-agent: *")])
-    def test_takes_any_kind_of_text(self, route: Callable[..., None], rules: Any) -> None:
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("robots.txt", views.robots_txt, {"rules": rules}),
-        )
-        head = "" if rules is None else "User-agent: *\n\n"
-        assert get("/robots.txt").content.decode() == f"{head}Sitemap: {BASE}/sitemap.xml\n"
+        assert served(rules=rules) == rules
 
     @pytest.mark.parametrize("rules", [["User-agent: *"], b"User-agent: *", 7, lambda: ""])
-    def test_names_rules_of_a_wrong_type(self, route: Callable[..., None], rules: Any) -> None:
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("robots.txt", views.robots_txt, {"rules": rules}),
-        )
+    def test_names_rules_of_a_wrong_type(self, served: Callable[..., str], rules: Any) -> None:
         kind = type(rules).__name__
         with pytest.raises(ImproperlyConfigured, match=rf"rules.*robots_txt.*string.*not .*{kind}"):
-            get("/robots.txt")
+            served(rules=rules)
 
-    def test_names_the_index_that_it_is_told_of(self, route: Callable[..., None]) -> None:
-        route(
-            path("", include("django_sitemaps09.urls")),
-            path("shop/", include("django_sitemaps09.urls", namespace="shop")),
-            path("robots.txt", views.robots_txt, {"sitemap_url_name": "shop:index"}),
-        )
-        assert get("/robots.txt").content.decode() == f"Sitemap: {BASE}/shop/sitemap.xml\n"
+    def test_names_the_index_that_it_is_told_of(self, served: Callable[..., str]) -> None:
+        assert served(sitemap_url_name="shop:index", rules=None) == f"Sitemap: {BASE}/shop/sitemap.xml\n"
 
 
 @pytest.mark.django_db(transaction=True)
