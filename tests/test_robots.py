@@ -26,6 +26,23 @@ def block(*urls: str, eol: bytes = b"\n") -> bytes:
     return eol.join([BEGIN, NOTE, *(b"Sitemap: " + url.encode() for url in urls), END])
 
 
+@pytest.mark.parametrize(
+    ("content", "urls", "expected"),
+    [
+        (None, [URL, OTHER], block(URL, OTHER) + b"\n"),
+        (b"", [URL], block(URL) + b"\n"),
+        (None, [URL, OTHER, URL], block(URL, OTHER) + b"\n"),
+        (None, [], b""),
+        (b"User-agent: *", [], b"User-agent: *"),
+        # A block that lists nothing keeps its place.
+        (b"# a\n" + block(URL) + b"\n# b\n", [], b"# a\n" + block() + b"\n# b\n"),
+        (b"# a\n" + block() + b"\n# b\n", [URL], b"# a\n" + block(URL) + b"\n# b\n"),
+    ],
+)
+def test_the_block_lists_each_url_once(content: bytes | None, urls: list[str], expected: bytes) -> None:
+    assert update(content, urls) == update(expected, urls) == expected
+
+
 def cut(content: bytes) -> tuple[bytes, bytes, bool]:
     """Return the content before and after our block, and whether there is a block.
 
@@ -237,82 +254,50 @@ def test_a_url_is_refused_or_written_unchanged_on_one_line(url: str) -> None:
     assert len(lines) == 4
 
 
-def test_a_new_file_holds_our_block_alone() -> None:
-    assert update(None, [URL, OTHER]) == block(URL, OTHER) + b"\n"
-    assert update(b"", [URL]) == block(URL) + b"\n"
+CRLF_BLOCK = block(URL, eol=b"\r\n")
+BLOCKS: dict[str, tuple[bytes, bytes]] = {
+    "LF": (b"# a\n", b"# a\n\n" + block(URL) + b"\n"),
+    "CRLF": (b"# a\r\n", b"# a\r\n\r\n" + CRLF_BLOCK + b"\r\n"),
+    "CR": (b"# a\r", b"# a\r\r" + block(URL, eol=b"\r") + b"\r"),
+    "no line end at all": (b"# a", b"# a\n\n" + block(URL) + b"\n"),
+    "no final newline": (b"# a\r\n# b", b"# a\r\n# b\r\n\r\n" + CRLF_BLOCK + b"\r\n"),
+    "a blank line is there": (b"# a\n\n", b"# a\n\n" + block(URL) + b"\n"),
+    "blanks are blank": (b"# a\n \t\n", b"# a\n \t\n" + block(URL) + b"\n"),
+    "the dominant line end": (
+        b"# a\n# b\r\n# c\r\n",
+        b"# a\n# b\r\n# c\r\n\r\n" + CRLF_BLOCK + b"\r\n",
+    ),
+    "LF where two are equally frequent": (b"# a\r\n# b\n", b"# a\r\n# b\n\n" + block(URL) + b"\n"),
+    "a stray CR at the end does not swallow the blank line": (
+        b"# a\n# b\n# c\r",
+        b"# a\n# b\n# c\r\n\n" + block(URL) + b"\n",
+    ),
+    "BOM": (BOM + b"# a\n", BOM + b"# a\n\n" + block(URL) + b"\n"),
+    "BOM alone": (BOM, BOM + b"\n\n" + block(URL) + b"\n"),
+    "BOM before our block": (BOM + block(OTHER) + b"\n", BOM + b"\n" + block(URL) + b"\n"),
+    "our block alone, converted to CRLF": (block(OTHER, eol=b"\r\n") + b"\r\n", CRLF_BLOCK + b"\r\n"),
+    "our block alone, no newline": (block(OTHER, eol=b"\r\n"), CRLF_BLOCK),
+    "a block inside a group keeps its place, without blank lines": (
+        b"User-agent: *\n" + block(OTHER) + b"\nDisallow: /a\n",
+        b"User-agent: *\n" + block(URL) + b"\nDisallow: /a\n",
+    ),
+    "a CR block does not swallow the LF behind it": (
+        b"# a\r# b\r# c\r" + block(OTHER) + b"\n\n# d",
+        b"# a\r# b\r# c\r" + block(URL, eol=b"\r") + b"\n\n# d",
+    ),
+    "marks with other blanks and letters": (
+        b"\t#begin  Django-Sitemaps09 \nSitemap: x\n#END django-sitemaps09\t\n# a\n",
+        block(URL) + b"\n# a\n",
+    ),
+    "an empty block": (BEGIN + b"\n\n" + END + b"\n", block(URL) + b"\n"),
+    "somebody else's mark": (BEGIN + b"-extra\n", BEGIN + b"-extra\n\n" + block(URL) + b"\n"),
+}
 
 
-def test_without_urls_and_without_a_block_nothing_is_written() -> None:
-    assert update(None, []) == b""
-    assert update(b"User-agent: *", []) == b"User-agent: *"
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        pytest.param(b"# a\n", b"# a\n\n" + block(URL) + b"\n", id="LF"),
-        pytest.param(b"# a\r\n", b"# a\r\n\r\n" + block(URL, eol=b"\r\n") + b"\r\n", id="CRLF"),
-        pytest.param(b"# a\r", b"# a\r\r" + block(URL, eol=b"\r") + b"\r", id="CR"),
-        pytest.param(b"# a", b"# a\n\n" + block(URL) + b"\n", id="no line end at all"),
-        pytest.param(
-            b"# a\r\n# b",
-            b"# a\r\n# b\r\n\r\n" + block(URL, eol=b"\r\n") + b"\r\n",
-            id="no final newline",
-        ),
-        pytest.param(b"# a\n\n", b"# a\n\n" + block(URL) + b"\n", id="a blank line is there"),
-        pytest.param(b"# a\n \t\n", b"# a\n \t\n" + block(URL) + b"\n", id="blanks are blank"),
-        pytest.param(
-            b"# a\n# b\r\n# c\r\n",
-            b"# a\n# b\r\n# c\r\n\r\n" + block(URL, eol=b"\r\n") + b"\r\n",
-            id="the dominant line end",
-        ),
-        pytest.param(
-            b"# a\r\n# b\n",
-            b"# a\r\n# b\n\n" + block(URL) + b"\n",
-            id="LF where two are equally frequent",
-        ),
-        pytest.param(
-            b"# a\n# b\n# c\r",
-            b"# a\n# b\n# c\r\n\n" + block(URL) + b"\n",
-            id="a stray CR at the end does not swallow the blank line",
-        ),
-        pytest.param(BOM + b"# a\n", BOM + b"# a\n\n" + block(URL) + b"\n", id="BOM"),
-        pytest.param(BOM, BOM + b"\n\n" + block(URL) + b"\n", id="BOM alone"),
-        pytest.param(
-            BOM + block(OTHER) + b"\n", BOM + b"\n" + block(URL) + b"\n", id="BOM before our block"
-        ),
-        pytest.param(
-            block(OTHER, eol=b"\r\n") + b"\r\n",
-            block(URL, eol=b"\r\n") + b"\r\n",
-            id="our block alone, converted to CRLF",
-        ),
-        pytest.param(block(OTHER, eol=b"\r\n"), block(URL, eol=b"\r\n"), id="our block alone, no newline"),
-        pytest.param(
-            b"User-agent: *\n" + block(OTHER) + b"\nDisallow: /a\n",
-            b"User-agent: *\n" + block(URL) + b"\nDisallow: /a\n",
-            id="a block inside a group keeps its place, without blank lines",
-        ),
-        pytest.param(
-            b"# a\r# b\r# c\r" + block(OTHER) + b"\n\n# d",
-            b"# a\r# b\r# c\r" + block(URL, eol=b"\r") + b"\n\n# d",
-            id="a CR block does not swallow the LF behind it",
-        ),
-        pytest.param(
-            b"\t#begin  Django-Sitemaps09 \nSitemap: x\n#END django-sitemaps09\t\n# a\n",
-            block(URL) + b"\n# a\n",
-            id="marks with other blanks and letters",
-        ),
-        pytest.param(BEGIN + b"\n\n" + END + b"\n", block(URL) + b"\n", id="an empty block"),
-        pytest.param(
-            b"# BEGIN django-sitemaps09-extra\n",
-            b"# BEGIN django-sitemaps09-extra\n\n" + block(URL) + b"\n",
-            id="somebody else's mark",
-        ),
-    ],
-)
-def test_the_block_and_nothing_else_is_written(content: bytes, expected: bytes) -> None:
-    assert update(content, [URL]) == expected
-    assert update(expected, [URL]) == expected
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_block_and_nothing_else_is_written(name: str) -> None:
+    content, expected = BLOCKS[name]
+    assert update(content, [URL]) == update(expected, [URL]) == expected
 
 
 @pytest.mark.parametrize(
@@ -355,18 +340,6 @@ def test_what_is_not_exactly_the_same_line_does_not_list_it(line: str) -> None:
 def test_a_url_that_the_owner_takes_over_leaves_the_block() -> None:
     content = update(OWNER, [URL, OTHER]) + b"Sitemap: " + URL.encode() + b"\n"
     assert block(OTHER) in update(content, [URL, OTHER])
-
-
-def test_a_block_that_lists_nothing_keeps_its_place() -> None:
-    content = b"# a\n" + block(URL) + b"\n# b\n"
-    empty = update(content, [])
-    assert empty == b"# a\n" + block() + b"\n# b\n"
-    assert update(empty, []) == empty
-    assert update(empty, [URL]) == content
-
-
-def test_a_url_given_twice_is_listed_once() -> None:
-    assert update(None, [URL, OTHER, URL]) == block(URL, OTHER) + b"\n"
 
 
 @pytest.mark.parametrize("eol", [b"\n", b"\r\n", b"\r"])

@@ -32,14 +32,6 @@ __all__ = ["apps", "registry"]
 # Registering
 
 
-def test_register_as_a_decorator_gives_the_class_itself(registry: dict[str, Any]) -> None:
-    class Products(Sitemap[Any]):
-        pass
-
-    assert register("products")(Products) is Products
-    assert registry == {"products": Products}
-
-
 @pytest.mark.parametrize(
     "section",
     [
@@ -51,11 +43,11 @@ def test_register_as_a_decorator_gives_the_class_itself(registry: dict[str, Any]
     ],
     ids=["class", "instance", "generic", "partial", "factory"],
 )
-def test_register_as_a_function_takes_a_class_an_instance_or_a_factory(
+def test_register_as_a_function_or_a_decorator_takes_a_class_an_instance_or_a_factory(
     section: Any, registry: dict[str, Any]
 ) -> None:
-    assert register("products", section) is section
-    assert registry == {"products": section}
+    assert register("products", section) is register("twin")(section) is section
+    assert registry == {"products": section, "twin": section}
 
 
 @pytest.mark.parametrize("name", ["a", "A", "0", "-", "_", "news-2026_de", "Index2", "indexes", "a" * 200])
@@ -66,34 +58,25 @@ def test_a_name_of_letters_digits_hyphens_and_underscores_is_taken(
     assert list(registry) == [name]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", " ", "a b", "a.b", "a/b", "..", "ä", "a\n", "\na", "a%20", "а", "１"],  # noqa: RUF001
-    ids=ascii,
-)
-def test_a_name_that_no_url_can_have_is_refused(name: str, registry: dict[str, Any]) -> None:
-    with pytest.raises(
-        ImproperlyConfigured, match=r"letters \(a-z, A-Z\), digits, hyphens and underscores"
-    ):
-        register(name, Sitemap)
-    assert registry == {}
+LETTERS = "letters (a-z, A-Z), digits, hyphens and underscores"
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [(1, "1 (int)"), (None, "None"), (("a",), "('a',) (tuple)"), (b"a", "b'a' (bytes)")],
+    ("name", "problem"),
+    [
+        *((name, LETTERS) for name in ("", " ", "a b", "a.b", "a/b", "..", "ä", "a\n", "\na", "a%20")),
+        *((name, LETTERS) for name in ("а", "１")),  # noqa: RUF001
+        (1, "a name must be a string, not 1 (int)."),
+        (None, "a name must be a string, not None."),
+        (("a",), "a name must be a string, not ('a',) (tuple)."),
+        (b"a", "a name must be a string, not b'a' (bytes)."),
+        *((name, "reserved") for name in ("index", "INDEX", "Index")),
+    ],
     ids=ascii,
 )
-def test_a_name_that_is_not_a_string_is_refused(name: Any, shown: str, registry: dict[str, Any]) -> None:
-    with pytest.raises(ImproperlyConfigured, match=re.escape(f"a name must be a string, not {shown}.")):
+def test_a_name_that_no_url_can_have_is_refused(name: Any, problem: str, registry: dict[str, Any]) -> None:
+    with pytest.raises(ImproperlyConfigured, match=re.escape(problem)):
         register(name, Sitemap)
-    assert registry == {}
-
-
-@pytest.mark.parametrize("name", ["index", "INDEX", "Index"])
-def test_the_name_of_the_index_is_reserved(name: str, registry: dict[str, Any]) -> None:
-    with pytest.raises(ImproperlyConfigured, match="reserved"):
-        register(name)(Sitemap)
     assert registry == {}
 
 
@@ -107,12 +90,20 @@ def test_a_name_is_valid_if_the_url_of_its_pages_is(name: str) -> None:
 
 @pytest.mark.parametrize("again", ["products", "PRODUCTS", "Products"])
 @pytest.mark.parametrize(
-    "how", ["@register({!r})\nclass Own(Sitemap): ...", "register({!r}, type('Own', (Sitemap,), {{}}))"]
+    "how",
+    [
+        "@register({!r})\nclass Own(Sitemap): ...",
+        "register({!r}, type('Own', (Sitemap,), {{}}))",
+        "register({!r}, GenericSitemap({{'queryset': None}}))",
+        "register({!r}, Sitemap)",
+        "register({!r}, Sitemap())",
+    ],
+    ids=["decorator", "own class", "generic", "class of another module", "instance"],
 )
 def test_a_name_that_is_taken_is_refused_in_upper_and_lower_case_with_both_modules(
     how: str, again: str, apps: Apps, registry: dict[str, Any]
 ) -> None:
-    apps.add("shop", PRODUCTS)
+    apps.add("shop", how.format("products"))
     apps.add("blog", how.format(again))
     with pytest.raises(ImproperlyConfigured) as raised:
         sections.registered()
@@ -122,21 +113,6 @@ def test_a_name_that_is_taken_is_refused_in_upper_and_lower_case_with_both_modul
     assert found is not None
     assert found[1] == repr(again)
     assert list(registry) == ["products"]
-    assert registry["products"].__module__ == "shop.sitemaps"
-
-
-@pytest.mark.parametrize("section", ["GenericSitemap({'queryset': None})", "Sitemap", "Sitemap()"])
-def test_the_modules_that_are_named_are_those_that_registered(apps: Apps, section: str) -> None:
-    apps.add("shop", f"register('products', {section})")
-    apps.add("blog", f"register('products', {section})")
-    with pytest.raises(ImproperlyConfigured, match=r"blog\.sitemaps.*shop\.sitemaps"):
-        sections.registered()
-
-
-def test_one_class_may_be_two_sections(registry: dict[str, Any]) -> None:
-    register("a", Sitemap)
-    register("b", Sitemap)
-    assert registry == {"a": Sitemap, "b": Sitemap}
 
 
 # Discovery
@@ -146,26 +122,11 @@ def test_the_first_use_imports_every_app_once(apps: Apps) -> None:
     apps.add("shop", PRODUCTS)
     apps.add("plain", None)
     apps.add("blog", "register('articles', Sitemap)")
-    assert apps.shared.runs == []
-    assert list(sections.registered()) == ["products", "articles"]
-    assert list(sections.mapping()) == list(sections.native_mapping()) == ["products", "articles"]
-    assert apps.shared.runs == ["shop", "blog"]
-
-
-def test_registering_imports_no_app(apps: Apps) -> None:
-    apps.add("shop", PRODUCTS)
     register("mine", Sitemap)
     assert apps.shared.runs == []
-    assert sections.registered()["mine"] is Sitemap
-
-
-def test_a_passed_mapping_imports_no_app(apps: Apps) -> None:
-    apps.add("shop", PRODUCTS)
-    mine = {"mine": Sitemap}
-    for given_mapping in (mine, {}):
-        assert sections.mapping(given_mapping) is given_mapping
-        assert sections.native_mapping(given_mapping) is given_mapping
-    assert apps.shared.runs == []
+    assert list(sections.registered()) == ["mine", "products", "articles"]
+    assert list(sections.mapping()) == list(sections.native_mapping()) == ["mine", "products", "articles"]
+    assert apps.shared.runs == ["shop", "blog"]
 
 
 LOOKALIKE = MappingProxyType(MINE)
@@ -174,8 +135,10 @@ LIST = [("mine", Sitemap)]
 
 
 @pytest.mark.parametrize("name", ["MINE", "LOOKALIKE"])
-def test_the_setting_is_a_dotted_path_and_imports_no_app(apps: Apps, name: str) -> None:
+def test_the_setting_or_a_passed_mapping_imports_no_app(apps: Apps, name: str) -> None:
     apps.add("shop", PRODUCTS)
+    for passed in (MINE, {}):
+        assert sections.mapping(passed) is sections.native_mapping(passed) is passed
     with override_settings(SITEMAPS09={"SITEMAPS": f"{__name__}.{name}"}):
         assert dict(sections.mapping()) == dict(sections.native_mapping()) == MINE
         assert sections.mapping({}) == {}
@@ -185,44 +148,26 @@ def test_the_setting_is_a_dotted_path_and_imports_no_app(apps: Apps, name: str) 
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("", "doesn't look like a module path"),
-        ("nodots", "doesn't look like a module path"),
+        *((path, "doesn't look like a module path") for path in ("", "nodots")),
         ("no.such.module", "No module named 'no'"),
         (f"{__name__}.MISSING", 'does not define a "MISSING"'),
-        (f"{__name__}.LIST", "is not a dict of sections"),
-        (f"{__name__}.Apps", "is not a dict of sections"),
-        (f"{__name__}.__name__", "is not a dict of sections"),
+        *((f"{__name__}.{name}", "is not a dict of sections") for name in ("LIST", "Apps", "__name__")),
+        ("shop.sitemaps.sitemaps", r"/.*sitemaps\.py, line \d+: ZeroDiv"),
     ],
 )
 def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(
-    path: str, reason: str
+    apps: Apps, path: str, reason: str
 ) -> None:
-    with override_settings(SITEMAPS09={"SITEMAPS": path}):
-        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['SITEMAPS'\]") as raised:
-            sections.mapping()
-        assert reason in str(raised.value)
-
-
-def test_an_error_in_the_module_of_the_setting_is_not_hidden(apps: Apps) -> None:
     apps.add("shop", "sitemaps = {'a': 1 / 0}")
-    path = {"SITEMAPS": "shop.sitemaps.sitemaps"}
-    with override_settings(SITEMAPS09=path):
-        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
-            sections.mapping()
-        assert str(raised.value).startswith("SITEMAPS09['SITEMAPS']: /")
+    refused = pytest.raises(ImproperlyConfigured, match=rf"SITEMAPS09\['SITEMAPS'\].*{reason}")
+    with override_settings(SITEMAPS09={"SITEMAPS": path}), refused:
+        sections.mapping()
 
 
-def test_a_broken_module_raises_and_the_next_use_tries_again(apps: Apps) -> None:
-    apps.add("shop", PRODUCTS)
-    apps.add("blog", "1 / 0")
-    apps.add("news", "register('news', Sitemap)")
-    for _ in range(2):
-        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
-            sections.registered()
-        assert isinstance(raised.value.__cause__, ZeroDivisionError)
-    apps.write("blog", "register('articles', Sitemap)")
-    assert list(sections.registered()) == ["products", "articles", "news"]
-    assert apps.shared.runs == ["shop", "blog", "blog", "blog", "news"]
+@pytest.mark.parametrize("sitemaps", [Sitemap, Sitemap(), [Sitemap]])
+def test_a_view_needs_sections_by_name(sitemaps: Any) -> None:
+    with pytest.raises(ImproperlyConfigured, match="`sitemaps` of a view is not a dict of sections"):
+        sections.mapping(sitemaps)
 
 
 @pytest.mark.parametrize(
@@ -236,24 +181,22 @@ def test_a_broken_module_raises_and_the_next_use_tries_again(apps: Apps) -> None
     ],
     ids=["own class", "class of another module", "factory", "instance", "partial"],
 )
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [("1 / 0", "ZeroDivisionError"), ("import shop.nothing", r"ModuleNotFoundError: .*shop\.nothing")],
+)
 def test_a_module_that_fails_after_registering_raises_the_same_error_again(
-    apps: Apps, registering: str
+    apps: Apps, registering: str, failing: str, message: str
 ) -> None:
-    apps.add("shop", textwrap.dedent(registering) + "\n1 / 0")
+    apps.add("shop", f"{textwrap.dedent(registering)}\n{failing}")
+    apps.add("news", "register('news', Sitemap)")
     for _ in range(2):
-        with pytest.raises(ImproperlyConfigured, match=r"sitemaps\.py, line \d+: ZeroDiv") as raised:
+        with pytest.raises(ImproperlyConfigured, match=rf"sitemaps\.py, line \d+: {message}") as raised:
             sections.registered()
-        assert isinstance(raised.value.__cause__, ZeroDivisionError)
+        assert isinstance(raised.value.__cause__, ZeroDivisionError | ModuleNotFoundError)
     apps.write("shop", registering)
-    assert list(sections.registered()) == ["products"]
-
-
-def test_an_import_that_is_missing_in_a_module_is_not_taken_for_an_app_without_sitemaps(
-    apps: Apps,
-) -> None:
-    apps.add("shop", "import shop.nothing")
-    with pytest.raises(ImproperlyConfigured, match=r"ModuleNotFoundError: .*shop\.nothing"):
-        sections.registered()
+    assert list(sections.registered()) == ["products", "news"]
+    assert apps.shared.runs == ["shop", "shop", "shop", "news"]
 
 
 def test_a_module_may_ask_for_the_registry_while_it_registers(apps: Apps) -> None:
@@ -362,47 +305,35 @@ def test_names_that_native_views_cannot_have_are_refused_and_compat_views_take_t
     assert sections.mapping(mapping) is mapping
 
 
-def test_no_section_at_all_is_a_mapping_too(apps: Apps) -> None:
-    apps.add("plain", None)
-    assert dict(sections.native_mapping()) == dict(sections.native_mapping({})) == {}
-
-
 # Instances
 
 
 def test_a_class_and_a_factory_are_called_each_time_and_an_instance_is_what_it_is() -> None:
     made = Sitemap[Any]()
-
-    def factory() -> Any:
-        return Sitemap[Any]()
-
     assert sections.instance(made) is made
-    for section in (Sitemap, factory, partial(Sitemap)):
+    for section in (Sitemap, lambda: Sitemap[Any](), partial(Sitemap)):
         one, other = sections.instance(section), sections.instance(section)
         assert isinstance(one, Sitemap)
         assert one is not other
-
-
-def test_what_a_factory_raises_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         sections.instance(lambda: 1 / 0)
 
 
 @pytest.mark.parametrize(
-    ("name", "known", "message"),
+    ("name", "known", "advice"),
     [
-        ("product", ["products", "news"], "There is no section 'product'. Did you mean 'products'?"),
-        ("x", ["products", "news"], "There is no section 'x'. Valid names: news, products."),
-        ("x", [], "There is no section 'x'. Valid names: none."),
+        ("product", ["products", "news"], "Did you mean 'products'?"),
+        ("x", ["products", "news"], "Valid names: news, products."),
+        ("x", [], "Valid names: none."),
     ],
 )
 def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(
-    name: str, known: list[str], message: str
+    name: str, known: list[str], advice: str
 ) -> None:
     with pytest.raises(UnknownSectionError) as raised:
         sections.check_known([*known, name], dict.fromkeys(known))
     assert isinstance(raised.value, SitemapError)
-    assert str(raised.value) == message
+    assert str(raised.value) == f"There is no section {name!r}. {advice}"
 
 
 # Hosts
@@ -437,12 +368,6 @@ def test_a_class_must_choose_a_sitemap(result: object) -> None:
 def test_a_section_must_be_a_sitemap(section: object) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"^A section must be a sitemap, not .* Subclass"):
         sections.bind(section, "www.example.org")
-
-
-@pytest.mark.parametrize("sitemaps", [Sitemap, Sitemap(), [Sitemap]])
-def test_a_view_needs_sections_by_name(sitemaps: Any) -> None:
-    with pytest.raises(ImproperlyConfigured, match="`sitemaps` of a view is not a dict of sections"):
-        sections.mapping(sitemaps)
 
 
 def test_a_method_with_other_arguments_is_unrelated() -> None:

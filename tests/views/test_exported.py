@@ -75,13 +75,13 @@ class TestLivePagesOfAnExport:
     def test_are_followed_by_ranges(self, folder: Path) -> None:
         write_keys(*range(1, 16))
         export()
+        assert page(3) == page(999_999) == page(123_456_789) == []
         write_keys(*range(16, 36))
         first, *others = live("sitemap.xml")
         assert first == "sitemap-articles-1.xml.gz"
         assert all(name.startswith("sitemap-articles.after.") for name in others)
         assert [slug for name in (first, *others) for slug in live(name)] == [f"s{n}" for n in range(1, 36)]
-        assert page(3) == []
-        assert page(1) == exported(folder, 1)
+        assert (page(3), page(1)) == ([], exported(folder, 1))
 
     def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder: Path) -> None:
         write_keys(*range(0, 60, 2))
@@ -92,14 +92,14 @@ class TestLivePagesOfAnExport:
         exported_views._exports.clear()
         assert page(4) == exported(folder, 4)
 
-    def test_are_shared_by_hosts_that_clients_choose(self, folder: Path, settings: Any) -> None:
+    def test_are_shared_by_hosts_that_clients_choose(
+        self, folder: Path, client_chooses_host: Callable[..., None]
+    ) -> None:
         write_keys(*range(0, 60, 2))
         export(base_url="https://a.example")
         write_keys(5)
         export(base_url="https://a.example")
-        settings.SITEMAPS09 = {"ROOT": folder}
-        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
-        settings.ALLOWED_HOSTS = ["*"]
+        client_chooses_host(ROOT=folder)
         for host in ("a.example", "b.example"):
             assert locations(Client().get("/sitemap.xml", headers={"host": host}).content)[:3] == [
                 f"http://{host}/sitemap-articles-{number}.xml.gz" for number in (4, 5, 2)
@@ -131,11 +131,6 @@ class TestLivePagesOfAnExport:
         names = live("sitemap.xml")
         assert len(names) == 2
         assert [word for name in names for word in live(name)] == page(1) == everything
-
-    def test_that_were_never_there_are_404_whatever_the_number(self, folder: Path) -> None:
-        write_keys(*range(1, 16))
-        export()
-        assert page(3) == page(999_999) == page(123_456_789) == []
 
     def test_are_listed_as_ranges_if_they_outgrow_their_limit(self, folder: Path) -> None:
         write_keys(*range(0, 3_000, 100))
@@ -186,27 +181,19 @@ class TestLivePagesOfAnExport:
         assert {number: page(number) for number in (1, 2, 3)} == before
 
     def test_of_many_hosts_keep_their_numbers(
-        self, settings: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, client_chooses_host: Callable[..., None], folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What a process keeps is bounded, since clients can choose hosts and ports."""
         write_keys(*range(1, 31))
         export(base_url="https://www.example.com")
-        settings.SITEMAPS09 = {"ROOT": folder}
-        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
-        settings.ALLOWED_HOSTS = ["www.example.com"]
+        client_chooses_host("www.example.com", ROOT=folder)
         monkeypatch.setattr(exported_views, "_MAX_KEPT", 5)
-        reads = []
-        read_section = manifest.read_section
+        reads, read_section = [], manifest.read_section
         monkeypatch.setattr(manifest, "read_section", lambda *args: reads.append(1) or read_section(*args))
-        for _ in range(2):
-            for port in range(1, 20):
-                answer = Client().get(
-                    "/sitemap-articles-2.xml", headers={"host": f"www.example.com:{port}"}
-                )
-                assert len(last_parts(answer.content)) == 10
-        assert len(exported_views._sections) == 5
+        for port in [*range(1, 20)] * 2:
+            assert len(on_host(f"www.example.com:{port}", "sitemap-articles-2.xml")) == 10
         # All hosts share the pages, which are read once.
-        assert len(reads) == 1
+        assert (len(exported_views._sections), len(reads)) == (5, 1)
 
     def test_that_have_grown_are_listed_by_their_ranges_until_all_processes_know(
         self, folder: Path
@@ -273,11 +260,11 @@ def move(
 
 class TestHostsWithExportsOfTheirOwn:
     @pytest.fixture(autouse=True)
-    def _exports(self, folder: Path, settings: Any, move: Callable[[float], None]) -> None:
+    def _exports(
+        self, folder: Path, client_chooses_host: Callable[..., None], move: Callable[[float], None]
+    ) -> None:
         """Export equal pages, and then others with equal numbers."""
-        settings.SITEMAPS09 = {"ROOT": folder, "LIVE_SECONDS": 0}
-        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app != "django.contrib.sites"]
-        settings.ALLOWED_HOSTS = ["a.example", "b.example"]
+        client_chooses_host("a.example", "b.example", ROOT=folder, LIVE_SECONDS=0)
         write_keys(*range(0, 60, 2))
         export_hosts(["https://a.example", "https://b.example"])
         write_keys(5)
@@ -287,9 +274,7 @@ class TestHostsWithExportsOfTheirOwn:
         export_hosts(["https://b.example"])
 
     def test_are_listed_by_their_own_numbers(self) -> None:
-        names = {}
-        for host in ("a.example", "b.example"):
-            names[host] = on_host(host, "sitemap.xml")
+        names = {host: on_host(host, "sitemap.xml") for host in ("a.example", "b.example")}
         assert names["a.example"] != names["b.example"]
         for host, listed in names.items():
             with CaptureQueriesContext(connection) as queries:
@@ -312,11 +297,7 @@ class TestHostsWithExportsOfTheirOwn:
         self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pages = {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")}
-
-        def fail(*_: object) -> None:
-            raise OSError("no storage")
-
-        monkeypatch.setattr(published, "find_section", fail)
+        monkeypatch.setattr(published, "find_section", no_storage)
         move(11)
         assert {name: on_host("a.example", name) for name in on_host("a.example", "sitemap.xml")} == pages
 
@@ -328,18 +309,18 @@ def on_host(host: str, url: str) -> list[str]:
     return last_parts(response.content)
 
 
+def no_storage(*_: object) -> None:
+    raise OSError("no storage")
+
+
 def test_pages_of_an_export_are_adopted_when_it_can_be_read_again(
     folder: Path, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A storage that fails between two reads has a manifest, but no record of the section."""
     write_keys(*range(1, 31))
     export()
-
-    def fail(*_: object) -> None:
-        raise OSError("no storage")
-
     with monkeypatch.context() as context:
-        context.setattr(manifest, "read_section", fail)
+        context.setattr(manifest, "read_section", no_storage)
         live_names = live("sitemap.xml")
         assert live("sitemap.xml") == live_names
         assert not any("articles-" in name for name in live_names)

@@ -41,7 +41,9 @@ TYPES = {
     "sitemap-articles-2.xml.gz": "application/gzip",
     "sitemap-text-1.txt": "text/plain; charset=utf-8",
 }
-PAGE = "/sitemap-articles-1.xml.gz"
+PAGE, SECOND, TEXT = (
+    f"/sitemap-{name}" for name in ("articles-1.xml.gz", "articles-2.xml.gz", "text-1.txt")
+)
 Files: TypeAlias = Callable[[], dict[str, bytes]]
 
 
@@ -118,59 +120,54 @@ class TestAFile:
             assert "Content-Disposition" not in response.headers
 
     def test_has_an_etag_that_lasts_until_it_changes(self, files: Files) -> None:
-        etags = {name: get(f"/{name}")["ETag"] for name in files()}
+        etags = {f"/{name}": get(f"/{name}")["ETag"] for name in files()}
         assert len({*etags.values()}) == len(TYPES)
         export()
         Article.objects.filter(pk=1).update(slug="t1")
-        assert {name: get(f"/{name}")["ETag"] for name in files()} == etags
-        for name, etag in etags.items():
+        assert {url: get(url)["ETag"] for url in etags} == etags
+        for url, etag in etags.items():
             for header in (etag, f'"other", {etag}', "*"):
-                response = get(f"/{name}", If_None_Match=header)
+                response = get(url, If_None_Match=header)
                 assert (response.status_code, response.body, response["ETag"]) == (304, b"", etag)
-            assert get(f"/{name}", If_Match='"other"').status_code == 412
+            assert get(url, If_Match='"other"').status_code == 412
         export()
         assert slugs(PAGE)[0] == "t1"
-        assert get(PAGE, If_None_Match=etags[PAGE[1:]]).status_code == 200
-        assert (
-            get("/sitemap-articles-2.xml.gz", If_None_Match=etags["sitemap-articles-2.xml.gz"]).status_code
-            == 304
-        )
+        for url, status in ((PAGE, 200), (SECOND, 304)):
+            assert get(url, If_None_Match=etags[url]).status_code == status
 
     def test_has_another_etag_after_a_change_even_if_all_times_are_alike(
         self, folder: Path, configure: Callable[..., None]
     ) -> None:
         """Reproducible builds of container images set one time for all files."""
         configure(ROOT=folder, GZIP=False)
-        urls = ("/sitemap-text-1.txt", "/sitemap-articles-2.xml", "/sitemap.xml")
+        changed, unchanged = ("/sitemap-articles-2.xml", "/sitemap.xml"), TEXT
 
-        def build() -> list[Any]:
+        def build() -> dict[str, Any]:
             export()
             exported._exports.clear()
             for file in folder.iterdir():
                 if file.is_file():
                     os.utime(file, (0, 0))
-            return [get(url) for url in urls]
+            return {url: get(url) for url in (*changed, unchanged)}
 
         before = build()
         Article.objects.filter(slug="s15").update(slug="s16")
         after = build()
-        assert len(after[1].body) == len(before[1].body)
-        for url, old in zip(urls, before, strict=True):
-            is_changed = url != "/sitemap-text-1.txt"
-            assert get(url, If_None_Match=old["ETag"]).status_code == (200 if is_changed else 304)
+        assert len(after[changed[0]].body) == len(before[changed[0]].body)
+        for url, old in before.items():
+            assert get(url, If_None_Match=old["ETag"]).status_code == (200 if url in changed else 304)
 
-    def test_answers_get_and_head_alone(self, files: Files) -> None:
-        head: Any = Client().head(PAGE)
-        head.close()
-        assert head.status_code == 200
-        assert (head["ETag"], head["Content-Type"]) == (get(PAGE)["ETag"], "application/gzip")
-        assert Client().post(PAGE).status_code == 405
-
-    def test_has_the_directives_of_the_setting(self, files: Files, configure: Callable[..., None]) -> None:
+    def test_answers_get_and_head_alone(self, files: Files, configure: Callable[..., None]) -> None:
         configure(CACHE_CONTROL={"public": True, "max_age": 60})
-        response = get(PAGE)
-        assert response["Cache-Control"] == "public, max-age=60"
-        assert get(PAGE, If_None_Match=response["ETag"])["Cache-Control"] == "public, max-age=60"
+        response, head = get(PAGE), Client().head(PAGE)
+        head.close()
+        unchanged = get(PAGE, If_None_Match=response["ETag"])
+        for answer in (response, head, unchanged):
+            assert answer["ETag"] == response["ETag"]
+            assert answer["Cache-Control"] == "public, max-age=60"
+        assert [answer.status_code for answer in (response, head, unchanged)] == [200, 200, 304]
+        assert head["Content-Type"] == "application/gzip"
+        assert Client().post(PAGE).status_code == 405
 
     @pytest.mark.parametrize("conditional", [True, False])
     def test_is_compressed_once_under_middleware(
@@ -207,17 +204,13 @@ class TestAFile:
     def test_is_not_streamed_under_asgi_where_django_would_warn(
         self, public: Path, recwarn: pytest.WarningsRecorder
     ) -> None:
-        for name in TYPES:
-            response: Any = async_to_sync(AsyncClient().get)(f"/{name}")
+        ask = async_to_sync(AsyncClient().get)
+        for name, content_type in TYPES.items():
+            response: Any = ask(f"/{name}")
             assert (response.status_code, response.streaming) == (200, False)
-            assert (response.content, response["Content-Type"]) == (
-                (public / name).read_bytes(),
-                TYPES[name],
-            )
-            again: Any = async_to_sync(AsyncClient().get)(
-                f"/{name}", headers={"If-None-Match": response["ETag"]}
-            )
-            assert again.status_code == 304
+            assert response.content == (public / name).read_bytes()
+            assert response["Content-Type"] == content_type
+            assert ask(f"/{name}", headers={"If-None-Match": response["ETag"]}).status_code == 304
         assert [str(warning.message) for warning in recwarn] == []
 
 
@@ -238,12 +231,12 @@ class TestTheLiveView:
     @pytest.mark.parametrize(
         "name",
         [
-            f"{STATE}/manifest.json",
-            "sitemap-articles-1.xml.gz/",
-            "sitemap-../articles-1.xml",
-            "sitemap-articles-..%2f1.xml.gz",
-            "%2e%2e/public/sitemap.xml",
-            "sitemap-articles-1.xml.gz%00",
+            *(f"{STATE}/manifest.json", "sitemap-articles-1.xml.gz/", "sitemap-../articles-1.xml"),
+            *(
+                "sitemap-articles-..%2f1.xml.gz",
+                "%2e%2e/public/sitemap.xml",
+                "sitemap-articles-1.xml.gz%00",
+            ),
             "sitemap-articles-0000000001.xml.gz",
         ],
     )
@@ -279,7 +272,7 @@ class TestTheLiveView:
         self, public: Path, caplog: pytest.LogCaptureFixture, content: str
     ) -> None:
         (public / STATE / manifest.ROOT).write_text(content)
-        for url in ("/sitemap.xml", "/sitemap-text-1.txt") * 2:
+        for url in ("/sitemap.xml", TEXT) * 2:
             assert (get(url).status_code, is_file(url)) == (200, False)
         assert len([record for record in caplog.records if "Live pages are served" in record.message]) == 1
 
@@ -294,13 +287,19 @@ class TestTheLiveView:
         # Nobody knows which keys page 1 has.
         assert get(PAGE).status_code == 503
 
-    def test_answers_for_another_host(self, public: Path, configure: Callable[..., None]) -> None:
+    def test_answers_for_another_host_and_at_another_path(
+        self, public: Path, configure: Callable[..., None], route: Callable[..., None]
+    ) -> None:
         assert is_file(PAGE)
         configure(BASE_URL="https://other.example.com")
         assert not is_file(PAGE)
-        assert all(
-            url.startswith("https://other.example.com/") for url in locations(get("/sitemap.xml").body)
-        )
+        found = locations(get("/sitemap.xml").body)
+        assert {url.rpartition("/")[0] for url in found} == {"https://other.example.com"}
+        configure(BASE_URL=BASE)
+        route(path("maps/", include("django_sitemaps09.urls")))
+        assert not is_file("/maps/sitemap.xml")
+        found = locations(get("/maps/sitemap.xml").body)
+        assert {url.rpartition("/")[0] for url in found} == {f"{BASE}/maps"}
 
     def test_answers_if_the_setting_is_off_or_nothing_is_exported(
         self, folder: Path, configure: Callable[..., None]
@@ -325,15 +324,6 @@ class TestTheLiveView:
         configure(SITEMAPS=f"{__name__}.SECTIONS")
         assert is_file(PAGE)
 
-    def test_answers_at_a_path_that_the_index_does_not_list(
-        self, public: Path, route: Callable[..., None]
-    ) -> None:
-        route(path("maps/", include("django_sitemaps09.urls")))
-        assert not is_file("/maps/sitemap.xml")
-        assert {url.rpartition("/")[0] for url in locations(get("/maps/sitemap.xml").body)} == {
-            f"{BASE}/maps"
-        }
-
 
 def _forbidden(*args: object) -> Any:
     raise PermissionError(13, "Permission denied")
@@ -343,17 +333,17 @@ class TestDuringAPublication:
     def test_bytes_never_have_the_etag_of_other_bytes(self, public: Path) -> None:
         """The manifest is replaced last, so it describes the files from before."""
         state = public / STATE / manifest.ROOT
-        before, etag = state.read_bytes(), get("/sitemap-text-1.txt")["ETag"]
+        before, etag = state.read_bytes(), get(TEXT)["ETag"]
         file = public / "sitemap-text-1.txt"
         file.rename(public / "old")
         file.write_bytes((public / "old").read_bytes().replace(b"/0/", b"/7/"))
         assert state.read_bytes() == before
-        response = get("/sitemap-text-1.txt", If_None_Match=etag)
+        response = get(TEXT, If_None_Match=etag)
         assert (response.status_code, response.body) == (200, file.read_bytes())
         assert response["ETag"] != etag
         # The next export takes the change back.
         (public / "old").rename(file)
-        back = get("/sitemap-text-1.txt", If_None_Match=response["ETag"])
+        back = get(TEXT, If_None_Match=response["ETag"])
         assert (back.status_code, back["ETag"]) == (200, etag)
 
     def test_a_response_has_the_bytes_that_it_began_with(self, public: Path) -> None:
@@ -363,27 +353,21 @@ class TestDuringAPublication:
         assert b"".join(response.streaming_content) == content
         assert get(PAGE, If_None_Match=response["ETag"]).status_code == 200
 
-    def test_a_new_page_is_served_before_the_manifest_lists_it(self, public: Path) -> None:
-        before = (public / STATE / manifest.ROOT).read_bytes()
-        write_keys(*range(16, 40))
-        export()
-        (public / STATE / manifest.ROOT).write_bytes(before)
-        exported._exports.clear()
-        names = [url.rpartition("/")[2] for url in locations(get("/sitemap.xml").body)]
-        assert len(names) == 5
-        assert all(is_file(f"/{name}") for name in names)
-
-    def test_a_page_of_a_new_section_is_served_before_the_manifest_lists_it(
-        self, public: Path, register: Callable[..., None]
+    @pytest.mark.parametrize("is_new_section", [False, True])
+    def test_a_new_page_is_served_before_the_manifest_lists_it(
+        self, public: Path, register: Callable[..., None], is_new_section: bool
     ) -> None:
         """A run that is killed before it writes the manifest leaves this state until the next run."""
         before = (public / STATE / manifest.ROOT).read_bytes()
-        register(**SECTIONS, new=type("New", (Articles,), {"limit": 5}))
+        if is_new_section:
+            register(**SECTIONS, new=type("New", (Articles,), {"limit": 5}))
+        else:
+            write_keys(*range(16, 40))
         export()
         (public / STATE / manifest.ROOT).write_bytes(before)
         exported._exports.clear()
         names = [url.rpartition("/")[2] for url in locations(get("/sitemap.xml").body)]
-        assert len([name for name in names if "-new-" in name]) > 1
+        assert len(names) == (6 if is_new_section else 5)
         assert all(is_file(f"/{name}") for name in names)
 
     def test_a_file_that_no_index_lists_is_served_until_it_is_deleted(
@@ -394,11 +378,11 @@ class TestDuringAPublication:
         export(remove=["text"])
         register(**SECTIONS)
         exported._exports.clear()
-        assert get("/sitemap-text-1.txt").body == content
+        assert get(TEXT).body == content
         configure(KEEP_REMOVED=0)
         export(names=["articles"])
         assert not (public / "sitemap-text-1.txt").exists()
-        assert (get("/sitemap-text-1.txt").status_code, is_file("/sitemap-text-1.txt")) == (200, False)
+        assert (get(TEXT).status_code, is_file(TEXT)) == (200, False)
 
 
 class TestTheCost:
@@ -410,7 +394,7 @@ class TestTheCost:
         monkeypatch.setattr(
             LocalStore, "read", lambda store, name, most: reads.append(name) or read(store, name, most)
         )
-        for url in (PAGE, "/sitemap.xml", "/sitemap-text-1.txt", "/sitemap-articles-2.xml.gz", PAGE):
+        for url in (PAGE, "/sitemap.xml", TEXT, "/sitemap-articles-2.xml.gz", PAGE):
             assert is_file(url)
         # In the folder of the host, then in the folder of the export.
         assert reads == [manifest.ROOT, manifest.ROOT]
@@ -429,7 +413,7 @@ class TestSeveralHosts:
         for host in hosts:
             configure(BASE_URL=host)
             assert is_file(PAGE)
-            content = get("/sitemap-text-1.txt").body.decode()
+            content = get(TEXT).body.decode()
             assert content.splitlines() == [f"{host}/numbers/{number}/" for number in range(3)]
 
     @pytest.mark.parametrize("hosts", [["https://a.example", "https://b.example"], ["https://a.example"]])
@@ -463,14 +447,9 @@ class TestFilesOnAnotherHost:
     def test_are_redirected_to(self, files: Files) -> None:
         for name in files():
             response = get(f"/{name}")
-            assert (response.status_code, response["Location"]) == (
-                302,
-                f"https://cdn.example.com/maps/{name}",
-            )
-            assert response["Cache-Control"] == "max-age=60"
+            assert (response.status_code, response["Cache-Control"]) == (302, "max-age=60")
+            assert response["Location"] == f"https://cdn.example.com/maps/{name}"
             assert response["X-Robots-Tag"] == "noindex, noodp, noarchive"
-
-    def test_are_not_redirected_to_if_they_do_not_exist(self, files: Files) -> None:
         assert get("/sitemap-articles-1.xml").status_code == 200
         assert get("/sitemap-articles-3.xml.gz").status_code == 404
 
@@ -482,24 +461,28 @@ class TestFilesOnAnotherHost:
         response = get(f"/maps{PAGE}", Host="CDN.example.com")
         assert (response.status_code, response.body) == (200, files()[PAGE[1:]])
 
-    @pytest.mark.parametrize("suffix", [":443", ":80", "."])
+    @pytest.mark.parametrize(
+        ("url", "host"),
+        [
+            *(
+                ("https://files.example.com/", f"files.example.com{suffix}")
+                for suffix in (":443", ":80", ".")
+            ),
+            *(
+                (url, host)
+                for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")
+                for host in ("www.example.com", "internal.example.com")
+            ),
+        ],
+    )
     def test_are_not_redirected_to_by_their_own_host(
-        self, folder: Path, configure: Callable[..., None], suffix: str
-    ) -> None:
-        configure(ROOT=folder, FILES_URL="https://files.example.com/")
-        export()
-        assert get(PAGE, Host=f"files.example.com{suffix}").status_code == 200
-
-    @pytest.mark.parametrize("url", [f"{BASE}/", f"{BASE}:443/", "http://www.example.com/"])
-    def test_of_its_own_redirect_no_request_to_itself(
-        self, folder: Path, configure: Callable[..., None], url: str
+        self, folder: Path, configure: Callable[..., None], url: str, host: str
     ) -> None:
         """A proxy can change the scheme of a request, and a client does not send the default port."""
         configure(ROOT=folder, FILES_URL=url)
         export()
-        for host in ("www.example.com", "internal.example.com"):
-            response = get(PAGE, Host=host)
-            assert (response.status_code, response.body) == (200, (folder / PAGE[1:]).read_bytes())
+        response = get(PAGE, Host=host)
+        assert (response.status_code, response.body) == (200, (folder / PAGE[1:]).read_bytes())
 
 
 class TestAnotherUser:

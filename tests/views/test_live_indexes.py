@@ -65,12 +65,12 @@ def announced() -> list[str]:
 
 
 class TestTheIndexes:
-    def test_list_each_page_once_in_order(self) -> None:
-        assert [found(name) for name in INDEXES] == [
-            [f"/sitemap-a-{number}.xml.gz" for number in (1, 2, 3)],
-            ["/sitemap-a-4.xml.gz", "/sitemap-b-1.xml.gz", "/sitemap-b-2.xml.gz"],
-            ["/sitemap-b-3.xml.gz"],
-        ]
+    def test_list_each_page_once_in_order_and_have_etags_of_their_own(self) -> None:
+        pages = [f"/sitemap-{name}.xml.gz" for name in ("a-1", "a-2", "a-3", "a-4", "b-1", "b-2", "b-3")]
+        assert [found(name) for name in INDEXES] == [pages[:3], pages[3:6], pages[6:]]
+        etags = {name: get(name)["ETag"] for name in INDEXES}
+        assert len({*etags.values()}) == 3
+        assert [get(name, If_None_Match=etag).status_code for name, etag in etags.items()] == [304] * 3
 
     @pytest.mark.parametrize("number", [1, 4, 99_999_999, 100_000_000, "02", "0"])
     def test_that_do_not_exist_are_404(self, number: int | str) -> None:
@@ -81,46 +81,37 @@ class TestTheIndexes:
         register(a=Numbers(pages))
         assert [get(name).status_code for name in INDEXES] == [200] * names + [404] * (3 - names)
 
-    @pytest.mark.parametrize("cascade", [False, True])
+    @pytest.mark.parametrize(("options", "most"), [({}, 0), ({"CASCADE": True}, 0), ({}, 3)])
     def test_are_those_of_an_export(
-        self, folder: Path, configure: Callable[..., None], cascade: bool
+        self,
+        folder: Path,
+        configure: Callable[..., None],
+        monkeypatch: pytest.MonkeyPatch,
+        options: dict[str, bool],
+        most: int,
     ) -> None:
-        configure(CASCADE=cascade, ROOT=folder)
+        if most:
+            # Limit the bytes of an index instead of its pages.
+            elements = f"<loc>{BASE}/sitemap-a-1.xml.gz</loc><lastmod>2026-11-27T10:30:00Z</lastmod>"
+            size = len(writer.index_document([])) + most * len(f"<sitemap>{elements}</sitemap>\n")
+            monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, size))
+        configure(ROOT=folder, **options)
         export()
         names = sorted(file.name for file in folder.glob("sitemap*.xml"))
-        assert len(names) == 3 + cascade
+        assert len(names) == 3 + len(options)
         for name in names:
             assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
 
-    def test_are_those_of_an_export_if_bytes_limit_them(
-        self, folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        elements = f"<loc>{BASE}/sitemap-a-1.xml.gz</loc><lastmod>2026-11-27T10:30:00Z</lastmod>"
-        most = len(writer.index_document([])) + 3 * len(f"<sitemap>{elements}</sitemap>\n")
-        monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(50_000, most))
-        configure(ROOT=folder)
-        export()
-        names = sorted(file.name for file in folder.glob("sitemap*.xml"))
-        assert len(names) == 3
-        for name in names:
-            assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
-
-    def test_of_a_cascade_are_listed_by_the_first(self, configure: Callable[..., None]) -> None:
-        configure(CASCADE=True)
-        assert found() == ["/sitemap-1.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
-        assert [page for name in found() for page in found(name)] == [
-            f"/sitemap-{section}-{number + 1}.xml.gz"
-            for section, count in (("a", 4), ("b", 3))
-            for number in range(count)
-        ]
-        assert get("/sitemap-4.xml").status_code == 404
-
-    def test_of_a_cascade_with_few_pages_are_one(
+    def test_of_a_cascade_are_listed_by_the_first_if_there_are_several(
         self, configure: Callable[..., None], register: Callable[..., None]
     ) -> None:
         configure(CASCADE=True)
+        assert found() == ["/sitemap-1.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
+        pages = [f"/sitemap-{name}.xml.gz" for name in ("a-1", "a-2", "a-3", "a-4", "b-1", "b-2", "b-3")]
+        assert [page for name in found() for page in found(name)] == pages
+        assert get("/sitemap-4.xml").status_code == 404
         register(a=Numbers(3))
-        assert len(found()) == 3
+        assert found() == pages[:3]
         assert get("/sitemap-1.xml").status_code == 404
 
     def test_stay_within_the_bytes_of_the_protocol(
@@ -140,12 +131,6 @@ class TestTheIndexes:
                 pages += part
                 number += 1
             assert len(pages) == len({*pages}) == 15
-
-    def test_have_etags_of_their_own(self) -> None:
-        etags = [get(name)["ETag"] for name in INDEXES]
-        assert len({*etags}) == 3
-        for name, etag in zip(INDEXES, etags, strict=True):
-            assert get(name, If_None_Match=etag).status_code == 304
 
     def test_of_rows_are_read_without_a_query_once_their_bounds_are_known(
         self, register: Callable[..., None], django_assert_num_queries: Any
@@ -185,52 +170,40 @@ class TestTheNames:
 
 class TestRobotsTxt:
     def test_lists_the_further_indexes_as_soon_as_one_was_served(
-        self, register: Callable[..., None]
+        self, register: Callable[..., None], configure: Callable[..., None], django_assert_num_queries: Any
     ) -> None:
         assert announced() == ["/sitemap.xml"]
         get("/sitemap.xml")
         assert announced() == INDEXES
-        register(a=Numbers(4))
-        get("/sitemap.xml")
-        assert announced() == INDEXES[:2]
-        register(a=Numbers(1))
-        get("/sitemap.xml")
-        assert announced() == ["/sitemap.xml"]
-
-    def test_needs_neither_sections_nor_queries(
-        self, register: Callable[..., None], django_assert_num_queries: Any
-    ) -> None:
-        get("/sitemap.xml")
         register(a=Failing(1))
         with django_assert_num_queries(0):
             assert announced() == INDEXES
-
-    def test_lists_the_first_alone_in_a_cascade(self, configure: Callable[..., None]) -> None:
-        configure(CASCADE=True)
-        get("/sitemap.xml")
-        assert announced() == ["/sitemap.xml"]
-
-    def test_keeps_its_lines_while_a_section_fails(self, register: Callable[..., None]) -> None:
-        get("/sitemap.xml")
         register(a=Numbers(4), broken=Failing(1))
         get("/sitemap.xml")
         assert announced() == INDEXES
+        for count, names in ((4, INDEXES[:2]), (1, INDEXES[:1])):
+            register(a=Numbers(count))
+            get("/sitemap.xml")
+            assert announced() == names
+        configure(CASCADE=True)
+        register(a=Numbers(7))
+        get("/sitemap.xml")
+        assert announced() == ["/sitemap.xml"]
 
-    def test_lists_the_indexes_of_its_own_namespace(self, route: Callable[..., None]) -> None:
-        route(
+    def test_lists_the_indexes_of_its_own_namespace_and_view(self, route: Callable[..., None]) -> None:
+        sitemaps = [
             path("a/", include("django_sitemaps09.urls", namespace="a")),
             path("b/", include("django_sitemaps09.urls", namespace="b"), {"sitemaps": {"b": Numbers(1)}}),
-            path("robots.txt", views.robots_txt, {"sitemap_url_name": "a:index"}),
-        )
+            path("mine.xml", views.sitemap_index, name="mine"),
+        ]
+        route(*sitemaps, path("robots.txt", views.robots_txt, {"sitemap_url_name": "a:index"}))
         get("/b/sitemap.xml")
         assert announced() == ["/a/sitemap.xml"]
         get("/a/sitemap.xml")
         assert announced() == [f"/a{name}" for name in INDEXES]
-
-    def test_lists_one_index_that_has_another_view(self, route: Callable[..., None]) -> None:
         route(
+            *sitemaps,
             path("", include("django_sitemaps09.urls")),
-            path("mine.xml", views.sitemap_index, name="mine"),
             path("robots.txt", views.robots_txt, {"sitemap_url_name": "mine"}),
         )
         get("/mine.xml")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from inspect import getsource
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from django.core.cache import caches
@@ -44,7 +44,7 @@ def _articles(
 ) -> None:
     """Eight articles, and two caches that are shared without a server."""
     write_keys(*range(1, 9))
-    register(articles=Articles)
+    register(articles=Articles, numbers=Numbers(3))
     settings.CACHES = {
         alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
@@ -52,9 +52,8 @@ def _articles(
     monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
 
 
-@pytest.fixture
-def keep_pages(configure: Callable[..., None]) -> None:
-    configure(LIVE_CACHE="pages")
+def etag(url: str = PAGE) -> str:
+    return Client().get(url).headers["ETag"]
 
 
 @pytest.fixture
@@ -77,143 +76,120 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
     return request
 
 
-class TestAListing:
-    def test_is_renewed_and_then_found(self, lines: Callable[..., list[str]], configure: Any) -> None:
-        configure(LIVE_SECONDS=60)
-        assert lines(LISTING, INDEX) == ["renewed, 1 page"]
-        assert lines(LISTING, INDEX) == ["hit, 1 page"]
+Lines: TypeAlias = Callable[..., list[str]]
 
-    def test_is_renewed_when_it_is_old(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        lines(LISTING, INDEX)
-        write_keys(*range(9, 20))
-        assert lines(LISTING, INDEX) == ["extended, 2 pages"]
+
+def test_a_listing_is_renewed_and_then_found(lines: Lines, configure: Callable[..., None]) -> None:
+    configure(LIVE_SECONDS=60)
+    assert [lines(LISTING, INDEX) for _ in range(2)] == [["renewed, 1 page"], ["hit, 1 page"]]
+
+
+def test_a_listing_is_extended_and_renewed_when_it_is_old(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines(LISTING, INDEX)
+    write_keys(*range(9, 20))
+    assert lines(LISTING, INDEX) == ["extended, 2 pages"]
+    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
+    assert lines(LISTING, INDEX) == ["renewed, 2 pages"]
+
+
+@pytest.mark.parametrize("result", ["outdated", "waited"])
+def test_a_listing_is_outdated_or_waited_for_while_another_request_makes_it(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch, result: str
+) -> None:
+    lines(LISTING, INDEX)
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+    if result == "outdated":
         monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
-        assert lines(LISTING, INDEX) == ["renewed, 2 pages"]
-
-    def test_is_outdated_while_another_request_renews_it(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        lines(LISTING, INDEX)
-        monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-        assert lines(LISTING, INDEX) == ["outdated, 1 page"]
-
-    def test_is_waited_for_while_another_request_makes_the_first_one(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        lines(LISTING, INDEX)
+    else:
         listing._kept.clear()
-        read, is_made = listing.read, iter([False, False])
         # The first readings are from before the other request stored the listing.
+        read, is_made = listing.read, iter([False, False])
         monkeypatch.setattr(
             listing, "read", lambda *args, **options: read(*args) if next(is_made, True) else None
         )
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-        assert lines(LISTING, INDEX) == ["waited, 1 page"]
+    assert lines(LISTING, INDEX) == [f"{result}, 1 page"]
 
 
-class TestAPageThatDoesNotExist:
-    def test_says_why(self, lines: Callable[..., list[str]]) -> None:
-        assert lines("Section 'articles', page 7", "/sitemap-articles-7.xml") == ["unknown number"]
-        url = "/sitemap-articles.after.5.AAAAAAAAAA.xml"
-        assert lines("Section 'articles', page after 5", url) == ["wrong signature"]
+@pytest.mark.parametrize(
+    ("subject", "url", "result"),
+    [
+        ("Section 'articles', page 7", "/sitemap-articles-7.xml", "unknown number"),
+        (f"{FIRST[:-1]}after 5", "/sitemap-articles.after.5.AAAAAAAAAA.xml", "wrong signature"),
+    ],
+)
+def test_a_page_that_does_not_exist_says_why(lines: Lines, subject: str, url: str, result: str) -> None:
+    assert lines(subject, url) == [result]
 
 
-class TestAFingerprint:
-    def test_is_read_and_then_known(
-        self, lines: Callable[..., list[str]], configure: Callable[..., None]
-    ) -> None:
-        configure(LIVE_SECONDS=60)
-        etag = Client().get(PAGE).headers["ETag"]
-        memo._entries.clear()
-        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint read, 8 rows"
-        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint known"
-
-    def test_is_outdated_while_another_request_reads_it(
-        self,
-        lines: Callable[..., list[str]],
-        monkeypatch: pytest.MonkeyPatch,
-        configure: Callable[..., None],
-    ) -> None:
-        configure(LIVE_SECONDS=60)
-        etag = Client().get(PAGE).headers["ETag"]
-        monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-        assert lines(FIRST, if_none_match=etag)[0] == "fingerprint outdated"
+def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
+    lines: Lines, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(LIVE_SECONDS=60)
+    known = etag()
+    memo._entries.clear()
+    assert lines(FIRST, if_none_match=known)[0] == "fingerprint read, 8 rows"
+    assert lines(FIRST, if_none_match=known)[0] == "fingerprint known"
+    monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+    assert lines(FIRST, if_none_match=known)[0] == "fingerprint outdated"
 
 
-@pytest.mark.usefixtures("keep_pages")
 class TestARenderedPage:
-    def test_is_rendered_and_stored_and_then_found(self, lines: Callable[..., list[str]]) -> None:
-        document = Client().get(PAGE).content
-        compressed = Client().get(f"{PAGE}.gz").content
+    @pytest.fixture(autouse=True)
+    def _kept(self, configure: Callable[..., None]) -> None:
+        configure(LIVE_CACHE="pages")
+        self.document = Client().get(PAGE).content
+        self.size = len(Client().get(f"{PAGE}.gz").content)
+
+    def test_is_rendered_and_stored_and_then_found(self, lines: Lines) -> None:
         caches["pages"].clear()
-        stored = f"{len(compressed)} bytes"
-        assert lines(FIRST)[1:] == [
-            f"rendered, {len(document)} bytes",
-            f"stored, {stored}",
-            "status 200",
-        ]
-        assert lines(FIRST)[1:] == [f"hit, {stored}", "status 200"]
+        rendered, stored = f"rendered, {len(self.document)} bytes", f"stored, {self.size} bytes"
+        assert lines(FIRST)[1:] == [rendered, stored, "status 200"]
+        assert lines(FIRST)[1:] == [f"hit, {self.size} bytes", "status 200"]
 
     def test_is_outdated_while_another_request_renders_it(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+        self, lines: Lines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        size = len(Client().get(f"{PAGE}.gz").content)
         Article.objects.filter(slug="s3").update(slug="other")
         monkeypatch.setattr(caching.Lock, "acquire", lambda self: ":page:" not in self.name)
-        assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
+        assert lines(FIRST)[1:] == [f"outdated, {self.size} bytes", "status 200"]
 
     def test_is_waited_for_while_another_request_renders_it(
-        self, lines: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+        self, lines: Lines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        size = len(Client().get(f"{PAGE}.gz").content)
-        read, is_stored = kept_pages.CachedCopy._read, iter([False])
-        acquired = iter([False, True])
+        read, is_stored, acquired = kept_pages.CachedCopy._read, iter([False]), iter([False, True])
         monkeypatch.setattr(
             kept_pages.CachedCopy, "_read", lambda page: read(page) if next(is_stored, True) else None
         )
         monkeypatch.setattr(
             caching.Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
         )
-        assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
+        assert lines(FIRST)[1:] == [f"waited, {self.size} bytes", "status 200"]
 
 
-class TestAConditionalRequest:
-    def test_is_answered_by_the_fingerprint(self, lines: Callable[..., list[str]]) -> None:
-        etag = Client().get(PAGE).headers["ETag"]
-        assert lines(FIRST, if_none_match=etag)[1:] == ["status 304 by fingerprint"]
-        assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
-
-    def test_is_answered_by_the_content_without_a_fingerprint(
-        self, lines: Callable[..., list[str]], register: Callable[..., None]
-    ) -> None:
-        register(numbers=Numbers(3))
-        url = "/sitemap-numbers-1.xml"
-        etag = Client().get(url).headers["ETag"]
-        rendered_line, status_line = lines("Section 'numbers', page 1", url, if_none_match=etag)
-        assert rendered_line.startswith("rendered, ")
-        assert status_line == "status 304 by content"
-
-    def test_to_the_index_is_answered_by_the_content(self, lines: Callable[..., list[str]]) -> None:
-        etag = Client().get("/sitemap.xml").headers["ETag"]
-        assert lines("Index", "/sitemap.xml") == ["status 200"]
-        assert lines("Index", "/sitemap.xml", if_none_match=etag) == ["status 304 by content"]
+def test_a_conditional_request_says_what_has_answered_it(lines: Lines) -> None:
+    assert lines(FIRST, if_none_match=etag())[1:] == ["status 304 by fingerprint"]
+    assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
+    assert lines("Index", INDEX, if_none_match=etag(INDEX)) == ["status 304 by content"]
+    assert lines("Index", INDEX) == ["status 200"]
+    url = "/sitemap-numbers-1.xml"
+    rendered, status = lines("Section 'numbers', page 1", url, if_none_match=etag(url))
+    assert (rendered[:10], status) == ("rendered, ", "status 304 by content")
 
 
 def test_an_exported_file_needs_one_step(
-    lines: Callable[..., list[str]], configure: Callable[..., None], folder: Path
+    lines: Lines, configure: Callable[..., None], folder: Path
 ) -> None:
     configure(ROOT=folder, SERVE_EXPORTED=True)
     export()
     response: Any = Client().get(f"{PAGE}.gz")
     assert response.getvalue()
-    etag = response.headers["ETag"]
     subject = "File 'sitemap-articles-1.xml.gz'"
     assert lines(subject, f"{PAGE}.gz") == ["status 200"]
-    assert lines(subject, f"{PAGE}.gz", if_none_match=etag) == ["status 304 by file"]
+    known = response.headers["ETag"]
+    assert lines(subject, f"{PAGE}.gz", if_none_match=known) == ["status 304 by file"]
 
 
 def test_every_result_is_documented() -> None:
