@@ -23,8 +23,8 @@ from tests.support.tasks_project import backends, make_tasks_site, tasks_databas
 
 __all__ = [
     "_configured", "backends", "bucket", "client_chooses_host", "clock", "configure", "database", "declare",
-    "folder", "make_site", "make_tasks_site", "register", "replica", "s3", "schema", "shared_cache", "sitemap_js",
-    "snapshot_using", "tasks_database", "umask", "using",
+    "folder", "make_site", "make_tasks_site", "register", "replica", "s3", "schema", "shared_cache",
+    "sitemap_js", "snapshot_using", "tasks_database", "umask", "using",
 ]  # fmt: skip
 
 # No example has a deadline, because a busy machine does not break an invariant. A thorough run tries new

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.http import HttpResponse
 from django.test import Client, RequestFactory, override_settings
@@ -39,14 +38,10 @@ class TestWithTheAdmin:
         assert b"articles" not in response.content
 
     def test_superusers_with_staff_status_have_access(self, path: str) -> None:
-        response = superuser().get(f"/admin/sitemaps/{path}")
-        assert response.status_code == 200
-        assert response["Cache-Control"] == "private, no-store"
-
-    def test_only_get_and_head_are_allowed(self, path: str) -> None:
-        client = superuser()
-        assert client.post(f"/admin/sitemaps/{path}").status_code == 405
-        assert client.head(f"/admin/sitemaps/{path}").status_code == 200
+        client, url = superuser(), f"/admin/sitemaps/{path}"
+        response = client.get(url)
+        assert (response.status_code, response["Cache-Control"]) == (200, "private, no-store")
+        assert (client.head(url).status_code, client.post(url).status_code) == (200, 405)
 
 
 @pytest.mark.usefixtures("admin_site")
@@ -71,28 +66,23 @@ class TestWithoutTheAdmin:
         assert client.get(f"/sitemaps/{path}").status_code == 200
 
 
-def test_users_of_a_model_without_permissions_get_403(rf: RequestFactory) -> None:
-    class Staff:
-        is_authenticated = is_active = is_staff = True
+class Staff:
+    """A user of a model without permissions."""
 
-    for user in (type("Plain", (), {"is_authenticated": True})(), Staff()):
-        request = rf.get("/")
-        request.user = user
-        with pytest.raises(PermissionDenied):
-            for_staff(lambda request: HttpResponse())(request)
+    is_authenticated = is_active = is_staff = True
 
 
-def test_users_who_are_inactive_get_403(rf: RequestFactory) -> None:
-    class Inactive(AnonymousUser):
-        is_active = False  # type: ignore[assignment]
-        is_authenticated = True  # type: ignore[assignment]
-        is_staff = True  # type: ignore[assignment]
+class Inactive(Staff):
+    is_active = False
 
-        def has_perm(self, perm: str, obj: object = None) -> bool:
-            return perm == PERMISSION
+    def has_perm(self, perm: str, obj: object = None) -> bool:
+        return perm == PERMISSION
 
+
+@pytest.mark.parametrize("user", [type("Plain", (), {"is_authenticated": True})(), Staff(), Inactive()])
+def test_users_without_permissions_or_who_are_inactive_get_403(rf: RequestFactory, user: Any) -> None:
     request = rf.get("/")
-    request.user = Inactive()
+    request.user = user
     with pytest.raises(PermissionDenied):
         for_staff(lambda request: HttpResponse())(request)
 

@@ -26,7 +26,7 @@ from django_sitemaps09.state import manifest
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Seat, Tag, Word
 from tests.support.articles import Articles
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.sections import Numbers
@@ -63,7 +63,7 @@ def row_queries(url: str) -> list[str]:
 
 
 @pytest.fixture
-def exporting(folder: Path, configure: Callable[..., None]) -> None:
+def exporting(folder: Path, configure: Configure) -> None:
     configure(ROOT=folder)
 
 
@@ -80,7 +80,7 @@ def rewrite_manifest(folder: Path, change: Callable[[Any], Any]) -> None:
 
 
 @pytest.fixture
-def articles(exporting: None, register: Callable[..., None]) -> None:
+def articles(exporting: None, register: Register) -> None:
     """An export of 25 articles on three pages."""
     write_articles(25)
     register(articles=Articles)
@@ -99,7 +99,7 @@ class ByTemplate(Articles):
 
 
 @pytest.fixture
-def templates(exporting: None, register: Callable[..., None]) -> None:
+def templates(exporting: None, register: Register) -> None:
     """An export of articles whose slugs contain the separator of the template, and escapes."""
     for number, slug in enumerate(["plain", "two-words", "a b", "ü", "a%20b", "a/b", "x&y", "50%"], 1):
         ArticleFactory(pk=number, slug=slug, updated=TIME)
@@ -170,14 +170,12 @@ class TestASectionWithARoute:
         ],
         ids=["no pattern", "no section", "another case", "another form", "another form without a row"],
     )
-    def test_says_why_a_url_is_not_listed(
-        self, path: str, reason: str, register: Callable[..., None]
-    ) -> None:
+    def test_says_why_a_url_is_not_listed(self, path: str, reason: str, register: Register) -> None:
         register(articles=Articles, static=Static)
         verdict, reasons = answered(path, "reasons")
         assert (verdict, reasons[0]) == ("absent", reason)
 
-    def test_finds_a_url_that_the_section_no_longer_has(self, register: Callable[..., None]) -> None:
+    def test_finds_a_url_that_the_section_no_longer_has(self, register: Register) -> None:
         register(articles=Articles, static=Static)
         export()
         words = type("Words", (Articles,), {"location": Route("word", F("slug"))})
@@ -243,9 +241,7 @@ class TestASectionWithARoute:
         Article.objects.filter(pk=25).update(slug="s1")
         assert answered("/articles/s1/", "key", "file") == ("listed", "25", "sitemap-articles-1.xml.gz")
 
-    def test_finds_a_url_in_the_files_of_a_section_that_was_renamed(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_finds_a_url_in_the_files_of_a_section_that_was_renamed(self, register: Register) -> None:
         register(renamed=Articles)
         file = "sitemap-articles-2.xml.gz"
         assert answered("/articles/s15/", "section", "file") == ("listed", "renamed", file)
@@ -258,12 +254,12 @@ class TestASectionWithARoute:
         Article.objects.filter(pk=15).update(published=False)
         assert len(row_queries("/articles/s15/")) == 3
 
-    def test_says_that_an_item_was_skipped_and_why(self, register: Callable[..., None]) -> None:
+    def test_says_that_an_item_was_skipped_and_why(self, register: Register) -> None:
         register(articles=type("Prefixed", (Articles,), {"lastmod": F("slug")}))
         verdict, reasons = answered("/articles/s15/", "reasons")
         assert (verdict, reasons[0].startswith("Skipped: item 15, lastmod: ")) == ("changed", True)
 
-    def test_reads_the_files_of_a_section_that_raises(self, register: Callable[..., None]) -> None:
+    def test_reads_the_files_of_a_section_that_raises(self, register: Register) -> None:
         class Broken(Articles):
             def get_queryset(self) -> QuerySet[Article]:
                 raise RuntimeError("<b>broken</b>")
@@ -274,22 +270,20 @@ class TestASectionWithARoute:
         assert (verdict, section) == ("unconfirmed", "articles")
         assert "Section 'articles' cannot be read: RuntimeError: <b>broken</b>" in notes
 
-    def test_does_not_hide_another_section_that_lists_the_url(self, register: Callable[..., None]) -> None:
+    def test_does_not_hide_another_section_that_lists_the_url(self, register: Register) -> None:
         Article.objects.filter(pk=15).update(published=False)
         register(articles=Articles, same=Same(20))
         export()
         assert answered("/articles/s15/", "section") == ("unconfirmed", "same")
 
     @pytest.mark.parametrize("base", ["https://www.example.com:443", "http://www.example.com:8000"])
-    def test_accepts_a_base_url_with_a_port(
-        self, base: str, configure: Callable[..., None], folder: Path
-    ) -> None:
+    def test_accepts_a_base_url_with_a_port(self, base: str, configure: Configure, folder: Path) -> None:
         configure(BASE_URL=base, ROOT=folder / "other")
         export()
         answer = look_up(f"{base}/articles/s15/", parse_base(base))
         assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
 
-    def test_finds_an_undeclared_section_in_its_files(self, register: Callable[..., None]) -> None:
+    def test_finds_an_undeclared_section_in_its_files(self, register: Register) -> None:
         register(numbers=Numbers(3))
         assert answered("/articles/s15/", "section", "heading", "reasons", "notes") == (
             *("undeclared", "articles", "In the exported sitemap, in a section that is no longer declared"),
@@ -301,8 +295,7 @@ class TestASectionWithARoute:
 @pytest.mark.usefixtures("articles")
 class TestAUrl:
     @pytest.mark.parametrize(
-        "url",
-        ["/a#b", "not a url", "javascript:alert(1)", "https://a@b/", "/a\nb", "/" + "a" * 5_000],
+        "url", ["/a#b", "not a url", "javascript:alert(1)", "https://a@b/", "/a\nb", "/" + "a" * 5_000]
     )
     def test_is_invalid_if_no_sitemap_can_contain_it(self, url: str) -> None:
         verdict, reasons, looked_up = answered(url, "reasons", "url")
@@ -315,7 +308,7 @@ class TestAUrl:
         assert reasons[0].startswith("https://elsewhere.example.net is not https://www.example.com")
         assert asked(f"{scheme}//www.example.com/articles/s15/").url == f"{BASE}/articles/s15/"
 
-    def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Callable[..., None]) -> None:
+    def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Register) -> None:
         class Elsewhere(Articles):
             hosts = ("https://shop.example.com",)
             location = "https://shop.example.com/all/"
@@ -332,7 +325,7 @@ class TestAUrl:
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(
-    exporting: None, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    exporting: None, register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row has moved from one section to another since the export. Each has more files than are read."""
 
@@ -363,9 +356,7 @@ def test_the_form_with_a_slash_is_named_if_only_this_one_is_listed() -> None:
     assert not any("this form" in reason for reason in asked("/articles/s99").reasons)
 
 
-def test_a_live_section_has_a_page_from_its_cached_listing(
-    register: Callable[..., None], client: Client
-) -> None:
+def test_a_live_section_has_a_page_from_its_cached_listing(register: Register, client: Client) -> None:
     write_articles(25)
     register(articles=Articles)
     assert asked("/articles/s25/").file is None
@@ -398,7 +389,7 @@ class Seats(ModelSitemap[Seat]):
 
 @pytest.mark.usefixtures("exporting")
 class TestAKey:
-    def test_of_text_is_compared_by_the_database(self, register: Callable[..., None]) -> None:
+    def test_of_text_is_compared_by_the_database(self, register: Register) -> None:
         words = ["a", "B", "ä", "z", "Z", "été", "it's", "a b", "ß", "x&y"]
         Word.objects.bulk_create(map(Word, words))
         register(words=Words)
@@ -408,7 +399,7 @@ class TestAKey:
         ]
 
     @pytest.mark.services
-    def test_of_text_never_contains_nul(self, using: str, register: Callable[..., None]) -> None:
+    def test_of_text_never_contains_nul(self, using: str, register: Register) -> None:
         Word.objects.using(using).create(word="a")
         register(words=type("Elsewhere", (Words,), {"queryset": Word.objects.using(using)}))
         export()
@@ -416,14 +407,14 @@ class TestAKey:
         assert (verdict, notes) == ("absent", [])
         assert reasons[0] == "Section 'words': no row has the values of this URL."
 
-    def test_of_uuids_is_found_by_a_positional_argument(self, register: Callable[..., None]) -> None:
+    def test_of_uuids_is_found_by_a_positional_argument(self, register: Register) -> None:
         documents = [Document.objects.create(number=number) for number in range(8)]
         register(documents=Documents)
         export()
         for document in documents:
             assert asked(f"/documents/{document.id}/").verdict == "listed"
 
-    def test_of_two_columns_is_found(self, register: Callable[..., None]) -> None:
+    def test_of_two_columns_is_found(self, register: Register) -> None:
         for number in range(8):
             Seat.objects.create(row="ab"[number % 2], number=number)
         register(seats=Seats)
@@ -476,7 +467,7 @@ class ByMethod(Articles):
 class TestASectionOfAQueryset:
     @pytest.mark.parametrize("section", [Joined, Grouped])
     def test_with_joins_distinguishes_listed_rows_from_filtered_rows(
-        self, section: Any, register: Callable[..., None]
+        self, section: Any, register: Register
     ) -> None:
         tags = [Tag.objects.create(name=name) for name in ("t1", "t2")]
         ArticleFactory(pk=1, slug="listed", tags=tags)
@@ -488,7 +479,7 @@ class TestASectionOfAQueryset:
 
     @pytest.mark.parametrize("is_exported", [False, True])
     def test_whose_row_is_skipped_is_named_even_after_one_that_filters_the_row_out(
-        self, register: Callable[..., None], is_exported: bool
+        self, register: Register, is_exported: bool
     ) -> None:
         class Filtered(OnAnotherHost):
             def items(self) -> Any:
@@ -501,9 +492,7 @@ class TestASectionOfAQueryset:
         assert found == ["skipped", "skipped", None]
         assert reasons[0].startswith("Skipped: item 1, location: ")
 
-    def test_that_had_another_key_in_the_export_has_no_page_for_the_row(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_that_had_another_key_in_the_export_has_no_page_for_the_row(self, register: Register) -> None:
         Word.objects.bulk_create(map(Word, "abcdef"))
         register(things=Words)
         export()
@@ -511,9 +500,7 @@ class TestASectionOfAQueryset:
         register(things=Articles)
         assert asked("/articles/one/").verdict == "new"
 
-    def test_that_was_exported_by_position_is_searched_in_its_files(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_that_was_exported_by_position_is_searched_in_its_files(self, register: Register) -> None:
         class Listed(ModelSitemap[Article]):
             model = Article
 
@@ -527,7 +514,7 @@ class TestASectionOfAQueryset:
         # All rows would be read.
         assert row_queries("/articles/listed/") == []
 
-    def test_with_a_window_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+    def test_with_a_window_is_searched_in_its_files(self, register: Register) -> None:
         write_articles(4)
         register(articles=First)
         export()
@@ -536,13 +523,13 @@ class TestASectionOfAQueryset:
         assert verdict == "absent"
         assert "filters by a window function" in reasons[0]
 
-    def test_with_a_method_is_found_by_an_indexed_field(self, register: Callable[..., None]) -> None:
+    def test_with_a_method_is_found_by_an_indexed_field(self, register: Register) -> None:
         Word.objects.bulk_create(map(Word, "abc"))
         register(words=ByMethod)
         export()
         assert answered("/words/b/", "key") == ("listed", "b")
 
-    def test_with_a_column_of_paths_is_found_by_its_index(self, register: Callable[..., None]) -> None:
+    def test_with_a_column_of_paths_is_found_by_its_index(self, register: Register) -> None:
         Word.objects.bulk_create([Word("/a/"), Word("/b b/")])
         register(paths=type("Paths", (ModelSitemap,), {"model": Word, "location": F("word")}))
         export()
@@ -556,7 +543,7 @@ class TestASectionOfAQueryset:
         assert found == ["leaving", "sitemap-paths-1.xml.gz", []]
         assert "No row of section 'paths' has this URL any more." in reasons
 
-    def test_with_an_expression_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+    def test_with_an_expression_is_searched_in_its_files(self, register: Register) -> None:
         Word.objects.bulk_create([Word("a")])
         location = Concat(Value("/x/"), F("word"))
         register(words=type("Expressed", (ModelSitemap,), {"model": Word, "location": location}))
@@ -572,7 +559,7 @@ class TestASectionOfAQueryset:
 
 @pytest.mark.usefixtures("exporting")
 class TestASectionThatIsReadAsAWhole:
-    def test_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+    def test_is_searched_in_its_files(self, register: Register) -> None:
         register(numbers=Bad(30, [2]))
         export()
         heading = "In the exported sitemap, but the next export may remove it"
@@ -583,14 +570,14 @@ class TestASectionThatIsReadAsAWhole:
             assert verdict == "absent"
             assert reasons[-1] == "It is not in the 1 exported files that were searched."
 
-    def test_of_contrib_is_searched_in_its_files(self, register: Callable[..., None]) -> None:
+    def test_of_contrib_is_searched_in_its_files(self, register: Register) -> None:
         hooks = {"items": lambda self: ["/a/?b=1&c='2'", "/d/"], "location": lambda self, item: item}
         register(plain=type("Plain", (contrib.Sitemap,), hooks))
         export()
         assert asked("/a/?b=1&c='2'").verdict == "unconfirmed"
 
     def test_reports_that_the_search_reached_its_limit(
-        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, register: Register, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         register(numbers=type("Five", (Numbers,), {"limit": 5})(30))
         export()
@@ -601,13 +588,13 @@ class TestASectionThatIsReadAsAWhole:
         assert found == ["absent", "Not found in the sitemap: the search ended early"]
         assert notes[0] == "The search ended after 3 files. Other files may contain the URL."
 
-    def test_is_not_searched_without_an_export(self, register: Callable[..., None]) -> None:
+    def test_is_not_searched_without_an_export(self, register: Register) -> None:
         register(numbers=Numbers(3))
         *found, notes = answered("/numbers/1/", "heading", "notes")
         assert found == ["absent", "Not found in the sitemap: not all sections can be searched"]
         assert "cannot be searched by URL: numbers." in notes[0]
 
-    def test_is_searched_by_line_if_its_files_are_text(self, register: Callable[..., None]) -> None:
+    def test_is_searched_by_line_if_its_files_are_text(self, register: Register) -> None:
         register(numbers=type("Lines", (Numbers,), {"format": "text"})(12))
         export()
         *found, published = answered("/numbers/0/", "file", "published")
@@ -616,7 +603,7 @@ class TestASectionThatIsReadAsAWhole:
         assert asked("/numbers/11/").verdict == "unconfirmed"
         assert asked("/numbers/1").verdict == "absent"
 
-    def test_reports_a_damaged_file(self, folder: Path, register: Callable[..., None]) -> None:
+    def test_reports_a_damaged_file(self, folder: Path, register: Register) -> None:
         register(numbers=Numbers(3))
         export()
         path = folder / "sitemap-numbers-1.xml.gz"
@@ -639,7 +626,7 @@ class TestASearchOfManyFiles:
         monkeypatch.setattr(published_entries, "MAX_FILES", 4)
         write_articles(60)
 
-    def test_begins_with_what_only_files_can_answer(self, register: Callable[..., None]) -> None:
+    def test_begins_with_what_only_files_can_answer(self, register: Register) -> None:
         register(articles=Articles, numbers=Two(20), gone=Two(4, start=100), small=Two(2, start=200))
         export()
         register(articles=Articles, numbers=Two(20), small=Two(2, start=200))
@@ -652,9 +639,7 @@ class TestASearchOfManyFiles:
         ArticleFactory(pk=103, slug="s103")
         assert answered("/numbers/103/", "key", "file")[1:] == ("103", "sitemap-gone-2.xml.gz")
 
-    def test_finds_the_page_of_a_deleted_row_by_the_key_in_its_url(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_finds_the_page_of_a_deleted_row_by_the_key_in_its_url(self, register: Register) -> None:
         register(articles=ByTemplate)
         export()
         Article.objects.filter(pk__in=[5, 15]).delete()
@@ -668,7 +653,7 @@ class TestASearchOfManyFiles:
 
 @pytest.mark.usefixtures("articles")
 class TestAUrlInTwoSections:
-    def test_shows_both(self, register: Callable[..., None]) -> None:
+    def test_shows_both(self, register: Register) -> None:
         others = {"second": type("Second", (Articles,), {"priority": 0.5}), "same": Same(20)}
         register(articles=Articles, **others)
         assert shown("/articles/s15/")[1:] == [("second", "new", None)]
@@ -688,7 +673,7 @@ class TestAUrlInTwoSections:
         assert {other.section for other in asked("/articles/s15/").others} == {"articles", "same"}
         assert asked("/articles/none/").others == ()
 
-    def test_shows_both_if_it_belonged_to_another_row(self, register: Callable[..., None]) -> None:
+    def test_shows_both_if_it_belonged_to_another_row(self, register: Register) -> None:
         register(articles=Articles, second=Articles)
         export()
         for key, slug in ((5, "tmp"), (25, "s5"), (5, "s25")):
@@ -699,7 +684,7 @@ class TestAUrlInTwoSections:
         assert [found[:2] for found in shown("/articles/s15/")] == [(name, "leaving") for name in names]
 
     @pytest.mark.parametrize(("section", "verdict"), [(Articles, "listed"), (Same(20), "unconfirmed")])
-    def test_shows_at_most_eleven(self, register: Callable[..., None], section: Any, verdict: str) -> None:
+    def test_shows_at_most_eleven(self, register: Register, section: Any, verdict: str) -> None:
         """The last one that is shown has no other heading."""
         register(articles=Articles, **{f"same-{number}": section for number in range(12)})
         export()
@@ -707,9 +692,7 @@ class TestAUrlInTwoSections:
         assert [other.verdict for other in answer.others] == [verdict] * 10
         assert answer.notes[-1] == "Further sections may contain the URL, too."
 
-    def test_shows_both_without_an_export(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_shows_both_without_an_export(self, register: Register, configure: Configure) -> None:
         configure(ROOT=None)
         register(articles=Articles, second=Articles)
         assert [other.verdict for other in asked("/articles/s15/").others] == ["live"]
@@ -721,16 +704,14 @@ class Static(StaticViewSitemap):
 
 @pytest.mark.usefixtures("exporting")
 @pytest.mark.parametrize("format_name", ["xml", "text"])
-def test_the_entry_of_a_view_is_equal_to_the_exported_one(
-    format_name: str, register: Callable[..., None]
-) -> None:
+def test_the_entry_of_a_view_is_equal_to_the_exported_one(format_name: str, register: Register) -> None:
     register(static=type("Formatted", (Static,), {"format": format_name}))
     export()
     answer = asked("/about/")
     assert (answer.verdict, answer.published) == ("listed", answer.live)
 
 
-def test_a_view_without_arguments_is_listed_live(register: Callable[..., None]) -> None:
+def test_a_view_without_arguments_is_listed_live(register: Register) -> None:
     register(static=Static)
     answer = asked("/about/")
     assert (answer.verdict, answer.section) == ("live", "static")
@@ -738,7 +719,7 @@ def test_a_view_without_arguments_is_listed_live(register: Callable[..., None]) 
 
 @override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls")
 @pytest.mark.usefixtures("exporting")
-def test_each_language_has_an_entry_with_its_alternates(register: Callable[..., None]) -> None:
+def test_each_language_has_an_entry_with_its_alternates(register: Register) -> None:
     ArticleFactory(pk=1, slug="one")
     location = Route("seen", slug=F("slug"))
     register(articles=type("Linked", (Articles,), {"i18n": True, "alternates": True, "location": location}))
@@ -751,7 +732,7 @@ def test_each_language_has_an_entry_with_its_alternates(register: Callable[..., 
 
 
 @override_settings(FORCE_SCRIPT_NAME="/app")
-def test_the_script_prefix_is_part_of_the_path(register: Callable[..., None], client: Client) -> None:
+def test_the_script_prefix_is_part_of_the_path(register: Register, client: Client) -> None:
     from django.urls import clear_script_prefix, set_script_prefix
 
     ArticleFactory(pk=1, slug="one")

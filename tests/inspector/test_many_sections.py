@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from django_sitemaps09.inspector.rows import KeyQueries
 from django_sitemaps09.protocol import parse_base
 from tests.models import Article, Reading, Tag
 from tests.support.articles import Articles
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import export_full_sections, superuser
 
@@ -32,7 +31,7 @@ def asked(path: str) -> tuple[Answer, int]:
 
 @pytest.mark.parametrize("filter_name", ["pk", "tags"])
 def test_a_url_needs_few_queries_in_300_sections(
-    folder: Path, configure: Callable[..., None], register: Callable[..., None], filter_name: str
+    folder: Path, configure: Configure, register: Register, filter_name: str
 ) -> None:
     """A filter over a multi-valued relation is read through the keys of its rows."""
     configure(ROOT=folder)
@@ -62,7 +61,7 @@ def test_a_url_needs_few_queries_in_300_sections(
 
 
 def test_a_section_that_fails_does_not_hide_the_others(
-    folder: Path, configure: Callable[..., None], register: Callable[..., None]
+    folder: Path, configure: Configure, register: Register
 ) -> None:
     configure(ROOT=folder)
     for number in range(60):
@@ -91,7 +90,7 @@ def test_queries_differ_by_values_that_their_repr_does_not_show() -> None:
 
 
 def test_the_overview_folds_sections_without_problems_and_filters(
-    folder: Path, configure: Callable[..., None], register: Callable[..., None], admin_site: None
+    folder: Path, configure: Configure, register: Register, admin_site: None
 ) -> None:
     configure(ROOT=folder)
     parts = export_full_sections(30, register)

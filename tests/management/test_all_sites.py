@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.contrib.sites.models import Site
 
 from django_sitemaps09.export import export_hosts
 from tests.support import commands, published
+from tests.support.configuration import Configure, Register
 from tests.support.search_engines import KEY
 from tests.support.several_hosts import SITES, several_hosts, two_sites
 
@@ -24,9 +24,7 @@ FOLDERS = ["a.example", "xn--bcher-kva.example"]
 
 
 @pytest.fixture(autouse=True)
-def _target(
-    several_hosts: None, configure: Callable[..., None], register: Callable[..., None], folder: Path
-) -> None:
+def _target(several_hosts: None, configure: Configure, register: Register, folder: Path) -> None:
     configure(SITEMAPS=None, ROOT=folder, INDEXNOW_KEY=KEY)
     register(**SITES)
 

@@ -24,7 +24,7 @@ from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.stores import STATE
 from tests.support import commands
 from tests.support.commands import FINE, Bad, environment
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure
 from tests.support.processes import ended, started
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
@@ -297,9 +297,7 @@ class TestTheArguments:
         nothing: dict[str, Any] = {"names": [], "force": [], "remove": [], "moved_from": []}
         assert options == nothing | not_given | dict.fromkeys(switches, False)
 
-    def test_are_passed_to_export(
-        self, given: list[dict[str, Any]], configure: Callable[..., None]
-    ) -> None:
+    def test_are_passed_to_export(self, given: list[dict[str, Any]], configure: Configure) -> None:
         configure(INDEXNOW_KEY="0123456789abcdef")
         switches = ("strict", "dry_run", "changed_only", "rebalance", "changes", "submit")
         line = (
@@ -367,7 +365,7 @@ class TestAnError:
         ],
     )
     def test_of_the_settings_is_one(
-        self, folder: Path, configure: Callable[..., None], keys: dict[str, Any], words: str
+        self, folder: Path, configure: Configure, keys: dict[str, Any], words: str
     ) -> None:
         configure(**keys)
         assert words in str(failed("--output", folder)[2])
@@ -408,7 +406,7 @@ class TestAnError:
         ],
     )
     def test_of_a_folder_of_another_user_names_the_owner(
-        self, configure: Callable[..., None], private: bool, command: str
+        self, configure: Configure, private: bool, command: str
     ) -> None:
         with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
             Path(parent).chmod(0o755)

@@ -49,6 +49,7 @@ class Mobile(Decorated):
 
 SECTIONS: dict[str, Any] = {"pages": Pages}
 OTHERS: dict[str, Any] = {"pages": Mobile}
+OWN = "{% for url in urlset %}{{ url.location }}{{ url.loc_mobile }}{% endfor %}"
 MOBILE = {"sitemaps": SECTIONS, "template_name": "mobile.xml"}
 
 
@@ -71,79 +72,87 @@ def warnings(tmp_path: Path) -> Callable[..., str]:
         settings.setdefault("ROOT_URLCONF", urlconf(*urlpatterns))
         stderr = StringIO()
         with override_settings(**settings):
+            output = str(tmp_path / "public")
             call_command(
-                "export_sitemaps",
-                output=str(tmp_path / "public"),
-                base_url=[BASE],
-                stdout=StringIO(),
-                stderr=stderr,
+                "export_sitemaps", output=output, base_url=[BASE], stdout=StringIO(), stderr=stderr
             )
         return stderr.getvalue()
 
     return warned
 
 
-def written(folder: Path, name: str = "sitemap.xml") -> Path:
-    file = folder / name
-    file.write_text("{% for url in urlset %}{{ url.location }}{{ url.loc_mobile }}{% endfor %}")
-    return file
-
-
-class TestTemplates:
-    @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
-    def test_one_of_the_project_is_named_once(
-        self, name: str, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        file = written(tmp_path, name)
-        said = warnings(TEMPLATES=engine(tmp_path))
-        assert said.count(str(file)) == 1
-        assert "do not use these templates" in said
-        assert "extensions" in said
-        assert len(said.splitlines()) == 1
-
-    def test_one_of_the_name_that_a_view_of_these_sections_renders_is_named(
-        self, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        file, index = written(tmp_path), written(tmp_path, "sitemap_index.xml")
-        patterns = path("old.xml", contrib_views.sitemap, {"sitemaps": SECTIONS})
-        said = warnings(patterns, TEMPLATES=engine(tmp_path))
-        assert str(file) in said
-        assert str(index) not in said
-
-    @pytest.mark.parametrize(
-        "pattern",
-        [
-            path("old.xml", views.sitemap, MOBILE),
-            path("old.xml", contrib_views.sitemap, MOBILE),
-            path("old.xml", cache_page(60)(views.sitemap), MOBILE),
-            path(
+EXTENDED = '{% extends "sitemap.xml" %}'
+#: The templates of a project, its URL patterns, and the names of those templates that are named.
+TEMPLATES: dict[str, tuple[dict[str, str], list[Any], list[str]]] = {
+    "one of entries": ({"sitemap.xml": OWN}, [], ["sitemap.xml"]),
+    "one of an index": ({"sitemap_index.xml": OWN}, [], ["sitemap_index.xml"]),
+    "the one that a view of these sections renders": (
+        {"sitemap.xml": OWN, "sitemap_index.xml": OWN},
+        [path("old.xml", contrib_views.sitemap, {"sitemaps": SECTIONS})],
+        ["sitemap.xml"],
+    ),
+    **{
+        f"the one that a pattern passes to {view}": ({"mobile.xml": OWN}, [pattern], ["mobile.xml"])
+        for view, pattern in {
+            "ours": path("old.xml", views.sitemap, MOBILE),
+            "contrib's": path("old.xml", contrib_views.sitemap, MOBILE),
+            "a cached one": path("old.xml", cache_page(60)(views.sitemap), MOBILE),
+            "an included one": path(
                 "",
                 include([path("old.xml", views.sitemap)]),
                 {**MOBILE, "template_name": ["no", "mobile.xml"]},
             ),
             # The view has the mapping of the setting.
-            path("old.xml", views.sitemap, {"template_name": "mobile.xml"}),
-        ],
-        ids=["ours", "contrib", "cached", "included", "no mapping"],
-    )
-    def test_one_that_a_pattern_passes_is_named(
-        self, pattern: Any, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        file = written(tmp_path, "mobile.xml")
-        assert str(file) in warnings(pattern, TEMPLATES=engine(tmp_path))
-
-    def test_one_of_other_sections_or_of_another_view_is_not_named(
-        self, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        written(tmp_path, "mobile.xml")
-        written(tmp_path)
-        given = {"sitemaps": OTHERS, "template_name": "mobile.xml"}
-        patterns = [
-            path("old.xml", views.sitemap, given),
+            "one without a mapping": path("old.xml", views.sitemap, {"template_name": "mobile.xml"}),
+        }.items()
+    },
+    "none of other sections or of another view": (
+        {"mobile.xml": OWN, "sitemap.xml": OWN},
+        [
+            path("old.xml", views.sitemap, {"sitemaps": OTHERS, "template_name": "mobile.xml"}),
             path("older.xml", views.sitemap, {"sitemaps": OTHERS}),
             path("my.xml", lambda request: None, MOBILE),
-        ]
-        assert warnings(*patterns, TEMPLATES=engine(tmp_path)) == ""
+        ],
+        [],
+    ),
+    **{
+        f"none that adds nothing to {name}": ({name: text}, [], [])
+        for name in ("sitemap.xml", "sitemap_index.xml")
+        for text in (f'{{% extends "{name}" %}}\n', (STOCK / name).read_text().replace("\n", "\r\n  "))
+    },
+    **{
+        f"one that may add to a stock one: {text!r}": ({"sitemap.xml": text}, [], ["sitemap.xml"])
+        for text in (
+            EXTENDED + "{% block urls %}{{ block.super }}{% endblock %}",
+            "{% extends nothing %}",
+            "",
+        )
+    },
+    "the one that is extended": (
+        {"sitemap.xml": '{% extends "mobile.xml" %}', "mobile.xml": OWN},
+        [],
+        ["mobile.xml"],
+    ),
+    "none that cannot be compiled or does not exist": (
+        {"sitemap.xml": "{% no_such_tag %}"},
+        [path("old.xml", views.sitemap, {"sitemaps": SECTIONS, "template_name": "no-such.xml"})],
+        [],
+    ),
+}
+
+
+class TestTemplates:
+    @pytest.mark.parametrize("name", TEMPLATES)
+    def test_that_add_to_entries_are_named_in_one_line(
+        self, name: str, tmp_path: Path, warnings: Callable[..., str]
+    ) -> None:
+        files, patterns, named = TEMPLATES[name]
+        for file, text in files.items():
+            (tmp_path / file).write_text(text)
+        said = warnings(*patterns, TEMPLATES=engine(tmp_path))
+        assert [file for file in files if said.count(str(tmp_path / file)) == 1] == named
+        assert len(said.splitlines()) == (1 if named else 0)
+        assert not named or ("do not use these templates" in said and "extensions" in said)
 
     @pytest.mark.parametrize(
         "settings",
@@ -156,47 +165,11 @@ class TestTemplates:
         ],
         ids=["ours", "no setting", "contrib", "no URLconf", "no engine"],
     )
-    def test_stock_templates_and_none_at_all_are_not_named(
+    def test_of_the_stock_and_none_at_all_are_not_named(
         self, settings: Mapping[str, Any], warnings: Callable[..., str]
     ) -> None:
         given = {"sitemaps": SECTIONS, "template_name": "sitemap.xml"}
         assert warnings(path("old.xml", views.sitemap, given), **settings) == ""
-
-    @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
-    def test_one_that_adds_nothing_to_a_stock_one_is_not_named(
-        self, name: str, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        (tmp_path / name).write_text(f'{{% extends "{name}" %}}\n')
-        assert warnings(TEMPLATES=engine(tmp_path)) == ""
-        (tmp_path / name).write_text((STOCK / name).read_text().replace("\n", "\r\n  "))
-        assert warnings(TEMPLATES=engine(tmp_path)) == ""
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            '{% extends "sitemap.xml" %}{% block urls %}{{ block.super }}{% endblock %}',
-            "{% extends nothing %}",
-            "",
-        ],
-        ids=["blocks", "a variable", "empty"],
-    )
-    def test_one_that_may_add_to_a_stock_one_is_named(
-        self, text: str, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        (tmp_path / "sitemap.xml").write_text(text)
-        assert str(tmp_path / "sitemap.xml") in warnings(TEMPLATES=engine(tmp_path))
-
-    def test_the_one_that_is_extended_is_named(self, tmp_path: Path, warnings: Callable[..., str]) -> None:
-        (tmp_path / "sitemap.xml").write_text('{% extends "mobile.xml" %}')
-        file = written(tmp_path, "mobile.xml")
-        assert str(file) in warnings(TEMPLATES=engine(tmp_path))
-
-    def test_a_template_that_cannot_be_compiled_or_does_not_exist_stops_no_export(
-        self, tmp_path: Path, warnings: Callable[..., str]
-    ) -> None:
-        (tmp_path / "sitemap.xml").write_text("{% no_such_tag %}")
-        given = {"sitemaps": SECTIONS, "template_name": "no-such.xml"}
-        assert warnings(path("old.xml", views.sitemap, given), TEMPLATES=engine(tmp_path)) == ""
 
     def test_a_urlconf_that_cannot_be_imported_stops_no_export(self, tmp_path: Path) -> None:
         with override_settings(ROOT_URLCONF="no.such.urls", TEMPLATES=engine(tmp_path)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from tests.support import commands
 from tests.support.articles import Articles
 from tests.support.clock import Clock, SecondsClock
 from tests.support.commands import Broken
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register
 from tests.support.factories import ArticleFactory
 from tests.support.native_views import Foreign
 from tests.support.sections import Numbers
@@ -56,7 +56,7 @@ class Slice(Articles):
 
 
 @pytest.fixture
-def articles(register: Callable[..., None]) -> None:
+def articles(register: Register) -> None:
     for number in range(1, 26):
         ArticleFactory(pk=number, slug=f"s{number}")
     register(articles=Articles)
@@ -111,9 +111,7 @@ class TestAListing:
         assert pages > 1
         assert 3_600 <= int(row[5].replace(",", "")) < 3_700
 
-    def test_is_the_same_for_all_hosts_that_clients_choose(
-        self, client_chooses_host: Callable[..., None]
-    ) -> None:
+    def test_is_the_same_for_all_hosts_that_clients_choose(self, client_chooses_host: Configure) -> None:
         client_chooses_host()
         Client().get("/sitemap.xml", headers={"host": "a.example"})
         status = reported()
@@ -123,7 +121,7 @@ class TestAListing:
 
 
 @pytest.mark.usefixtures("file_cache")
-def test_a_section_with_key_ranges_needs_no_query(using: str, register: Callable[..., None]) -> None:
+def test_a_section_with_key_ranges_needs_no_query(using: str, register: Register) -> None:
     queryset = Article.objects.using(using).filter(published=True)
     register(articles=type("Section", (Articles,), {"queryset": queryset}))
     ArticleFactory(pk=100, slug="s100", using=using)
@@ -135,7 +133,7 @@ def test_a_section_with_key_ranges_needs_no_query(using: str, register: Callable
 
 
 def test_every_way_to_read_a_section_has_its_name(
-    register: Callable[..., None], django_assert_num_queries: Any
+    register: Register, django_assert_num_queries: Any
 ) -> None:
     named = type("Named", (Articles,), {"priority": lambda self, item: 0.5, "__module__": __name__})
     register(articles=Articles, named=named, slice=Slice, numbers=Numbers(3), foreign=Foreign)
@@ -163,7 +161,7 @@ def test_every_way_to_read_a_section_has_its_name(
 @pytest.mark.usefixtures("articles")
 class TestTheExport:
     @pytest.fixture(autouse=True)
-    def _target(self, configure: Callable[..., None], folder: Path) -> None:
+    def _target(self, configure: Configure, folder: Path) -> None:
         configure(ROOT=folder)
 
     def test_is_described_as_it_was_published(self, folder: Path, clock: Any) -> None:
@@ -213,7 +211,7 @@ class TestTheExport:
         assert status["sections"][0]["export"] is None
 
     def test_in_the_target_itself_is_described_if_clients_choose_the_host(
-        self, client_chooses_host: Callable[..., None], folder: Path
+        self, client_chooses_host: Configure, folder: Path
     ) -> None:
         client_chooses_host(ROOT=folder)
         export(base_url="https://a.example")
@@ -230,7 +228,7 @@ class TestTheExport:
         assert described["target"] == str(folder / "b.example")
         assert (described["run"], described["is_unfinished"]) == (None, True)
 
-    def test_that_does_not_exist_is_none(self, configure: Callable[..., None]) -> None:
+    def test_that_does_not_exist_is_none(self, configure: Configure) -> None:
         configure(ROOT=None)
         status = reported()
         assert status["export"] is status["sections"][0]["export"] is None
@@ -239,7 +237,7 @@ class TestTheExport:
 
 @pytest.mark.usefixtures("articles")
 class TestAFailure:
-    def test_of_a_section_leaves_the_others(self, register: Callable[..., None]) -> None:
+    def test_of_a_section_leaves_the_others(self, register: Register) -> None:
         register(broken=Broken(1), articles=Articles)
         broken, articles = reported()["sections"]
         assert broken["error"] == "OSError: the disk with the numbers is gone"
@@ -247,7 +245,7 @@ class TestAFailure:
         assert "\nbroken: OSError: the disk with the numbers is gone\n" in said()
 
     def test_of_the_caches_is_reported(
-        self, settings: Any, configure: Callable[..., None], caplog: pytest.LogCaptureFixture
+        self, settings: Any, configure: Configure, caplog: pytest.LogCaptureFixture
     ) -> None:
         broken = {"BACKEND": f"{__name__}.BrokenCache"}
         settings.CACHES = {"default": broken, "pages": broken}
@@ -271,7 +269,7 @@ class TestAFailure:
         # The cache is not tried again for each section.
         assert caplog.messages == []
 
-    def test_of_the_storage_is_reported(self, configure: Callable[..., None], folder: Path) -> None:
+    def test_of_the_storage_is_reported(self, configure: Configure, folder: Path) -> None:
         configure(ROOT=folder)
         export()
         [file] = (folder / STATE).glob("section-*.jsonl")
@@ -289,7 +287,7 @@ class TestAFailure:
 
 @pytest.mark.usefixtures("articles")
 class TestArguments:
-    def test_select_sections(self, register: Callable[..., None]) -> None:
+    def test_select_sections(self, register: Register) -> None:
         register(articles=Articles, numbers=Numbers(3))
         assert [section["section"] for section in reported("numbers")["sections"]] == ["numbers"]
 
@@ -304,9 +302,7 @@ class TestArguments:
         with pytest.raises(CommandError, match=message.replace("?", r"\?")):
             said(*arguments)
 
-    def test_settings_are_reported(
-        self, settings: Any, configure: Callable[..., None], tmp_path: Path
-    ) -> None:
+    def test_settings_are_reported(self, settings: Any, configure: Configure, tmp_path: Path) -> None:
         settings.CACHES = {**settings.CACHES, "pages": {"BACKEND": FILES, "LOCATION": str(tmp_path)}}
         configure(LIVE_CACHE="pages", LIVE_SECONDS=5)
         status = reported()
@@ -319,7 +315,7 @@ class TestArguments:
 
 
 @pytest.mark.usefixtures("articles", "file_cache")
-def test_every_key_is_documented(configure: Callable[..., None], folder: Path) -> None:
+def test_every_key_is_documented(configure: Configure, folder: Path) -> None:
     def keys(value: Any) -> set[str]:
         if isinstance(value, list):
             return set().union(*map(keys, value))
@@ -338,9 +334,7 @@ class TestTheLag:
     """How much newer the newest lastmod is than the start of the last export."""
 
     @pytest.fixture(autouse=True)
-    def _exported(
-        self, configure: Callable[..., None], folder: Path, register: Callable[..., None]
-    ) -> None:
+    def _exported(self, configure: Configure, folder: Path, register: Register) -> None:
         configure(ROOT=folder)
         register(articles=Articles)
         ArticleFactory(pk=1, slug="s1", updated=datetime(2026, 9, 1, tzinfo=timezone.utc))
@@ -403,7 +397,7 @@ def aged(*arguments: str) -> str:
 
 class TestAMaximumAge:
     @pytest.fixture(autouse=True)
-    def _target(self, configure: Callable[..., None], folder: Path, register: Callable[..., None]) -> None:
+    def _target(self, configure: Configure, folder: Path, register: Register) -> None:
         configure(ROOT=folder)
         register(articles=Articles, numbers=Numbers(3))
         ArticleFactory(pk=1, slug="s1")
@@ -438,9 +432,7 @@ class TestAMaximumAge:
         assert aged("--max-age", "26h").endswith(" longer than 26h ago: numbers (30h ago).")
         assert said("articles", *QUIET, "26h") == ""
 
-    def test_is_exceeded_by_a_section_that_fails(
-        self, now: SecondsClock, register: Callable[..., None]
-    ) -> None:
+    def test_is_exceeded_by_a_section_that_fails(self, now: SecondsClock, register: Register) -> None:
         register(numbers=Numbers(3), broken=Broken(1))
         assert export().failures
         assert aged("--max-age", "1d").endswith(": broken (never).")
@@ -455,7 +447,7 @@ class TestAMaximumAge:
         assert "numbers: not declared any more, but the export keeps its files" in said()
 
     def test_counts_no_rows_if_nothing_else_is_shown(
-        self, register: Callable[..., None], now: SecondsClock, django_assert_num_queries: Any
+        self, register: Register, now: SecondsClock, django_assert_num_queries: Any
     ) -> None:
         register(slice=Slice)
         export()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from django_sitemaps09 import stores
 from django_sitemaps09.notify.ledger import Ledger, Message
 from django_sitemaps09.stores import LocalStore
 from tests.support import commands
+from tests.support.configuration import Configure
 from tests.support.search_engines import KEY, Engine, engine
 
 __all__ = ["engine"]
@@ -34,7 +34,7 @@ def queue(folder: Path, *urls: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _endpoint(engine: Engine, configure: Callable[..., None], folder: Path) -> None:
+def _endpoint(engine: Engine, configure: Configure, folder: Path) -> None:
     configure(INDEXNOW_URLS=[engine.url], ROOT=folder)
 
 
@@ -119,7 +119,7 @@ def test_several_hosts_have_a_report_each(folder: Path, engine: Engine) -> None:
     ],
 )
 def test_an_error_exits_with_1(
-    configure: Callable[..., None], arguments: list[str], keys: dict[str, object], words: str
+    configure: Configure, arguments: list[str], keys: dict[str, object], words: str
 ) -> None:
     configure(**keys)
     out, error = failed(*arguments)
@@ -136,7 +136,7 @@ def test_a_new_key_is_printed_even_without_settings(settings: object, engine: En
 
 
 @pytest.mark.django_db(databases=[*configured.DATABASES])
-def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Callable[..., None]) -> None:
+def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Configure) -> None:
     configure(INDEXNOW_KEY=None, SUBMIT=True)
     out = StringIO()
     call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)

@@ -44,10 +44,7 @@ LINE = getsourcelines(ArticleSitemap.priority)[1] + 1
 SECTIONS = {"articles": ArticleSitemap, "pages": PageSitemap, "plain": Plain}
 OLD, NEW, OTHER = (f"{__name__}.{name}" for name in ("ArticleSitemap", "Declared", "Plain"))
 
-pytestmark = [
-    pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.SECTIONS"),
-    pytest.mark.django_db,
-]
+pytestmark = [pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.SECTIONS"), pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

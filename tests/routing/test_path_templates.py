@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import uuid
 from collections.abc import Callable
 from datetime import date, datetime, timezone
@@ -123,60 +124,62 @@ def assert_same(by_template: Any, by_method: Any) -> Any:
 # Declaring
 
 
+BRACE = "write a brace as {{ or }}"
+SLASH = "begin the template with a slash"
+
+
 @pytest.mark.parametrize(
     ("template", "problem"),
     [
-        ("/{}/", r"\{\} is not a plain field"),
-        ("/{0}/", r"\{0\} is not a plain field"),
-        ("/{a!r}/", r"\{a!r\} is not a plain field"),
-        ("/{a!s}/", r"\{a!s\} is not a plain field"),
-        ("/{a:02d}/", r"\{a:02d\} is not a plain field"),
-        ("/{a:{b}}/", r"\{a:\{b\}\} is not a plain field"),
-        ("/{a!r:>9}/", r"\{a!r:>9\} is not a plain field"),
-        ("/{a.b}/", r"\{a.b\} is not a plain field"),
-        ("/{a[0]}/", r"\{a\[0\]\} is not a plain field"),
-        ("/{ a }/", r"\{ a \} is not a plain field"),
-        ("/{b}/", r'\{b\} has no value: pass b=F\("..."\)'),
-        ("/{a}/{b}/", r'\{b\} has no value: pass b=F\("..."\)'),
-        ("/all/", r"remove the argument a, or add \{a\} to the template"),
-        ("/{{a}}/", r"remove the argument a, or add \{a\} to the template"),
-        ("/{a}/{", r"Single '\{' .*; write a brace as \{\{ or \}\}"),
-        ("/{a}/}", r"Single '\}' .*; write a brace as \{\{ or \}\}"),
-        ("/{a", r"write a brace as \{\{ or \}\}"),
-        ("{a}/", "begin the template with a slash"),
-        ("articles/{a}/", "begin the template with a slash"),
-        ("ftp://example.com/{a}/", "begin the template with a slash"),
-        ("https:/{a}/", "begin the template with a slash"),
-        ("/p/<slug:slug>/", r"write \{slug\}, not <slug:slug>"),
-        ("/{a}/<int:pk>/", r"write \{pk\}, not <int:pk>"),
-        (" /{a}/", "begin the template with a slash"),
-        ("", "remove the argument a"),
-        (7, "must be a string"),
-        (None, "must be a string"),
-        (b"/{a}/", "must be a string"),
+        *(
+            (f"/{field}/", f"{field} is not a plain field")
+            for field in (
+                "{}",
+                "{0}",
+                "{a!r}",
+                "{a!s}",
+                "{a:02d}",
+                "{a:{b}}",
+                "{a!r:>9}",
+                "{a.b}",
+                "{a[0]}",
+                "{ a }",
+            )
+        ),
+        *((template, '{b} has no value: pass b=F("...")') for template in ("/{b}/", "/{a}/{b}/")),
+        *(
+            (template, "remove the argument a, or add {a} to the template")
+            for template in ("/all/", "/{{a}}/", "")
+        ),
+        *((f"/{{a}}/{brace}", f"Single '{brace}' ") for brace in "{}"),
+        *((template, BRACE) for template in ("/{a}/{", "/{a}/}", "/{a")),
+        *(
+            (template, SLASH)
+            for template in ("{a}/", "articles/{a}/", "ftp://example.com/{a}/", "https:/{a}/")
+        ),
+        (" /{a}/", SLASH),
+        *(
+            ("/p/<slug:slug>/", "write {slug}, not <slug:slug>"),
+            ("/{a}/<int:pk>/", "write {pk}, not <int:pk>"),
+        ),
+        *((template, "must be a string") for template in (7, None, b"/{a}/")),
     ],
 )
 def test_an_invalid_template_is_refused_with_a_way_out(template: Any, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem) as caught:
+    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
         PathTemplate(template, a=F("slug"))
     assert str(caught.value).startswith(f"PathTemplate({template!r}): ")
 
 
-def test_an_argument_without_a_value_is_refused() -> None:
+def test_an_argument_without_a_value_or_a_name_is_refused_with_a_way_out() -> None:
     with pytest.raises(ValueError, match="the argument a is None"):
         PathTemplate("/{a}/", a=None)
-
-
-@pytest.mark.parametrize(
-    ("template", "problem"),
-    [
-        ("/{}/", r"\{\} is not a plain field such as \{slug\}, with its value as a keyword"),
-        ("/{slug}/", r'pass each value as a keyword, such as slug=F\("slug"\)'),
-    ],
-)
-def test_a_value_without_a_name_is_refused_with_a_way_out(template: str, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        PathTemplate(template, F("slug"))  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"\{\} is not a plain field such as \{slug\}, with its value as a key"
+    ):
+        PathTemplate("/{}/", F("slug"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r'pass each value as a keyword, such as slug=F\("slug"\)'):
+        PathTemplate("/{slug}/", F("slug"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -246,9 +249,7 @@ def test_safe_values_are_written_as_columns(column: list[Any]) -> None:
     # A point is checked by the writer.
     assert isinstance(columns.columns[0], SafeColumn) == (column != [Decimal("1.50")])
     assert columns.texts() == [f"/{value}/" for value in column]
-
-
-def test_no_rows_and_no_columns_are_not_written_in_columns() -> None:
+    # No rows and no columns are not written in columns.
     assert PathTemplate("/{a}/", a=F("a")).compiled().compose([[]]) is None
     assert PathTemplate("/a/").compiled().compose([]) is None
     assert PathTemplate("/a/").url([]) == "/a/"
@@ -404,12 +405,12 @@ def test_exports_of_several_hosts_are_those_of_the_method(tmp_path: Path, settin
     settings.SITEMAPS09 = {"GZIP": False, "ENGINE": "serial"}
     rows, hosts = stored([*TEXTS, "a" * 120], "default"), ["https://a.example", "https://longer.b.example"]
     files = []
-    for number, section in enumerate(both(rows, "/{s}/{s}", s="slug")):
-        export_hosts(base_urls=hosts, sitemaps={"s": section}, output=tmp_path / str(number))
-        folder = tmp_path / str(number)
-        files.append(
-            {str(page.relative_to(folder)): page.read_bytes() for page in folder.rglob("*-s-*.xml")}
-        )
+    for section, folder in zip(
+        both(rows, "/{s}/{s}", s="slug"), (tmp_path / "a", tmp_path / "b"), strict=True
+    ):
+        export_hosts(base_urls=hosts, sitemaps={"s": section}, output=folder)
+        pages = folder.rglob("*-s-*.xml")
+        files.append({str(page.relative_to(folder)): page.read_bytes() for page in pages})
     assert files[0] == files[1]
     assert sorted(files[0]) == ["a.example/sitemap-s-1.xml", "longer.b.example/sitemap-s-1.xml"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -13,6 +13,11 @@ from django_sitemaps09 import sections
 
 #: The base of all URLs in tests with one host.
 BASE = "https://www.example.com"
+
+#: The types of the fixtures that change settings, sections and URL patterns.
+Configure: TypeAlias = Callable[..., None]
+Register: TypeAlias = Callable[..., None]
+UseUrls: TypeAlias = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +30,7 @@ def _configured(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def configure(settings: Any) -> Callable[..., None]:
+def configure(settings: Any) -> Configure:
     """Set further keys of `SITEMAPS09`."""
 
     def change(**keys: Any) -> None:
@@ -35,7 +40,7 @@ def configure(settings: Any) -> Callable[..., None]:
 
 
 @pytest.fixture
-def client_chooses_host(settings: Any) -> Callable[..., None]:
+def client_chooses_host(settings: Any) -> Configure:
     """Take the host from the request: set only these keys, and do without the sites framework."""
 
     def change(*allowed: str, **keys: Any) -> None:
@@ -62,7 +67,7 @@ def umask() -> Iterator[Callable[[int], int]]:
 
 
 @pytest.fixture
-def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def register(monkeypatch: pytest.MonkeyPatch) -> Register:
     """Replace the registered sections; none at first."""
 
     def only(**named: Any) -> None:

@@ -23,6 +23,7 @@ from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import Clock, set_seconds
+from tests.support.configuration import Configure, Register
 from tests.support.factories import WordFactory
 from tests.support.native_views import last_parts, locations
 
@@ -30,7 +31,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 
 @pytest.fixture(autouse=True)
-def _target(folder: Path, configure: Callable[..., None], register: Callable[..., None]) -> None:
+def _target(folder: Path, configure: Configure, register: Register) -> None:
     configure(ROOT=folder)
     register(articles=Articles)
 
@@ -93,7 +94,7 @@ class TestLivePagesOfAnExport:
         assert page(4) == exported(folder, 4)
 
     def test_are_shared_by_hosts_that_clients_choose(
-        self, folder: Path, client_chooses_host: Callable[..., None]
+        self, folder: Path, client_chooses_host: Configure
     ) -> None:
         write_keys(*range(0, 60, 2))
         export(base_url="https://a.example")
@@ -119,7 +120,7 @@ class TestLivePagesOfAnExport:
         answer = Client().get("/sitemap-articles-1.xml")
         assert (answer.status_code, answer["Retry-After"]) == (503, "30")
 
-    def test_are_cut_from_the_rows_if_the_key_is_another_one(self, register: Callable[..., None]) -> None:
+    def test_are_cut_from_the_rows_if_the_key_is_another_one(self, register: Register) -> None:
         write_keys(*range(1, 16))
         export()
         for n in range(12):
@@ -153,7 +154,7 @@ class TestLivePagesOfAnExport:
         assert {name: live(name) for name in before} == before
 
     def test_answer_by_their_numbers_until_their_files_are_removed(
-        self, folder: Path, clock: Clock, configure: Callable[..., None]
+        self, folder: Path, clock: Clock, configure: Configure
     ) -> None:
         configure(SERVE_EXPORTED=False, KEEP_REMOVED=3_600)
         write_keys(*range(0, 60, 2))
@@ -181,7 +182,7 @@ class TestLivePagesOfAnExport:
         assert {number: page(number) for number in (1, 2, 3)} == before
 
     def test_of_many_hosts_keep_their_numbers(
-        self, client_chooses_host: Callable[..., None], folder: Path, monkeypatch: pytest.MonkeyPatch
+        self, client_chooses_host: Configure, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """What a process keeps is bounded, since clients can choose hosts and ports."""
         write_keys(*range(1, 31))
@@ -260,9 +261,7 @@ def move(
 
 class TestHostsWithExportsOfTheirOwn:
     @pytest.fixture(autouse=True)
-    def _exports(
-        self, folder: Path, client_chooses_host: Callable[..., None], move: Callable[[float], None]
-    ) -> None:
+    def _exports(self, folder: Path, client_chooses_host: Configure, move: Callable[[float], None]) -> None:
         """Export equal pages, and then others with equal numbers."""
         client_chooses_host("a.example", "b.example", ROOT=folder, LIVE_SECONDS=0)
         write_keys(*range(0, 60, 2))

@@ -28,7 +28,7 @@ from tests.models import Article
 from tests.support import native_views
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import Clock, SecondsClock
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register, UseUrls
 from tests.support.native_views import last_parts, locations
 from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, saved, storage
@@ -55,13 +55,13 @@ SECTIONS: dict[str, Any] = {"articles": Articles, "text": Text(3)}
 
 
 @pytest.fixture(autouse=True)
-def _sections(register: Callable[..., None]) -> None:
+def _sections(register: Register) -> None:
     register(**SECTIONS)
     write_keys(*range(1, 16))
 
 
 @pytest.fixture
-def public(configure: Callable[..., None], folder: Path) -> Path:
+def public(configure: Configure, folder: Path) -> Path:
     """The folder of an export."""
     configure(ROOT=folder)
     export()
@@ -136,7 +136,7 @@ class TestAFile:
             assert get(url, If_None_Match=etags[url]).status_code == status
 
     def test_has_another_etag_after_a_change_even_if_all_times_are_alike(
-        self, folder: Path, configure: Callable[..., None]
+        self, folder: Path, configure: Configure
     ) -> None:
         """Reproducible builds of container images set one time for all files."""
         configure(ROOT=folder, GZIP=False)
@@ -157,7 +157,7 @@ class TestAFile:
         for url, old in before.items():
             assert get(url, If_None_Match=old["ETag"]).status_code == (200 if url in changed else 304)
 
-    def test_answers_get_and_head_alone(self, files: Files, configure: Callable[..., None]) -> None:
+    def test_answers_get_and_head_alone(self, files: Files, configure: Configure) -> None:
         configure(CACHE_CONTROL={"public": True, "max_age": 60})
         response, head = get(PAGE), Client().head(PAGE)
         head.close()
@@ -288,7 +288,7 @@ class TestTheLiveView:
         assert get(PAGE).status_code == 503
 
     def test_answers_for_another_host_and_at_another_path(
-        self, public: Path, configure: Callable[..., None], route: Callable[..., None]
+        self, public: Path, configure: Configure, route: UseUrls
     ) -> None:
         assert is_file(PAGE)
         configure(BASE_URL="https://other.example.com")
@@ -302,7 +302,7 @@ class TestTheLiveView:
         assert {url.rpartition("/")[0] for url in found} == {f"{BASE}/maps"}
 
     def test_answers_if_the_setting_is_off_or_nothing_is_exported(
-        self, folder: Path, configure: Callable[..., None]
+        self, folder: Path, configure: Configure
     ) -> None:
         configure(ROOT=folder)
         assert not is_file(PAGE)
@@ -315,7 +315,7 @@ class TestTheLiveView:
         assert not is_file(PAGE)
 
     def test_answers_for_sections_that_the_export_does_not_have(
-        self, public: Path, route: Callable[..., None], configure: Callable[..., None]
+        self, public: Path, route: UseUrls, configure: Configure
     ) -> None:
         route(path("", include("django_sitemaps09.urls"), {"sitemaps": {"articles": Numbers(1)}}))
         assert slugs("/sitemap-articles-1.xml.gz") == ["0"]
@@ -355,7 +355,7 @@ class TestDuringAPublication:
 
     @pytest.mark.parametrize("is_new_section", [False, True])
     def test_a_new_page_is_served_before_the_manifest_lists_it(
-        self, public: Path, register: Callable[..., None], is_new_section: bool
+        self, public: Path, register: Register, is_new_section: bool
     ) -> None:
         """A run that is killed before it writes the manifest leaves this state until the next run."""
         before = (public / STATE / manifest.ROOT).read_bytes()
@@ -371,7 +371,7 @@ class TestDuringAPublication:
         assert all(is_file(f"/{name}") for name in names)
 
     def test_a_file_that_no_index_lists_is_served_until_it_is_deleted(
-        self, public: Path, configure: Callable[..., None], register: Callable[..., None]
+        self, public: Path, configure: Configure, register: Register
     ) -> None:
         content = (public / "sitemap-text-1.txt").read_bytes()
         register(articles=Articles)
@@ -404,9 +404,7 @@ class TestTheCost:
 
 
 class TestSeveralHosts:
-    def test_have_the_files_of_their_own_folders(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
+    def test_have_the_files_of_their_own_folders(self, folder: Path, configure: Configure) -> None:
         hosts = [BASE, "http://b.example.com:8000"]
         configure(ROOT=folder)
         export_hosts(hosts)
@@ -420,7 +418,7 @@ class TestSeveralHosts:
     def test_have_those_of_the_newest_run_after_an_export_of_one_alone(
         self,
         folder: Path,
-        configure: Callable[..., None],
+        configure: Configure,
         clock: Clock,
         caplog: pytest.LogCaptureFixture,
         hosts: list[str],
@@ -441,7 +439,7 @@ class TestSeveralHosts:
 
 class TestFilesOnAnotherHost:
     @pytest.fixture(autouse=True)
-    def _elsewhere(self, configure: Callable[..., None]) -> None:
+    def _elsewhere(self, configure: Configure) -> None:
         configure(FILES_URL="https://cdn.example.com/maps/", CACHE_CONTROL={"max_age": 60})
 
     def test_are_redirected_to(self, files: Files) -> None:
@@ -454,7 +452,7 @@ class TestFilesOnAnotherHost:
         assert get("/sitemap-articles-3.xml.gz").status_code == 404
 
     def test_are_served_by_a_server_that_gets_requests_for_that_host(
-        self, files: Files, route: Callable[..., None]
+        self, files: Files, route: UseUrls
     ) -> None:
         """A CDN that fetches the files from Django must not be redirected to itself."""
         route(path("maps/", include("django_sitemaps09.urls")))
@@ -476,7 +474,7 @@ class TestFilesOnAnotherHost:
         ],
     )
     def test_are_not_redirected_to_by_their_own_host(
-        self, folder: Path, configure: Callable[..., None], url: str, host: str
+        self, folder: Path, configure: Configure, url: str, host: str
     ) -> None:
         """A proxy can change the scheme of a request, and a client does not send the default port."""
         configure(ROOT=folder, FILES_URL=url)
@@ -529,9 +527,7 @@ class TestAnotherUser:
 
 @pytest.mark.slow
 def test_files_on_s3_are_served(
-    bucket: Callable[..., Any],
-    monkeypatch: pytest.MonkeyPatch,
-    django_assert_num_queries: Any,
+    bucket: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     monkeypatch.setattr("django_sitemaps09.stores.exclusive_lock", lambda store: nullcontext(lambda: None))
     made = bucket(location="maps")

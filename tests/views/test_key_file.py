@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path, reverse
 
+from tests.support.configuration import Configure
+
 KEY = "0123456789abcdef0123456789abcdef"
 OTHER = "the-key-of-the-shop"
 
@@ -48,13 +50,13 @@ def test_other_text_files_keep_their_urls(get: Callable[..., Any], name: str) ->
 
 @pytest.mark.parametrize("key", [None, "invalid key", 7])
 def test_without_a_valid_key_no_url_changes(
-    get: Callable[..., Any], configure: Callable[..., None], key: Any
+    get: Callable[..., Any], configure: Configure, key: Any
 ) -> None:
     configure(INDEXNOW_KEY=key)
     assert get(f"{KEY}.txt").content == b"other"
 
 
-def test_each_host_serves_only_its_key(get: Callable[..., Any], configure: Callable[..., None]) -> None:
+def test_each_host_serves_only_its_key(get: Callable[..., Any], configure: Configure) -> None:
     configure(INDEXNOW_KEY={"www.example.com": KEY, "shop.example.com": OTHER})
     assert get(f"{KEY}.txt").content == KEY.encode()
     assert get(f"{OTHER}.txt", "shop.example.com:8000").content == OTHER.encode()

@@ -20,6 +20,7 @@ from django_sitemaps09.views.live.memo import PageETag
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import set_seconds
+from tests.support.configuration import Configure, Register
 from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=60)]
@@ -29,7 +30,7 @@ SECTIONS = {"articles": Articles}
 
 
 @pytest.fixture(autouse=True)
-def _articles(register: Callable[..., None]) -> None:
+def _articles(register: Register) -> None:
     write_keys(*range(1, 9))
     register(articles=Articles)
 
@@ -78,7 +79,7 @@ class TestAnUnchangedPage:
         assert response.headers["ETag"] == etag
 
     def test_is_served_from_the_live_cache_without_compiling_its_section(
-        self, configure: Callable[..., None], no_compilation: Callable[[], None]
+        self, configure: Configure, no_compilation: Callable[[], None]
     ) -> None:
         configure(LIVE_CACHE="default", LIVE_SECONDS=60)
         content = get().content

@@ -7,7 +7,7 @@ import pickle
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
-from django.test import Client, modify_settings, override_settings
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.views import caching
@@ -25,6 +25,7 @@ from django_sitemaps09.views.live.listing import ListedPage, Listing
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import set_seconds
+from tests.support.configuration import Configure, Register
 from tests.support.native_views import last_parts
 from tests.support.services import require_packages
 
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=0)]
 
 
 @pytest.fixture(autouse=True)
-def _articles(register: Callable[..., None]) -> None:
+def _articles(register: Register) -> None:
     register(articles=Articles)
 
 
@@ -43,7 +44,7 @@ def move(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.fixture
-def section(using: str, register: Callable[..., None]) -> str:
+def section(using: str, register: Register) -> str:
     """Register the articles of a database; return its alias."""
     queryset = Article.objects.using(using).filter(published=True)
     register(articles=type("Section", (Articles,), {"queryset": queryset}))
@@ -85,34 +86,32 @@ def queries(url: str, using: str = "default", **options: Any) -> int:
 
 
 class TestTheFirstListing:
-    def test_needs_two_queries_a_page(self, section: str) -> None:
-        write_keys(*range(1, 101), using=section)
+    def test_needs_two_queries_a_page_whatever_the_gaps_in_the_keys(self, section: str) -> None:
+        keys = [*range(1, 101), *range(5_000, 5_003)]
+        write_keys(*keys, using=section)
         with CaptureQueriesContext(connections[section]) as captured:
             pages = index()
         # The key identity, and the rows from which the length of an entry is estimated.
         assert len(captured) <= 2 * len(pages) + 3
-        assert crawl() == of_keys(*range(1, 101))
+        assert crawl() == of_keys(*keys)
 
-    def test_has_no_row_twice_after_a_gap_in_the_keys(self) -> None:
-        write_keys(*range(1, 51), *range(5_000, 5_003))
-        assert crawl() == of_keys(*range(1, 51), *range(5_000, 5_003))
-
-    def test_of_other_processes_covers_all_keys_too(
-        self, monkeypatch: pytest.MonkeyPatch, move: Callable[[float], None]
-    ) -> None:
+    def test_of_other_processes_covers_all_keys_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With memory of their own, and rows that were written between, processes need not agree."""
         memories = [LocMemCache(f"worker {number}", {}) for number in range(2)]
+
+        def use(number: int) -> None:
+            monkeypatch.setattr(caching, "cache", memories[number])
+            listing._kept.clear()
+
         try:
             pages = []
-            for number, memory in enumerate(memories):
-                monkeypatch.setattr(caching, "cache", memory)
+            for number in range(2):
                 write_keys(*range(100 * number, 100 * number + 37, 1 + number))
-                listing._kept.clear()
+                use(number)
                 pages.append(index())
             assert pages[0] != pages[1]
-            for number, memory in enumerate(memories):
-                monkeypatch.setattr(caching, "cache", memory)
-                listing._kept.clear()
+            for number in range(2):
+                use(number)
                 found = [slug for page in pages[1 - number] for slug in named(page)]
                 assert found == of_keys(*range(37), *range(100, 137, 2))
         finally:
@@ -131,21 +130,20 @@ class TestTheOpenEnd:
         assert index() == pages
         assert queries(pages[3], section) == 1
 
-    def test_gets_new_pages_at_once(self, section: str) -> None:
+    @pytest.mark.parametrize("seconds", [0, 60])
+    def test_gets_new_pages_at_once_or_lists_new_rows_in_the_meantime(
+        self, section: str, configure: Configure, seconds: int
+    ) -> None:
+        configure(LIVE_SECONDS=seconds)
         write_keys(*range(1, 31), using=section)
         pages = index()
         write_keys(*range(31, 91), using=section)
         assert crawl() == of_keys(*range(1, 91))
-        assert index()[: len(pages) - 1] == pages[:-1]
-        assert all(0 < len(slugs) <= 10 for slugs in contents())
-
-    def test_lists_new_rows_in_the_meantime(self, configure: Callable[..., None]) -> None:
-        configure(LIVE_SECONDS=60)
-        write_keys(*range(1, 31))
-        pages = index()
-        write_keys(*range(31, 91))
-        assert index() == pages
-        assert crawl() == of_keys(*range(1, 91))
+        if seconds:
+            assert index() == pages
+        else:
+            assert index()[: len(pages) - 1] == pages[:-1]
+            assert all(0 < len(slugs) <= 10 for slugs in contents())
 
 
 class TestALook:
@@ -190,7 +188,7 @@ class TestALook:
 
     @pytest.mark.parametrize(("left", "is_merged"), [(85, True), (86, False)])
     def test_merges_neighbours_that_fill_at_most_85_percent_of_a_page(
-        self, left: int, is_merged: bool, register: Callable[..., None], move: Callable[[float], None]
+        self, left: int, is_merged: bool, register: Register, move: Callable[[float], None]
     ) -> None:
         register(articles=type("Section", (Articles,), {"limit": 100}))
         Article.objects.bulk_create(Article(pk=key, slug=f"s{key}") for key in range(1, 301))
@@ -221,30 +219,22 @@ class TestALook:
         write_keys(5)
         assert contents() == [["s5"]]
 
-    def test_that_fails_is_a_503_if_the_section_had_no_rows(
-        self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """It may have rows by now."""
-        assert index() == []
-        move(renewal.AGE)
-
-        def fail(*_: object) -> None:
-            raise OperationalError("no database")
-
-        monkeypatch.setattr(renewal.Renewal, "steps", fail)
-        assert get("sitemap.xml").status_code == 503
-
     def test_that_fails_is_done_by_the_next_request(
         self, move: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        def fail(*_: object) -> None:
+            raise OperationalError("no database")
+
+        assert index() == []
+        move(renewal.AGE)
+        with monkeypatch.context() as context:
+            context.setattr(renewal.Renewal, "steps", fail)
+            # The section may have rows by now.
+            assert get("sitemap.xml").status_code == 503
         write_keys(*range(1, 20_001, 1_000))
         pages = index()
         write_keys(*range(5_002, 5_092))
         move(renewal.AGE)
-
-        def fail(*_: object) -> None:
-            raise OperationalError("no database")
-
         with monkeypatch.context() as context:
             context.setattr(renewal.Renewal, "steps", fail)
             assert index() == pages
@@ -266,41 +256,44 @@ class TestALook:
 
 
 class TestANoteThatAPageIsTooFull:
-    @pytest.mark.parametrize(
-        "note", [5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}]
-    )
-    def test_is_ignored_if_it_is_invalid(self, note: Any, move: Callable[[float], None]) -> None:
+    @pytest.fixture
+    def note(self, move: Callable[[float], None]) -> Callable[..., list[int]]:
+        """Note this value beside a listing of 30 rows, add rows, and return how many each page has."""
         write_keys(*range(1, 31))
-        pages = index()
+        index()
         [name] = [key.split(":", 2)[2] for key in listing._kept]
-        cache.set(f"{name}:full", note)
-        move(renewal.AGE)
+
+        def noted(value: Any, *keys: int) -> list[int]:
+            cache.set(f"{name}:full", value)
+            write_keys(*keys)
+            move(renewal.AGE)
+            return list(map(len, contents()))
+
+        return noted
+
+    @pytest.mark.parametrize(
+        "value", [5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}]
+    )
+    def test_is_ignored_if_it_is_invalid(self, note: Callable[..., list[int]], value: Any) -> None:
+        pages = index()
+        assert note(value) == [10, 10, 10]
         assert index() == pages
 
     def test_divides_its_own_page_alone_when_all_pages_are_counted(
-        self, move: Callable[[float], None]
+        self, note: Callable[..., list[int]], move: Callable[[float], None]
     ) -> None:
-        write_keys(*range(1, 31))
         first, second, _ = index()
         [name] = [key.split(":", 2)[2] for key in listing._kept]
         cache.set(f"{name}:full", {".after.10.to.20": 3})
         write_keys(*range(31, 61))
         # Until then, only the open end is looked at.
         assert index()[:2] == [first, second]
-        move(renewal.AGE)
         for _ in range(2):
-            counts = list(map(len, contents()))
-            assert counts == [10, 3, 3, 3, 1, 10, 10, 10, 10]
             move(renewal.AGE)
+            assert list(map(len, contents())) == [10, 3, 3, 3, 1, 10, 10, 10, 10]
 
-    def test_allows_no_more_rows_than_the_limit(self, move: Callable[[float], None]) -> None:
-        write_keys(*range(1, 31))
-        index()
-        [name] = [key.split(":", 2)[2] for key in listing._kept]
-        cache.set(f"{name}:full", {".after.10.to.20": 200})
-        write_keys(*range(-100, 0))
-        move(renewal.AGE)
-        assert max(map(len, contents())) == 10
+    def test_allows_no_more_rows_than_the_limit(self, note: Callable[..., list[int]]) -> None:
+        assert max(note({".after.10.to.20": 200}, *range(-100, 0))) == 10
 
 
 class TestSeveralRequests:
@@ -445,27 +438,19 @@ class TestTheCachedValue:
     @pytest.mark.parametrize(
         "change",
         [
-            {"suffix": "exe"},
-            {"columns": ("tests_article.slug",)},
-            {"columns": 5},
-            {"rows": 0},
-            {"rows": 10**30},
-            {"looked_at": "x"},
-            {"looked_at": 1e400},
-            {"pages": [[["5"], 1, None, 0]]},
-            {"pages": [[None, 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["5"], 1, None, 0], [["5"], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [["5", 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["\0"], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["\ud800"], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["abc"], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["5", "6"], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[["9" * 5_000], 1, None, 0], [None, 1, None, 0]]},
-            {"pages": [[None, "x", None, 0]]},
+            *({"suffix": "exe"}, {"columns": ("tests_article.slug",)}, {"columns": 5}, {"rows": 0}),
+            *({"rows": 10**30}, {"looked_at": "x"}, {"looked_at": 1e400}, {"pages": 5}),
+            *(
+                {"pages": [*([bound, 1, None, 0] for bound in bounds), [None, 1, None, 0]]}
+                for bounds in (
+                    *([None], [["5"], ["5"]], ["5"], [["\0"]], [["\ud800"]], [["abc"]], [["5", "6"]]),
+                    *([["9" * 5_000]], [[str(number)] for number in range(60_000)]),
+                )
+            ),
+            *({"pages": [[["5"], 1, None, 0]]}, {"pages": [[None, "x", None, 0]]}),
             {"pages": [[None, 1, "<b>", 0]]},
-            {"pages": [[[str(number)], 1, None, 0] for number in range(60_000)] + [[None, 1, None, 0]]},
-            {"pages": 5},
         ],
+        ids=range(20),
     )
     def test_that_is_damaged_is_replaced(self, change: dict[str, Any]) -> None:
         write_keys(*range(1, 31))
@@ -481,40 +466,33 @@ class TestWhatAClientSays:
     """Without `BASE_URL` and the sites framework, the host comes from the request."""
 
     @pytest.fixture(autouse=True)
-    def _host_of_the_request(self, settings: Any) -> Iterator[None]:
-        settings.SITEMAPS09 = {"MAX_BYTES": 20_000}
-        settings.ALLOWED_HOSTS = [".example.com"]
-        with modify_settings(INSTALLED_APPS={"remove": "django.contrib.sites"}):
-            yield
-
-    @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None]) -> None:
+    def _rows(self, client_chooses_host: Configure, register: Register) -> None:
+        client_chooses_host(".example.com", MAX_BYTES=20_000)
         register(articles=type("Large", (Articles,), {"limit": 1_000}))
         write_keys(*range(1, 1_001))
 
-    def test_of_the_host_counts_no_page_and_moves_no_bound(self) -> None:
+    def test_of_the_host_and_prefix_counts_no_page_and_moves_no_bound(self) -> None:
         first = index_of("www.example.com")
-        for host in ("www.example.com:1", "www.example.com:65535", f"{'a' * 60}.{'b' * 60}.example.com"):
+        long = f"{'a' * 60}.{'b' * 60}.example.com"
+        for host in ("www.example.com:1", "www.example.com:65535", long):
             assert queries("sitemap.xml", headers={"host": host}) == 0
             assert index_of(host) == first
-        cache.clear()
-        get("sitemap.xml", headers={"host": f"{'a' * 60}.{'b' * 60}.example.com"})
-        assert index_of("www.example.com") == first
+        for said in (
+            {"headers": {"host": long}},
+            {"headers": {"host": "www.example.com"}, "SCRIPT_NAME": f"/{'x' * 300}"},
+        ):
+            cache.clear()
+            get("sitemap.xml", **said)
+            assert queries("sitemap.xml", headers={"host": "www.example.com"}) == 0
+            assert index_of("www.example.com") == first
 
     @pytest.mark.parametrize("host", ["www.example.com:99999", "www.example.com:0x", "-.example.com:65536"])
     def test_that_is_not_a_host_is_answered_400(self, host: str) -> None:
         for url in ("sitemap.xml", "sitemap-articles-1.xml", "robots.txt"):
             assert get(url, headers={"host": host}).status_code == 400
 
-    def test_of_the_prefix_counts_no_page_and_moves_no_bound(self) -> None:
-        get("sitemap.xml", headers={"host": "www.example.com"}, SCRIPT_NAME=f"/{'x' * 300}")
-        poisoned = index_of("www.example.com")
-        assert queries("sitemap.xml", headers={"host": "www.example.com"}) == 0
-        cache.clear()
-        assert index_of("www.example.com") == poisoned
-
     def test_of_the_host_chooses_the_rows_of_a_section_that_has_others_on_each(
-        self, register: Callable[..., None]
+        self, register: Register
     ) -> None:
         class Halves(Articles):
             def for_host(self, domain: str) -> Any:
@@ -635,9 +613,7 @@ class TestACacheThatFails:
         assert [record.name for record in caplog.records] == [caching.__name__]
 
 
-def test_a_random_replica_gives_the_same_addresses_and_etags(
-    replica: Any, register: Callable[..., None]
-) -> None:
+def test_a_random_replica_gives_the_same_addresses_and_etags(replica: Any, register: Register) -> None:
     register(articles=type("Section", (Articles,), {"queryset": Article.objects.order_by("pk")}))
     write_keys(*range(1, 31))
     etags: dict[str, set[str]] = {}

@@ -18,7 +18,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.views import caching, exported
 from tests.support.articles import Articles
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register, UseUrls
 from tests.support.native_views import found, get, locations, write_articles
 from tests.support.sections import Numbers
 
@@ -53,7 +53,7 @@ class Failing(Numbers):
 
 
 @pytest.fixture(autouse=True)
-def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]) -> None:
+def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch, register: Register) -> None:
     monkeypatch.setattr(protocol, "INDEX_LIMITS", Limits(3, 50_000))
     register(a=Numbers(4), b=Numbers(3))
 
@@ -77,7 +77,7 @@ class TestTheIndexes:
         assert get(f"/sitemap-{number}.xml").status_code == 404
 
     @pytest.mark.parametrize(("pages", "names"), [(0, 1), (1, 1), (3, 1), (4, 2), (6, 2), (7, 3)])
-    def test_are_as_few_as_possible(self, register: Callable[..., None], pages: int, names: int) -> None:
+    def test_are_as_few_as_possible(self, register: Register, pages: int, names: int) -> None:
         register(a=Numbers(pages))
         assert [get(name).status_code for name in INDEXES] == [200] * names + [404] * (3 - names)
 
@@ -85,7 +85,7 @@ class TestTheIndexes:
     def test_are_those_of_an_export(
         self,
         folder: Path,
-        configure: Callable[..., None],
+        configure: Configure,
         monkeypatch: pytest.MonkeyPatch,
         options: dict[str, bool],
         most: int,
@@ -103,7 +103,7 @@ class TestTheIndexes:
             assert locations(get(f"/{name}").content) == locations((folder / name).read_bytes())
 
     def test_of_a_cascade_are_listed_by_the_first_if_there_are_several(
-        self, configure: Callable[..., None], register: Callable[..., None]
+        self, configure: Configure, register: Register
     ) -> None:
         configure(CASCADE=True)
         assert found() == ["/sitemap-1.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
@@ -115,7 +115,7 @@ class TestTheIndexes:
         assert get("/sitemap-1.xml").status_code == 404
 
     def test_stay_within_the_bytes_of_the_protocol(
-        self, monkeypatch: pytest.MonkeyPatch, register: Callable[..., None]
+        self, monkeypatch: pytest.MonkeyPatch, register: Register
     ) -> None:
         time = datetime(2026, 11, 27, 10, 30, tzinfo=timezone.utc)
         register(a=type("Dated", (Numbers,), {"lastmod": time})(12), b=Numbers(3))
@@ -133,7 +133,7 @@ class TestTheIndexes:
             assert len(pages) == len({*pages}) == 15
 
     def test_of_rows_are_read_without_a_query_once_their_bounds_are_known(
-        self, register: Callable[..., None], django_assert_num_queries: Any
+        self, register: Register, django_assert_num_queries: Any
     ) -> None:
         write_articles(*(f"s{number}" for number in range(5)))
         register(articles=Articles)
@@ -142,9 +142,7 @@ class TestTheIndexes:
         with django_assert_num_queries(0):
             assert found("/sitemap-2.xml") == pages[3:6]
 
-    def test_are_not_404_if_a_section_fails_that_could_fill_them(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_are_not_404_if_a_section_fails_that_could_fill_them(self, register: Register) -> None:
         register(a=Numbers(4), broken=Failing(1))
         assert [len(found(name)) for name in INDEXES[:2]] == [3, 1]
         with pytest.raises(ZeroDivisionError):
@@ -153,15 +151,13 @@ class TestTheIndexes:
 
 class TestTheNames:
     @pytest.mark.parametrize("name", ["2", "2-3", "-2", "xml", "a-2"])
-    def test_are_never_those_of_a_page(self, register: Callable[..., None], name: str) -> None:
+    def test_are_never_those_of_a_page(self, register: Register, name: str) -> None:
         register(**{name: Numbers(2)})
         assert found(f"/sitemap-{name}-2.xml") == ["/numbers/1/"]
         assert resolve("/sitemap-2.xml").url_name == "numbered-index"
         assert resolve(f"/sitemap-{name}-2.xml").url_name == "page"
 
-    def test_are_in_the_namespace_of_the_request(
-        self, route: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_are_in_the_namespace_of_the_request(self, route: UseUrls, configure: Configure) -> None:
         configure(CASCADE=True)
         route(path("maps/", include("django_sitemaps09.urls", namespace="shop")))
         assert found("/maps/sitemap.xml")[1] == "/maps/sitemap-2.xml"
@@ -170,7 +166,7 @@ class TestTheNames:
 
 class TestRobotsTxt:
     def test_lists_the_further_indexes_as_soon_as_one_was_served(
-        self, register: Callable[..., None], configure: Callable[..., None], django_assert_num_queries: Any
+        self, register: Register, configure: Configure, django_assert_num_queries: Any
     ) -> None:
         assert announced() == ["/sitemap.xml"]
         get("/sitemap.xml")
@@ -190,7 +186,7 @@ class TestRobotsTxt:
         get("/sitemap.xml")
         assert announced() == ["/sitemap.xml"]
 
-    def test_lists_the_indexes_of_its_own_namespace_and_view(self, route: Callable[..., None]) -> None:
+    def test_lists_the_indexes_of_its_own_namespace_and_view(self, route: UseUrls) -> None:
         sitemaps = [
             path("a/", include("django_sitemaps09.urls", namespace="a")),
             path("b/", include("django_sitemaps09.urls", namespace="b"), {"sitemaps": {"b": Numbers(1)}}),
@@ -219,11 +215,7 @@ class TestRobotsTxt:
 
     @pytest.mark.parametrize("cascade", [False, True])
     def test_lists_the_exported_indexes_that_are_served(
-        self,
-        folder: Path,
-        configure: Callable[..., None],
-        register: Callable[..., None],
-        cascade: bool,
+        self, folder: Path, configure: Configure, register: Register, cascade: bool
     ) -> None:
         configure(SERVE_EXPORTED=True, ROOT=folder, CASCADE=cascade)
         export()
@@ -239,7 +231,7 @@ class TestRobotsTxt:
         assert announced() == ["/sitemap.xml"]
 
     def test_lists_the_live_indexes_if_the_exported_ones_have_another_path(
-        self, folder: Path, configure: Callable[..., None], register: Callable[..., None]
+        self, folder: Path, configure: Configure, register: Register
     ) -> None:
         configure(SERVE_EXPORTED=True, ROOT=folder, FILES_URL=f"{BASE}/files/")
         register(a=Numbers(1))

@@ -27,7 +27,7 @@ from django.utils.translation import gettext_lazy
 
 from django_sitemaps09 import ModelSitemap, Route, views
 from tests.models import Article
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register, UseUrls
 from tests.support.native_views import (
     Articles,
     Foreign,
@@ -46,7 +46,7 @@ URLS = ("/sitemap.xml", "/sitemap-one-1.xml", "/sitemap-one-1.xml.gz", "/robots.
 
 class TestWhatIsNotFound:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None]) -> None:
+    def _rows(self, register: Register) -> None:
         write_articles("a", "b")
         register(articles=Articles, numbers=Numbers(2), foreign=Foreign)
 
@@ -86,9 +86,7 @@ class TestWhatIsNotFound:
             assert get(f"/sitemap{name}").status_code == 404
             assert get(f"/x/sitemap{name}").status_code == 404
 
-    def test_is_a_page_of_a_list_without_a_look_at_all_its_items(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_is_a_page_of_a_list_without_a_look_at_all_its_items(self, register: Register) -> None:
         """Checking them took as much time as rendering all of them."""
         asked: dict[str, int] = {"items": 0, "location": 0}
 
@@ -111,7 +109,7 @@ class TestWhatIsNotFound:
 
 class TestTheHost:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None], settings: Any) -> Iterator[None]:
+    def _rows(self, register: Register, settings: Any) -> Iterator[None]:
         register(one=Numbers(1))
         yield
         Site.objects.clear_cache()
@@ -147,7 +145,7 @@ class TestTheHost:
         assert self.hosts(headers={"host": "evil.example"}, secure=True) == {"https://site.example.org"}
 
     def test_is_that_of_the_request_without_sites_if_it_is_allowed(
-        self, client_chooses_host: Callable[..., None]
+        self, client_chooses_host: Configure
     ) -> None:
         client_chooses_host(".example.org")
         hosts = self.hosts(headers={"host": "shop.example.org:8000"}, secure=True)
@@ -197,7 +195,7 @@ class JsonCache(LocMemCache):
 
 class TestTheListing:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None], configure: Callable[..., None]) -> None:
+    def _rows(self, register: Register, configure: Configure) -> None:
         configure(MAX_URLS=3)
         write_articles("a", "b", "c", "d", "e")
         register(articles=Articles)
@@ -213,7 +211,7 @@ class TestTheListing:
         assert listed() == [f"/articles/{slug}/" for slug in "abcde"]
 
     def test_is_not_that_of_another_section_or_limit(
-        self, register: Callable[..., None], configure: Callable[..., None]
+        self, register: Register, configure: Configure
     ) -> None:
         class Some(Articles):
             queryset = Article.objects.exclude(slug="a")
@@ -237,9 +235,7 @@ class TestALanguage:
     def _negotiated(self, settings: Any) -> None:
         settings.MIDDLEWARE = [*self.MIDDLEWARE, *settings.MIDDLEWARE]
 
-    def test_of_the_reader_changes_no_section(
-        self, register: Callable[..., None], route: Callable[..., None]
-    ) -> None:
+    def test_of_the_reader_changes_no_section(self, register: Register, route: UseUrls) -> None:
         class Spoken(Numbers):
             def items(self) -> list[str]:
                 return [f"{translation.get_language()}-{number}" for number in range(3)]
@@ -276,17 +272,13 @@ class TestALanguage:
         ]
         assert english[4].count(b'hreflang="x-default"') == 9
 
-    def test_of_the_project_may_be_in_our_own_urls(
-        self, register: Callable[..., None], route: Callable[..., None]
-    ) -> None:
+    def test_of_the_project_may_be_in_our_own_urls(self, register: Register, route: UseUrls) -> None:
         register(one=Numbers(1))
         route(*i18n_patterns(path("", include("django_sitemaps09.urls"))))
         assert found("/de/sitemap.xml") == ["/de/sitemap-one-1.xml.gz"]
         assert found("/de/sitemap-one-1.xml.gz") == ["/numbers/0/"]
 
-    def test_a_zone_of_the_reader_changes_nothing_either(
-        self, register: Callable[..., None], settings: Any
-    ) -> None:
+    def test_a_zone_of_the_reader_changes_nothing_either(self, register: Register, settings: Any) -> None:
         class Daily(Articles):
             lastmod = TruncDate("updated")
 
@@ -312,7 +304,7 @@ class TestRobotsTxt:
     RULES = "User-agent: *\nDisallow: /private/\n"
 
     @pytest.fixture
-    def served(self, route: Callable[..., None]) -> Callable[..., str]:
+    def served(self, route: UseUrls) -> Callable[..., str]:
         """Return a function that returns robots.txt as the view makes it with these arguments."""
 
         def served(**arguments: Any) -> str:
@@ -374,7 +366,7 @@ class TestRobotsTxt:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_page_is_not_read_in_the_transaction_of_a_request(
-    register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a lost connection, it could not be read again."""
     transactions = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +21,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
 from tests.support.clock import set_seconds
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register, UseUrls
 from tests.support.native_views import Articles, found, get, listed, write_articles
 from tests.support.published import SPACE
 from tests.support.sections import Numbers
@@ -43,9 +43,7 @@ class TestTheNames:
         assert (match.view_name, match.app_names) == (f"django_sitemaps09:{view}", ["django_sitemaps09"])
         assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
 
-    def test_of_all_sections_have_their_own_pages(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_of_all_sections_have_their_own_pages(self, register: Register, configure: Configure) -> None:
         configure(MAX_URLS=2)
         register(**{"a": Numbers(1), "a-1": Numbers(3), "a-1-1": Numbers(4)})
         names = ["a-1", "a-1-1", "a-1-2", "a-1-1-1", "a-1-1-2"]
@@ -55,7 +53,7 @@ class TestTheNames:
 
 @pytest.mark.parametrize("view", [views.sitemap_index, views.index])
 def test_an_index_without_sections_is_logged_once_with_what_to_do(
-    register: Callable[..., None], caplog: pytest.LogCaptureFixture, settings: Any, view: Any
+    register: Register, caplog: pytest.LogCaptureFixture, settings: Any, view: Any
 ) -> None:
     settings.ROOT_URLCONF = (path("sitemap.xml", view),)
     register()
@@ -78,16 +76,14 @@ def test_an_empty_index_of_passed_sections_gives_no_advice_to_register_others(
 
 
 class TestTheSections:
-    def test_are_those_of_the_setting(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_are_those_of_the_setting(self, register: Register, configure: Configure) -> None:
         register(one=Numbers(1))
         configure(SITEMAPS=f"{__name__}.SET")
         assert found() == ["/sitemap-set-1.xml.gz"]
         assert get("/sitemap-one-1.xml").status_code == 404
 
     def test_are_those_that_are_passed_and_no_app_is_searched_then(
-        self, route: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, route: UseUrls, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sections, "autodiscover_modules", lambda *names: pytest.fail("searched"))
         monkeypatch.setattr(sections, "_discovered", False)
@@ -96,24 +92,20 @@ class TestTheSections:
         assert listed() == ["/numbers/0/", "/numbers/1/"]
         assert found("/sitemap-mine-1.xml") == ["/numbers/0/", "/numbers/1/"]
 
-    def test_are_called_for_each_request_if_they_can_be(self, register: Callable[..., None]) -> None:
+    def test_are_called_for_each_request_if_they_can_be(self, register: Register) -> None:
         counts = iter([1, 2, 3])
         register(one=lambda: Numbers(next(counts)))
         assert [len(found("/sitemap-one-1.xml")) for _ in range(3)] == [1, 2, 3]
 
     @pytest.mark.parametrize("name", ["a.b", "index", "ä", "a/b", ""])
-    def test_with_a_name_that_no_url_can_have_are_refused(
-        self, register: Callable[..., None], name: str
-    ) -> None:
+    def test_with_a_name_that_no_url_can_have_are_refused(self, register: Register, name: str) -> None:
         register(**{name: Numbers(1), "fine": Numbers(1)})
         for url in ("/sitemap.xml", "/sitemap-fine-1.xml"):
             with pytest.raises(ImproperlyConfigured, match="The section"):
                 get(url)
 
 
-def test_two_sites_in_one_project_have_their_own_pages(
-    route: Callable[..., None], register: Callable[..., None]
-) -> None:
+def test_two_sites_in_one_project_have_their_own_pages(route: UseUrls, register: Register) -> None:
     register(registered=Numbers(1))
     inner = [path("maps/", include("django_sitemaps09.urls"), {"sitemaps": {"deep": Numbers(4)}})]
     route(
@@ -136,9 +128,7 @@ def test_two_sites_in_one_project_have_their_own_pages(
 
 
 class TestTheIndex:
-    def test_has_the_newest_lastmod_of_each_page(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_has_the_newest_lastmod_of_each_page(self, register: Register, configure: Configure) -> None:
         configure(MAX_URLS=1)
         write_articles("a", "b", "c", "d", "e")
         Article.objects.filter(slug="d").update(updated=None)
@@ -148,7 +138,7 @@ class TestTheIndex:
         found = [entry.findtext(f"{SPACE}lastmod") for entry in root]
         assert found == [*(f"2026-01-0{day}T10:30:15Z" for day in (1, 2, 3)), None, None]
 
-    def test_names_a_section_as_soon_as_it_has_urls(self, register: Callable[..., None]) -> None:
+    def test_names_a_section_as_soon_as_it_has_urls(self, register: Register) -> None:
         """Page 1 of a section with key ranges has all keys, so it exists even without rows."""
         register(empty=Articles, none=Numbers(0), one=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz"]
@@ -158,15 +148,13 @@ class TestTheIndex:
         write_articles("a")
         assert found() == ["/sitemap-empty-1.xml.gz", "/sitemap-one-1.xml.gz"]
 
-    def test_names_plain_pages_if_gzip_is_off(
-        self, register: Callable[..., None], configure: Callable[..., None]
-    ) -> None:
+    def test_names_plain_pages_if_gzip_is_off(self, register: Register, configure: Configure) -> None:
         configure(GZIP=False)
         register(one=Numbers(2))
         assert found() == ["/sitemap-one-1.xml"]
         assert len(listed()) == len(found("/sitemap-one-1.xml.gz")) == 2
 
-    def test_has_the_script_prefix_in_its_links(self, register: Callable[..., None]) -> None:
+    def test_has_the_script_prefix_in_its_links(self, register: Register) -> None:
         register(one=Numbers(1))
         set_script_prefix("/app/")
         try:
@@ -196,9 +184,7 @@ class TestALimit:
         ["3", " 3 ", b"3", bytearray(b"3"), 3.0, Decimal(3), Fraction(3), Environment()],
         ids=range(8),
     )
-    def test_is_what_contribs_paginator_takes(
-        self, register: Callable[..., None], tmp_path: Path, limit: Any
-    ) -> None:
+    def test_is_what_contribs_paginator_takes(self, register: Register, tmp_path: Path, limit: Any) -> None:
         """A setting from an environment variable is a string, and `1e4` is a float."""
         declared = type("Declared", (Numbers,), {"limit": limit})(7)
         assert declared.paginator.num_pages == 3
@@ -212,7 +198,7 @@ class TestALimit:
 
 class TestASectionThatFails:
     def test_is_logged_and_affects_no_other_one(
-        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
+        self, register: Register, caplog: pytest.LogCaptureFixture
     ) -> None:
         register(one=Numbers(1), broken=Broken(1), two=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz", "/sitemap-two-1.xml.gz"]
@@ -231,7 +217,7 @@ class TestASectionThatFails:
         ],
     )
     def test_for_want_of_a_table_is_a_503_for_the_index(
-        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture, message: str, reason: str
+        self, register: Register, caplog: pytest.LogCaptureFixture, message: str, reason: str
     ) -> None:
         """An index without the section would say that its pages are gone.
 
@@ -249,13 +235,13 @@ class TestASectionThatFails:
         assert get("/sitemap.xml").status_code == 503
         assert f"ProgrammingError: {reason}" in caplog.text
 
-    def test_fails_the_index_if_there_is_nothing_else_to_name(self, register: Callable[..., None]) -> None:
+    def test_fails_the_index_if_there_is_nothing_else_to_name(self, register: Register) -> None:
         register(broken=Broken(1), empty=Numbers(0))
         with pytest.raises(RuntimeError, match="no items"):
             get("/sitemap.xml")
 
     @pytest.mark.parametrize("limit", ["sixty", 60.5, None, 0, float("inf"), True])
-    def test_by_its_limit_affects_no_other_section(self, register: Callable[..., None], limit: Any) -> None:
+    def test_by_its_limit_affects_no_other_section(self, register: Register, limit: Any) -> None:
         """With contrib's class, such a limit fails only requests for that section."""
         register(wrong=type("Wrong", (Numbers,), {"limit": limit})(1), right=Numbers(1))
         assert found() == ["/sitemap-right-1.xml.gz"]
@@ -263,7 +249,7 @@ class TestASectionThatFails:
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("atomic", [False, True])
     def test_by_its_queries_is_listed_with_its_last_pages(
-        self, register: Callable[..., None], settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
+        self, register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch, atomic: bool
     ) -> None:
         """On PostgreSQL, a failed query makes all later queries in the transaction fail."""
 
@@ -285,7 +271,7 @@ class TestASectionThatFails:
         assert failing.headers["Cache-Control"] == "no-store"
         assert "ETag" not in failing.headers
 
-    def test_is_missing_if_the_cache_does_not_know_its_pages(self, register: Callable[..., None]) -> None:
+    def test_is_missing_if_the_cache_does_not_know_its_pages(self, register: Register) -> None:
         register(one=Numbers(1), other=Numbers(1))
         get("/sitemap.xml")
         register(one=Numbers(1), other=Broken(1))

@@ -17,7 +17,7 @@ from django.views.decorators.cache import cache_page
 from django_sitemaps09 import protocol, views
 from django_sitemaps09.entries import Image
 from tests.models import Article
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register, UseUrls
 from tests.support.factories import ArticleFactory
 from tests.support.memory import traced
 from tests.support.native_views import FIRST, Articles, Foreign, found, get, locations, write_articles
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 class TestAPage:
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None]) -> None:
+    def _rows(self, register: Register) -> None:
         write_articles("a", "b-c")
         ArticleFactory(slug="hidden", published=False)
         register(articles=Articles)
@@ -73,7 +73,7 @@ class TestAPage:
             assert (after.status_code, after.content != before.content) == (200, True)
 
     def test_leaves_out_and_logs_what_cannot_be_listed(
-        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
+        self, register: Register, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Bad(Numbers):
             def location(self, item: int) -> str:
@@ -96,7 +96,7 @@ class TestAPage:
         assert "item 4, priority" in logged[2]
 
     def test_with_nothing_but_bad_items_is_logged_in_a_few_lines(
-        self, register: Callable[..., None], caplog: pytest.LogCaptureFixture
+        self, register: Register, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Bad(Numbers):
             def location(self, item: int) -> str:
@@ -119,7 +119,7 @@ class TestEveryView:
     URLS = ("/sitemap.xml", "/sitemap-articles-1.xml", "/sitemap-articles-1.xml.gz", "/robots.txt")
 
     @pytest.fixture(autouse=True)
-    def _rows(self, register: Callable[..., None]) -> None:
+    def _rows(self, register: Register) -> None:
         write_articles("a", "b")
         register(articles=Articles)
 
@@ -137,7 +137,7 @@ class TestEveryView:
 
     @pytest.mark.usefixtures("_login_required")
     def test_is_public_under_cache_page_too_and_is_made_once(
-        self, route: Callable[..., None], django_assert_num_queries: Any
+        self, route: UseUrls, django_assert_num_queries: Any
     ) -> None:
         cached, page = cache_page(60), r"^sitemap-(?P<section>\w+)-(?P<page>\d+)\.xml"
         patterns = [
@@ -168,7 +168,7 @@ class TestEveryView:
 
 @pytest.mark.parametrize("is_cached", [False, True])
 def test_middleware_compresses_a_plain_page_and_leaves_a_compressed_one(
-    register: Callable[..., None], settings: Any, is_cached: bool
+    register: Register, settings: Any, is_cached: bool
 ) -> None:
     """`GZipMiddleware` would compress such a page again, and a reader would decompress it only once."""
     register(one=Numbers(3_000))
@@ -189,10 +189,7 @@ class TestAPageThatIsTooLarge:
     """Only an export can split such a page. Live, it is served up to the limits of the protocol."""
 
     def test_by_count_is_served_whole_and_logged_with_the_way_out(
-        self,
-        register: Callable[..., None],
-        configure: Callable[..., None],
-        caplog: pytest.LogCaptureFixture,
+        self, register: Register, configure: Configure, caplog: pytest.LogCaptureFixture
     ) -> None:
         configure(MAX_URLS=4)
         register(foreign=Foreign)
@@ -205,8 +202,8 @@ class TestAPageThatIsTooLarge:
     @pytest.mark.parametrize(("most", "whole"), [(60_000, False), (protocol.MAX_BYTES, True)])
     def test_by_bytes_is_served_as_far_as_the_protocol_admits(
         self,
-        register: Callable[..., None],
-        configure: Callable[..., None],
+        register: Register,
+        configure: Configure,
         monkeypatch: pytest.MonkeyPatch,
         caplog: pytest.LogCaptureFixture,
         most: int,
@@ -230,7 +227,7 @@ class TestAPageThatIsTooLarge:
 
 
 class TestAHugePage:
-    def test_of_captions_takes_little_memory(self, register: Callable[..., None]) -> None:
+    def test_of_captions_takes_little_memory(self, register: Register) -> None:
         """Without a limit, 3,000 captions of 100 kB took 712 MB."""
 
         class Captioned(Numbers):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -13,6 +12,7 @@ from django.urls import include, path, reverse
 
 from django_sitemaps09 import writer
 from django_sitemaps09.export import export
+from tests.support.configuration import Configure, Register, UseUrls
 from tests.support.native_views import get
 from tests.support.sections import Numbers
 
@@ -23,15 +23,13 @@ DOCUMENTS = ["/sitemap.xml", "/sitemap-words-1.xml"]
 
 
 @pytest.fixture(autouse=True)
-def _section(register: Callable[..., None]) -> None:
+def _section(register: Register) -> None:
     register(words=Numbers(3))
 
 
 class TestTheDocuments:
     @pytest.mark.parametrize("url", DOCUMENTS)
-    def test_name_it_if_it_is_on_and_are_otherwise_the_same(
-        self, configure: Callable[..., None], url: str
-    ) -> None:
+    def test_name_it_if_it_is_on_and_are_otherwise_the_same(self, configure: Configure, url: str) -> None:
         plain = get(url).content
         assert b"<?xml-stylesheet" not in plain
         configure(STYLESHEET=True)
@@ -39,14 +37,14 @@ class TestTheDocuments:
         assert styled.startswith(HEAD)
         assert styled.removeprefix(HEAD) == plain.removeprefix(DECLARATION + b"<")
 
-    def test_of_text_do_not_name_it(self, configure: Callable[..., None]) -> None:
+    def test_of_text_do_not_name_it(self, configure: Configure) -> None:
         plain = get("/sitemap-words-1.txt").content
         configure(STYLESHEET=True)
         assert get("/sitemap-words-1.txt").content == plain
 
     @pytest.mark.parametrize("prefix", ["", "a/", "a/b/"])
     def test_name_what_is_beside_them_below_any_prefix(
-        self, configure: Callable[..., None], route: Callable[..., None], prefix: str
+        self, configure: Configure, route: UseUrls, prefix: str
     ) -> None:
         configure(STYLESHEET=True)
         route(path(prefix, include("django_sitemaps09.urls"), {"sitemaps": {"words": Numbers(1)}}))
@@ -57,7 +55,7 @@ class TestTheDocuments:
             assert named == reverse("django_sitemaps09:stylesheet")
             assert get(named).content == writer.stylesheet()
 
-    def test_are_those_of_an_export(self, configure: Callable[..., None], folder: Path) -> None:
+    def test_are_those_of_an_export(self, configure: Configure, folder: Path) -> None:
         configure(STYLESHEET=True, GZIP=False, ROOT=folder)
         export()
         for url in [*DOCUMENTS, "/sitemap.css"]:
@@ -66,7 +64,7 @@ class TestTheDocuments:
 
 class TestTheStylesheet:
     @pytest.mark.parametrize("is_on", [True, False])
-    def test_has_the_type_that_browsers_require(self, configure: Callable[..., None], is_on: bool) -> None:
+    def test_has_the_type_that_browsers_require(self, configure: Configure, is_on: bool) -> None:
         """It is served even if the setting is off, because cached documents may still refer to it."""
         configure(STYLESHEET=is_on)
         response = get("/sitemap.css")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from django_sitemaps09.sources import source
 from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.articles import Articles
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, Configure, Register
 from tests.support.native_views import last_parts
 from tests.support.text import Paths, TextArticles, get, indexed, of, text_of, urls, write
 
@@ -32,7 +31,7 @@ def named_live(end: str | None = None) -> list[str]:
 
 
 class TestALivePageOfText:
-    def test_has_the_urls_of_any_section_a_line_each(self, register: Callable[..., None]) -> None:
+    def test_has_the_urls_of_any_section_a_line_each(self, register: Register) -> None:
         write(0, 15)
         for sitemap in (Articles, TextArticles):
             register(articles=sitemap)
@@ -45,13 +44,13 @@ class TestALivePageOfText:
             pages = [get(name).content for name in named_live(".txt")]
             assert b"".join(pages) == response.content == text_of(*(f"s{n}" for n in range(15)))
 
-    def test_is_empty_if_all_its_items_are_skipped(self, register: Callable[..., None]) -> None:
+    def test_is_empty_if_all_its_items_are_skipped(self, register: Register) -> None:
         register(bad=of("https://elsewhere.example/"))
         assert named_live(".txt") == ["sitemap-bad-1.txt"]
         response = get("sitemap-bad-1.txt")
         assert (response.status_code, response.content) == (200, b"")
 
-    def test_has_those_of_what_others_wrote_for_contrib(self, register: Callable[..., None]) -> None:
+    def test_has_those_of_what_others_wrote_for_contrib(self, register: Register) -> None:
         class Foreign(ContribSitemap):
             limit = 2
 
@@ -65,7 +64,7 @@ class TestALivePageOfText:
         assert get("sitemap-words-1.txt").content == f"{BASE}/a\n{BASE}/b\n".encode()
         assert get("sitemap-words-2.txt").content == f"{BASE}/c\n".encode()
 
-    def test_leaves_out_a_row_whose_route_has_no_url(self, register: Callable[..., None]) -> None:
+    def test_leaves_out_a_row_whose_route_has_no_url(self, register: Register) -> None:
         write(0, 3)
         Article.objects.filter(slug="s1").update(slug="no slug")
         register(articles=TextArticles)
@@ -75,7 +74,7 @@ class TestALivePageOfText:
 
     @pytest.mark.parametrize("compressed", [True, False])
     def test_is_named_by_the_index_if_it_is_the_format_of_the_section(
-        self, register: Callable[..., None], configure: Callable[..., None], compressed: bool
+        self, register: Register, configure: Configure, compressed: bool
     ) -> None:
         configure(GZIP=compressed)
         write(0, 15)
@@ -115,7 +114,7 @@ class TestFormatOfAClassForContrib:
     )
     @pytest.mark.parametrize("base", [Paths, ContribSitemap])
     def test_means_something_else_and_is_ignored(
-        self, folder: Path, register: Callable[..., None], base: type, found: Any
+        self, folder: Path, register: Register, base: type, found: Any
     ) -> None:
         hooks = {"items": lambda self: ["/a"], "location": lambda self, item: item}
         register(words=type("Other", (base,), {**hooks, "format": found}))

@@ -21,6 +21,7 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
+from tests.support.configuration import Configure, Register
 from tests.support.factories import ArticleFactory
 from tests.support.memory import traced
 from tests.support.native_views import nothing
@@ -48,7 +49,7 @@ class BrokenCache(LocMemCache):
 
 
 @pytest.fixture(autouse=True)
-def pages_cache(settings: Any, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Any:
+def pages_cache(settings: Any, configure: Configure, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Keep pages in a cache of their own."""
 
     def use(backend: str = "django.core.cache.backends.locmem.LocMemCache") -> None:
@@ -76,7 +77,7 @@ def renderings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
-def _articles(register: Callable[..., None]) -> None:
+def _articles(register: Register) -> None:
     write_keys(*range(1, 9))
     register(articles=Articles)
 
@@ -95,7 +96,7 @@ def get(url: str, **headers: str) -> Any:
 @pytest.mark.usefixtures("_articles")
 class TestAPage:
     def test_is_rendered_once_for_xml_and_gzip_and_once_for_text(
-        self, configure: Callable[..., None], renderings: list[int]
+        self, configure: Configure, renderings: list[int]
     ) -> None:
         text = "/sitemap-articles-1.txt"
         stored = [get(url).content for url in (PAGE, f"{PAGE}.gz", PAGE, text, text)]
@@ -104,7 +105,7 @@ class TestAPage:
         configure(LIVE_CACHE=None)
         assert [get(url).content for url in (PAGE, f"{PAGE}.gz", PAGE, text, text)] == stored
 
-    def test_is_that_of_its_urlconf(self, register: Callable[..., None], settings: Any) -> None:
+    def test_is_that_of_its_urlconf(self, register: Register, settings: Any) -> None:
         """Two hosts can have the same base URL and paths, and a URLconf each."""
 
         class Named(Articles):
@@ -126,7 +127,7 @@ class TestAPage:
         assert [b"/second/" in body for body in bodies] == [False, True]
 
     def test_without_a_fingerprint_is_valid_for_live_seconds(
-        self, register: Callable[..., None], configure: Callable[..., None], renderings: list[int]
+        self, register: Register, configure: Configure, renderings: list[int]
     ) -> None:
         register(numbers=Numbers(3))
         configure(LIVE_SECONDS=60)
@@ -140,7 +141,7 @@ class TestAPage:
         assert renderings == [1, 1]
 
     def test_is_not_stored_if_the_client_chooses_the_host(
-        self, client_chooses_host: Callable[..., None], renderings: list[int]
+        self, client_chooses_host: Configure, renderings: list[int]
     ) -> None:
         client_chooses_host(LIVE_CACHE="pages")
         for host in ("a.example", "b.example", "a.example"):
@@ -150,11 +151,7 @@ class TestAPage:
 
     @pytest.mark.parametrize("is_failing", [False, True])
     def test_is_not_that_of_another_tenant(
-        self,
-        is_failing: bool,
-        register: Callable[..., None],
-        settings: Any,
-        monkeypatch: pytest.MonkeyPatch,
+        self, is_failing: bool, register: Register, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The `KEY_FUNCTION` of the default cache is enough, and is also used while that cache fails."""
         tenants = ["a"]
@@ -208,7 +205,7 @@ class TestAPage:
 
     @pytest.mark.parametrize("forged", ["bomb", "not gzip", "digest", "etag"])
     def test_that_is_forged_in_the_cache_counts_as_missing(
-        self, forged: str, configure: Callable[..., None], renderings: list[int]
+        self, forged: str, configure: Configure, renderings: list[int]
     ) -> None:
         configure(LIVE_CACHE="pages", LIVE_SECONDS=60)
         document = get(PAGE).content
@@ -272,7 +269,7 @@ class TestAClientThatAcceptsGzip:
         assert response.content == get(PAGE).content
         assert "Content-Encoding" not in response.headers
 
-    def test_has_vary_only_where_it_decides(self, configure: Callable[..., None]) -> None:
+    def test_has_vary_only_where_it_decides(self, configure: Configure) -> None:
         unchanged = get(PAGE, If_None_Match=get(PAGE).headers["ETag"], Accept_Encoding="gzip")
         assert (unchanged.status_code, unchanged.headers["Vary"]) == (304, "Accept-Encoding")
         file = get(f"{PAGE}.gz", Accept_Encoding="gzip")

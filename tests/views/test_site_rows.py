@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,14 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from django_sitemaps09.export import export_hosts
+from tests.support.configuration import Register
 from tests.support.several_hosts import SITES, Pages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
-def by_request(settings: Any, two_sites: tuple[Site, Site], register: Callable[..., None]) -> None:
+def by_request(settings: Any, two_sites: tuple[Site, Site], register: Register) -> None:
     """Configure the project so that the request determines the site."""
     del settings.SITE_ID
     settings.SITEMAPS09 = {}
@@ -35,23 +35,17 @@ def live(url: str, host: str) -> list[str]:
 
 @pytest.mark.usefixtures("by_request")
 class TestLiveRowsOfASite:
-    @pytest.mark.parametrize("url", ["/sitemap-pages-1.xml", "/contrib-pages.xml"])
-    def test_are_those_of_the_host_that_is_requested(self, url: str) -> None:
+    @pytest.mark.parametrize(
+        ("url", "index"), [("/sitemap-pages-1.xml", "/sitemap.xml"), ("/contrib-pages.xml", "/contrib.xml")]
+    )
+    def test_are_those_of_the_host_that_is_requested(self, url: str, index: str) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")
-        for _ in range(2):
-            for number, host in ((1, "a.example"), (2, "b.example")):
-                for port in ("", ":8000"):
-                    assert sorted(live(url, f"{host}{port}")) == [
-                        f"http://{host}/of-{number}/",
-                        f"http://{host}/of-both/",
-                    ]
-
-    @pytest.mark.parametrize("url", ["/sitemap.xml", "/contrib.xml"])
-    def test_are_in_the_index_of_the_host_that_is_requested(self, url: str, settings: Any) -> None:
-        Site.objects.filter(pk=2).update(domain="b.example")
-        for host in ("a.example", "b.example"):
-            assert all(location.startswith(f"http://{host}/") for location in live(url, host))
-            assert len(live(url, host)) == 1
+        for number, host in [(1, "a.example"), (2, "b.example")] * 2:
+            for port in ("", ":8000"):
+                rows = [f"http://{host}/of-{number}/", f"http://{host}/of-both/"]
+                assert sorted(live(url, f"{host}{port}")) == rows
+            [page] = live(index, host)
+            assert page.startswith(f"http://{host}/")
 
     @pytest.mark.parametrize("site_id", [None, 1])
     @pytest.mark.parametrize("url", ["/sitemap-pages-1.xml", "/contrib-pages.xml"])
@@ -86,27 +80,23 @@ class TestLiveRowsOfASite:
             found = live(url, "elsewhere.example")
             assert sorted(location.rpartition("/of-")[2] for location in found) == ["2/", "both/"]
 
-    def test_do_not_stay_with_an_instance_that_serves_another_host(
-        self, register: Callable[..., None]
-    ) -> None:
+    def test_do_not_stay_with_an_instance_that_serves_another_host(self, register: Register) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")
         register(pages=Pages())
         for number, host in ((1, "a.example"), (2, "b.example"), (1, "a.example")):
             assert f"http://{host}/of-{number}/" in live("/sitemap-pages-1.xml", host)
 
-    def test_are_found_by_the_name_of_the_site_however_it_is_written(self, settings: Any) -> None:
-        for domain in (
-            "a.example",
-            "A.Example",
-            "a.example:8443",
-            "bücher.example",
-            "xn--bcher-kva.example",
-        ):
-            Site.objects.filter(pk=1).update(domain="x.example")
-            Site.objects.filter(pk=2).update(domain=domain)
-            Site.objects.clear_cache()
-            settings.SITEMAPS09 = {"BASE_URL": f"https://{domain}"}
-            assert live("/sitemap-pages-1.xml", "x.example")[0].endswith("/of-2/"), domain
+    @pytest.mark.parametrize(
+        "domain", ["a.example", "A.Example", "a.example:8443", "bücher.example", "xn--bcher-kva.example"]
+    )
+    def test_are_found_by_the_name_of_the_site_however_it_is_written(
+        self, domain: str, settings: Any
+    ) -> None:
+        Site.objects.filter(pk=1).update(domain="x.example")
+        Site.objects.filter(pk=2).update(domain=domain)
+        Site.objects.clear_cache()
+        settings.SITEMAPS09 = {"BASE_URL": f"https://{domain}"}
+        assert live("/sitemap-pages-1.xml", "x.example")[0].endswith("/of-2/")
 
     def test_follow_the_export_of_their_host(self, folder: Path, settings: Any) -> None:
         Site.objects.filter(pk=2).update(domain="b.example")

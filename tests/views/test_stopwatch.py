@@ -21,6 +21,7 @@ from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import SecondsClock
+from tests.support.configuration import Configure, Register
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -36,11 +37,7 @@ FILES = "django.core.cache.backends.filebased.FileBasedCache"
 
 @pytest.fixture(autouse=True)
 def _articles(
-    register: Callable[..., None],
-    settings: Any,
-    tmp_path: Path,
-    configure: Callable[..., None],
-    monkeypatch: pytest.MonkeyPatch,
+    register: Register, settings: Any, tmp_path: Path, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight articles, and two caches that are shared without a server."""
     write_keys(*range(1, 9))
@@ -79,7 +76,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
 Lines: TypeAlias = Callable[..., list[str]]
 
 
-def test_a_listing_is_renewed_and_then_found(lines: Lines, configure: Callable[..., None]) -> None:
+def test_a_listing_is_renewed_and_then_found(lines: Lines, configure: Configure) -> None:
     configure(LIVE_SECONDS=60)
     assert [lines(LISTING, INDEX) for _ in range(2)] == [["renewed, 1 page"], ["hit, 1 page"]]
 
@@ -124,7 +121,7 @@ def test_a_page_that_does_not_exist_says_why(lines: Lines, subject: str, url: st
 
 
 def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
-    lines: Lines, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    lines: Lines, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure(LIVE_SECONDS=60)
     known = etag()
@@ -138,7 +135,7 @@ def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_rea
 
 class TestARenderedPage:
     @pytest.fixture(autouse=True)
-    def _kept(self, configure: Callable[..., None]) -> None:
+    def _kept(self, configure: Configure) -> None:
         configure(LIVE_CACHE="pages")
         self.document = Client().get(PAGE).content
         self.size = len(Client().get(f"{PAGE}.gz").content)
@@ -179,9 +176,7 @@ def test_a_conditional_request_says_what_has_answered_it(lines: Lines) -> None:
     assert (rendered[:10], status) == ("rendered, ", "status 304 by content")
 
 
-def test_an_exported_file_needs_one_step(
-    lines: Lines, configure: Callable[..., None], folder: Path
-) -> None:
+def test_an_exported_file_needs_one_step(lines: Lines, configure: Configure, folder: Path) -> None:
     configure(ROOT=folder, SERVE_EXPORTED=True)
     export()
     response: Any = Client().get(f"{PAGE}.gz")

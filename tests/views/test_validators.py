@@ -28,6 +28,7 @@ from django_sitemaps09.views.live import listing, memo, page_responses, renewal
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import set_seconds
+from tests.support.configuration import Configure, Register, UseUrls
 from tests.support.factories import ArticleFactory
 from tests.support.sections import Numbers
 
@@ -44,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.fixture
-def declare(register: Callable[..., None]) -> Callable[[str], None]:
+def declare(register: Register) -> Callable[[str], None]:
     """Register the articles of a database as a section."""
 
     def declare_section(using: str) -> None:
@@ -101,7 +102,7 @@ class TestQueries:
 
     @pytest.mark.usefixtures("_articles")
     def test_one_each_time_without_live_seconds(
-        self, configure: Callable[..., None], django_assert_num_queries: Any
+        self, configure: Configure, django_assert_num_queries: Any
     ) -> None:
         configure(LIVE_SECONDS=0)
         etag = get(PAGE).headers["ETag"]
@@ -131,7 +132,7 @@ class TestQueries:
 
     @pytest.mark.usefixtures("_articles")
     def test_a_second_request_waits_without_live_seconds(
-        self, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, configure: Configure, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         configure(LIVE_SECONDS=0)
         etag = get(PAGE).headers["ETag"]
@@ -154,7 +155,7 @@ class TestQueries:
     @pytest.mark.usefixtures("_articles")
     @pytest.mark.parametrize("seconds", [0, 60])
     def test_one_of_all_requests_that_wait_for_it(
-        self, seconds: int, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, seconds: int, configure: Configure, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         configure(LIVE_SECONDS=seconds)
         source = sources.source("articles", Articles, Base("https", "www.example.com"), conf.limits)
@@ -234,7 +235,7 @@ class TestConditions:
             assert get(f"{url}?a=1", accept_encoding="gzip", if_none_match=etag).status_code == 304
             assert get(url, accept_encoding="gzip", if_none_match='"other"').status_code == 200
 
-    def test_no_cache_stores_a_response_without_content(self, route: Callable[..., None]) -> None:
+    def test_no_cache_stores_a_response_without_content(self, route: UseUrls) -> None:
         patterns = [path("sitemap-<section>-<int:page>.xml", cache_page(60)(views.page), name="page")]
         route(path("", include((patterns, "django_sitemaps09"))))
         etag = get(PAGE).headers["ETag"]
@@ -244,12 +245,12 @@ class TestConditions:
         assert response.status_code == 200
         assert b"<loc>" in response.content
 
-    def test_the_host_is_a_part_of_an_etag(self, client_chooses_host: Callable[..., None]) -> None:
+    def test_the_host_is_a_part_of_an_etag(self, client_chooses_host: Configure) -> None:
         client_chooses_host()
         assert get(PAGE, host="a.example").headers["ETag"] != get(PAGE, host="b.example").headers["ETag"]
 
 
-def test_a_page_without_a_fingerprint_has_an_etag_of_its_content(register: Callable[..., None]) -> None:
+def test_a_page_without_a_fingerprint_has_an_etag_of_its_content(register: Register) -> None:
     register(numbers=Numbers(3))
     url = "/sitemap-numbers-1.xml"
     response = get(url)
@@ -309,7 +310,7 @@ class TestAFingerprint:
 
 class TestAPageThatIsTooFull:
     def test_has_what_fits_and_no_etag_until_its_range_is_divided(
-        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, register: Register, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A client, or a cache, would keep a page without the rows that did not fit."""
         monkeypatch.setattr(sources, "protocol_limits", lambda source: Limits(12, 10**6))
@@ -331,7 +332,7 @@ class TestAPageThatIsTooFull:
         assert all("ETag" in response.headers for response in responses)
 
     def test_is_divided_by_what_fitted_though_its_rows_are_few(
-        self, register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+        self, register: Register, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The entries can be longer than those by which pages were measured."""
         monkeypatch.setattr(sources, "protocol_limits", lambda source: Limits(4, 10**6))
@@ -351,7 +352,7 @@ def _pages() -> list[str]:
 
 
 def test_a_first_listing_that_another_request_makes_for_long_is_a_503(
-    register: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register(articles=Articles)
     ArticleFactory()
@@ -364,7 +365,7 @@ def test_a_first_listing_that_another_request_makes_for_long_is_a_503(
 
 @pytest.mark.usefixtures("_articles")
 @pytest.mark.parametrize("url", ["/sitemap.xml", *FORMS])
-def test_cache_control_is_as_the_setting_says(url: str, configure: Callable[..., None]) -> None:
+def test_cache_control_is_as_the_setting_says(url: str, configure: Configure) -> None:
     assert "Cache-Control" not in get(url).headers
     configure(CACHE_CONTROL={"public": True, "max_age": 3600, "stale_while_revalidate": 86_400})
     response = get(url)
@@ -385,9 +386,7 @@ class TestAReading:
         memo._entries[reading_name()] = memo._Entry(time.time() + 1, fingerprint)
         assert get(PAGE, if_none_match='"other"').headers["ETag"] == first
 
-    def test_belongs_to_one_section(
-        self, register: Callable[..., None], clock: Callable[[float], None]
-    ) -> None:
+    def test_belongs_to_one_section(self, register: Register, clock: Callable[[float], None]) -> None:
         """The digest of a declaration has no time that depends on now, such as the start of a week."""
 
         class Recent(Articles):

@@ -13,18 +13,13 @@ from typing import Any
 import pytest
 from django.urls import clear_url_caches
 
-from django_sitemaps09 import (
-    sections,
-)
-from tests.docs.features.project import (
-    MOMENT,
-    OTHERS,
-    PRODUCT,
-)
+from django_sitemaps09 import sections
+from tests.docs.features.project import MOMENT, OTHERS, PRODUCT
 from tests.docs.pages import Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop import models
 from tests.shop.models import Category, Product
+from tests.support.configuration import UseUrls
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +67,7 @@ def use_urls(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
 
 
 @pytest.fixture(autouse=True)
-def site(settings: Any, use_urls: Callable[..., None], tmp_path: Path) -> Iterator[None]:
+def site(settings: Any, use_urls: UseUrls, tmp_path: Path) -> Iterator[None]:
     """The settings and the URLs of the quick start, with the patterns that its snippets name."""
     declared, _, routed = blocks("python", *QUICK_START)
     first, last = Snippet(declared), Snippet(routed)

@@ -17,10 +17,7 @@ from django.test import Client
 from django.urls import path
 from lxml import etree
 
-from django_sitemaps09 import (
-    ModelSitemap,
-    register,
-)
+from django_sitemaps09 import ModelSitemap, register
 from django_sitemaps09.export import export
 from tests.docs.pages import PAGES, Place, blocks
 from tests.shop.models import Product

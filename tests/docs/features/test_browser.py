@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.docs.features.project import checked, documents, live, snippet_of
 from tests.docs.pages import PAGES, Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop.models import Product
+from tests.support.configuration import UseUrls
 
 PAGE = "docs/howto/readable-in-a-browser.md"
 BROWSER = (PAGE, "Readable in a browser")
@@ -36,7 +36,7 @@ def test_the_document_shown_is_what_is_served_and_exported_beside_the_stylesheet
 
 @snippet_of(OWN)
 def test_a_view_in_front_of_the_include_serves_another_stylesheet(
-    snippet: Snippet, settings: Any, use_urls: Callable[..., None], tmp_path: Path
+    snippet: Snippet, settings: Any, use_urls: UseUrls, tmp_path: Path
 ) -> None:
     (tmp_path / "sitemap.css").write_text("url { display: block; }")
     [engine] = settings.TEMPLATES[:1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,14 +11,7 @@ from django.db.models import F
 from django.db.models.signals import post_delete, post_save
 from django.urls import include, path
 
-from django_sitemaps09 import (
-    Image,
-    ModelSitemap,
-    Platform,
-    Restriction,
-    Video,
-    register,
-)
+from django_sitemaps09 import Image, ModelSitemap, Platform, Restriction, Video, register
 from django_sitemaps09.export import export
 from tests.docs.features.project import (
     BASE,
@@ -42,11 +34,12 @@ from tests.docs.features.project import (
 from tests.docs.pages import Snippet
 from tests.docs.places import LANGUAGES, MEDIA
 from tests.shop.models import Article, Film, Photo, Product, Review
+from tests.support.configuration import UseUrls
 
 
 @snippet_of(LANGUAGES)
 def test_languages_give_the_document_shown(
-    snippet: Snippet, can: Product, tmp_path: Path, use_urls: Callable[..., None]
+    snippet: Snippet, can: Product, tmp_path: Path, use_urls: UseUrls
 ) -> None:
     use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
     register("products", snippet.run("shop.sitemaps").ProductSitemap)

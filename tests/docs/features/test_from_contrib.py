@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from ast import literal_eval
-from collections.abc import Callable
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -35,6 +34,7 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import PAGES, Snippet, blocks
 from tests.shop.models import Product
+from tests.support.configuration import UseUrls
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def dict_of_sitemaps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @snippet_of(NATIVE)
 def test_the_old_pages_stay_next_to_the_native_ones(
-    snippet: Snippet, can: Product, use_urls: Callable[..., None], dict_of_sitemaps: None
+    snippet: Snippet, can: Product, use_urls: UseUrls, dict_of_sitemaps: None
 ) -> None:
     module = snippet.run("shop_urls")
     use_urls(*module.urlpatterns, PRODUCT)
@@ -59,7 +59,7 @@ def test_the_old_pages_stay_next_to_the_native_ones(
     assert shown(live("/sitemap.xml")).urls == [f"{BASE}/sitemap-products-1.xml.gz"]
 
 
-def test_the_old_pages_can_be_redirected(can: Product, use_urls: Callable[..., None]) -> None:
+def test_the_old_pages_can_be_redirected(can: Product, use_urls: UseUrls) -> None:
     [pattern] = re.findall(r'^`(path\("sitemap-<section>.+)`', PAGES[NATIVE[0]], re.MULTILINE)
     redirect = eval(pattern, {"path": path, "RedirectView": RedirectView})  # noqa: S307 our own
     use_urls(path("", include("django_sitemaps09.urls")), redirect)

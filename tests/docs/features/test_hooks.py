@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from django_sitemaps09 import (
-    GenericSitemap,
-    StaticViewSitemap,
-)
+from django_sitemaps09 import GenericSitemap, StaticViewSitemap
 from tests.docs.features.project import (
     BASE,
     CLASSES,

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from django.urls import include, path
 
-from django_sitemaps09 import (
-    register,
-)
+from django_sitemaps09 import register
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import Published, UrlChange, export
 from django_sitemaps09.signals import published
@@ -34,6 +32,7 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import Snippet
 from tests.shop.models import Product
+from tests.support.configuration import UseUrls
 from tests.support.services import require_packages
 
 
@@ -181,9 +180,7 @@ def test_a_project_can_test_its_export(snippet: Snippet, can: Product, tmp_path:
 
 
 @snippet_of(ROBOTS)
-def test_a_robots_txt_is_served_with_rules(
-    snippet: Snippet, db: None, use_urls: Callable[..., None]
-) -> None:
+def test_a_robots_txt_is_served_with_rules(snippet: Snippet, db: None, use_urls: UseUrls) -> None:
     module = snippet.run("shop_urls")
     use_urls(path("", include("django_sitemaps09.urls")), *module.urlpatterns)
     lines = live("/robots.txt").decode().splitlines()

@@ -6,7 +6,6 @@ import gzip
 import os
 import re
 import sys
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 import tests.shop
-from django_sitemaps09 import (
-    ModelSitemap,
-    StaticViewSitemap,
-    register,
-    sections,
-)
+from django_sitemaps09 import ModelSitemap, StaticViewSitemap, register, sections
 from django_sitemaps09.conf import conf
 from tests.docs.features.project import (
     BASE,
@@ -38,6 +32,7 @@ from tests.docs.features.project import (
 from tests.docs.pages import README, Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop.models import Product
+from tests.support.configuration import UseUrls
 
 
 @snippet_of(QUICK_START, 0)
@@ -75,7 +70,7 @@ def test_the_quick_start_is_found_and_produces_the_index_and_the_page(
 
 @snippet_of(QUICK_START, 2)
 def test_the_urls_of_the_quick_start_serve_the_index_and_a_robots_txt_that_names_it(
-    snippet: Snippet, db: None, use_urls: Callable[..., None]
+    snippet: Snippet, db: None, use_urls: UseUrls
 ) -> None:
     use_urls(*snippet.run("shop_urls").urlpatterns)
     register("products", StaticViewSitemap)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,14 @@ from tests.docs.features.project import (
 )
 from tests.docs.pages import Snippet
 from tests.shop.models import Product
+from tests.support.configuration import UseUrls
 from tests.support.search_engines import KEY, Engine, engine
 
 __all__ = ["engine"]
 
 
 @snippet_of(ENGINES)
-def test_the_key_of_the_settings_is_served(
-    snippet: Snippet, settings: Any, use_urls: Callable[..., None]
-) -> None:
+def test_the_key_of_the_settings_is_served(snippet: Snippet, settings: Any, use_urls: UseUrls) -> None:
     settings.SITEMAPS09 = snippet.run("site_settings").SITEMAPS09
     use_urls(path("", include("django_sitemaps09.urls")))
     assert checked() == []

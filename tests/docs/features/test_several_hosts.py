@@ -13,19 +13,9 @@ import pytest
 from django.contrib.sites.models import Site
 from django.core.management import call_command
 
-from django_sitemaps09 import (
-    register,
-)
+from django_sitemaps09 import register
 from django_sitemaps09.export import export_hosts
-from tests.docs.features.project import (
-    EXPORT_HOSTS,
-    MOMENT,
-    SITES,
-    checked,
-    live,
-    shown,
-    snippet_of,
-)
+from tests.docs.features.project import EXPORT_HOSTS, MOMENT, SITES, checked, live, shown, snippet_of
 from tests.docs.pages import Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop.models import Article, Product
