@@ -92,6 +92,8 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
     ("SUBMIT_TIMEOUT", timedelta(seconds=5), 5.0),
     ("SUBMIT_DEADLINE", 0, 0.0),
+    *((key, None, None) for key in ("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL")),
+    *((key, None, None) for key in ("ROBOTS_TXT", "INDEXNOW_KEY")),
 ]
 
 BAD: list[tuple[str, Any]] = [
@@ -159,14 +161,6 @@ def test_what_is_not_set_has_its_default(key: str, settings: Any) -> None:
     assert read(key) == DEFAULTS[key][1]
 
 
-@pytest.mark.parametrize(
-    "key", ["SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "INDEXNOW_KEY"]
-)
-def test_none_is_the_default_wherever_that_is_none(key: str) -> None:
-    with override_settings(SITEMAPS09={key: None}):
-        assert read(key) is None
-
-
 @pytest.mark.parametrize(("key", "value", "expected"), GOOD, ids=lambda value: str(value)[:30])
 def test_what_is_set_is_read_at_each_use(key: str, value: Any, expected: Any) -> None:
     with override_settings(SITEMAPS09={key: value}):
@@ -181,7 +175,7 @@ def test_a_bad_value_is_refused_with_the_name_of_its_key(key: str, value: Any) -
     with override_settings(SITEMAPS09={key: value}):
         with pytest.raises(ImproperlyConfigured) as raised:
             read(key)
-        assert f"SITEMAPS09['{key}']" in str(raised.value)
+        assert str(raised.value).startswith(f"SITEMAPS09['{key}']")
 
 
 def test_a_bad_value_of_one_key_affects_no_other_key() -> None:

@@ -92,10 +92,8 @@ def test_a_name_is_valid_if_the_url_of_its_pages_is(name: str) -> None:
 @pytest.mark.parametrize(
     "how",
     [
-        "@register({!r})\nclass Own(Sitemap): ...",
-        "register({!r}, type('Own', (Sitemap,), {{}}))",
-        "register({!r}, GenericSitemap({{'queryset': None}}))",
-        "register({!r}, Sitemap)",
+        *("@register({!r})\nclass Own(Sitemap): ...", "register({!r}, type('Own', (Sitemap,), {{}}))"),
+        *("register({!r}, GenericSitemap({{'queryset': None}}))", "register({!r}, Sitemap)"),
         "register({!r}, Sitemap())",
     ],
     ids=["decorator", "own class", "generic", "class of another module", "instance"],

@@ -86,23 +86,22 @@ class TestAStreamThatFails:
         assert (tmp_path / "sitemap.xml").exists()
 
 
-class TestACallbackThatRaises:
-    @pytest.mark.parametrize("name", ["progress", "on_page"])
-    def test_ends_the_export_with_its_exception_and_nothing_is_published(
-        self, tmp_path: Path, settings: Any, name: str
-    ) -> None:
-        settings.SITEMAPS09 = {"BASE_URL": BASE}
-        error = KeyError("of the caller")
+@pytest.mark.parametrize("name", ["progress", "on_page"])
+def test_a_callback_that_raises_ends_the_export_and_nothing_is_published(
+    tmp_path: Path, settings: Any, name: str
+) -> None:
+    settings.SITEMAPS09 = {"BASE_URL": BASE}
+    error = KeyError("of the caller")
 
-        def callback(*arguments: object) -> None:
-            raise error
+    def callback(*arguments: object) -> None:
+        raise error
 
-        callbacks: dict[str, Any] = {name: callback}
-        with pytest.raises(KeyError) as raised:
-            export(output=tmp_path, sitemaps={"a": Numbers(3)}, **callbacks)
-        assert raised.value is error
-        assert not (tmp_path / "sitemap.xml").exists()
-        assert list(tmp_path.glob(".sitemaps09/run-*")) == []
+    callbacks: dict[str, Any] = {name: callback}
+    with pytest.raises(KeyError) as raised:
+        export(output=tmp_path, sitemaps={"a": Numbers(3)}, **callbacks)
+    assert raised.value is error
+    assert not (tmp_path / "sitemap.xml").exists()
+    assert list(tmp_path.glob(".sitemaps09/run-*")) == []
 
 
 @pytest.mark.parametrize("name", _ITEM_LOGGERS)

@@ -308,11 +308,9 @@ class TestTheLiveView:
         assert not is_file(PAGE)
         export()
         exported._exports.clear()
-        assert is_file(PAGE)
-        configure(SERVE_EXPORTED=False)
-        assert not is_file(PAGE)
-        configure(SERVE_EXPORTED=True, ROOT=None)
-        assert not is_file(PAGE)
+        for keys, is_served in (({}, True), ({"SERVE_EXPORTED": False}, False), ({"ROOT": None}, False)):
+            configure(**{"SERVE_EXPORTED": True, **keys})
+            assert is_file(PAGE) is is_served
 
     def test_answers_for_sections_that_the_export_does_not_have(
         self, public: Path, route: UseUrls, configure: Configure
@@ -385,22 +383,19 @@ class TestDuringAPublication:
         assert (get(TEXT).status_code, is_file(TEXT)) == (200, False)
 
 
-class TestTheCost:
-    def test_is_a_read_of_the_manifest_every_ten_seconds(
-        self, public: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        reads: list[str] = []
-        read = LocalStore.read
-        monkeypatch.setattr(
-            LocalStore, "read", lambda store, name, most: reads.append(name) or read(store, name, most)
-        )
-        for url in (PAGE, "/sitemap.xml", TEXT, "/sitemap-articles-2.xml.gz", PAGE):
-            assert is_file(url)
-        # In the folder of the host, then in the folder of the export.
-        assert reads == [manifest.ROOT, manifest.ROOT]
-        monkeypatch.setattr("django.core.cache.backends.locmem.time", SecondsClock(time.time() + 11))
-        assert is_file(PAGE)
-        assert len(reads) == 4
+def test_a_manifest_is_read_every_ten_seconds(public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    read = LocalStore.read
+    monkeypatch.setattr(
+        LocalStore, "read", lambda store, name, most: reads.append(name) or read(store, name, most)
+    )
+    for url in (PAGE, "/sitemap.xml", TEXT, SECOND, PAGE):
+        assert is_file(url)
+    # In the folder of the host, then in the folder of the export.
+    assert reads == [manifest.ROOT, manifest.ROOT]
+    monkeypatch.setattr("django.core.cache.backends.locmem.time", SecondsClock(time.time() + 11))
+    assert is_file(PAGE)
+    assert len(reads) == 4
 
 
 class TestSeveralHosts:

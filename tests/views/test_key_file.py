@@ -36,11 +36,13 @@ def get(settings: Any) -> Callable[..., Any]:
 
 
 def test_it_has_exactly_the_key_as_plain_text(get: Callable[..., Any]) -> None:
-    response = get(f"{KEY}.txt")
-    assert response.status_code == 200
-    assert response.content == KEY.encode()
+    url = reverse("django_sitemaps09:indexnow-key", kwargs={"key": KEY})
+    assert url == f"/{KEY}.txt"
+    response = get(url[1:])
+    assert (response.status_code, response.content) == (200, KEY.encode())
     assert response["Content-Type"] == "text/plain; charset=utf-8"
     assert "noindex" in response["X-Robots-Tag"]
+    assert Client().post(url, headers={"host": "www.example.com"}).status_code == 405
 
 
 @pytest.mark.parametrize("name", ["security.txt", "humans12.txt", f"{KEY}0.txt", f"{KEY.upper()}.txt"])
@@ -68,11 +70,3 @@ def test_each_host_serves_only_its_key(get: Callable[..., Any], configure: Confi
 def test_urls_that_are_passed_sections_have_the_key_too(get: Callable[..., Any], settings: Any) -> None:
     settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls"), {"sitemaps": {}}),)
     assert get(f"{KEY}.txt").content == KEY.encode()
-
-
-def test_only_reading_is_allowed(get: Callable[..., Any]) -> None:
-    assert Client().post(f"/{KEY}.txt", headers={"host": "www.example.com"}).status_code == 405
-
-
-def test_the_url_can_be_reversed() -> None:
-    assert reverse("django_sitemaps09:indexnow-key", kwargs={"key": KEY}) == f"/{KEY}.txt"

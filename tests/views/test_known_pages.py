@@ -154,11 +154,8 @@ class TestAKnownPage:
     @pytest.mark.parametrize(
         "other",
         [
-            {"HTTP_HOST": "other.example.com"},
-            {"SERVER_NAME": "other.example.com"},
-            {"secure": True},
-            {"url": "/sitemap-articles-2.xml"},
-            {"url": f"{PAGE}.gz"},
+            *({"HTTP_HOST": "other.example.com"}, {"SERVER_NAME": "other.example.com"}, {"secure": True}),
+            *({"url": "/sitemap-articles-2.xml"}, {"url": f"{PAGE}.gz"}),
         ],
         ids=["host", "server name", "scheme", "number", "encoding"],
     )

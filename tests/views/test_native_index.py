@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import ProgrammingError, connection
 from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
 
-from django_sitemaps09 import sections, views
+from django_sitemaps09 import views
 from django_sitemaps09.export import export
 from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
@@ -27,7 +27,6 @@ from tests.support.published import SPACE
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-SET: dict[str, Any] = {"set": Numbers(1)}
 
 
 class TestTheNames:
@@ -76,22 +75,6 @@ def test_an_empty_index_of_passed_sections_gives_no_advice_to_register_others(
 
 
 class TestTheSections:
-    def test_are_those_of_the_setting(self, register: Register, configure: Configure) -> None:
-        register(one=Numbers(1))
-        configure(SITEMAPS=f"{__name__}.SET")
-        assert found() == ["/sitemap-set-1.xml.gz"]
-        assert get("/sitemap-one-1.xml").status_code == 404
-
-    def test_are_those_that_are_passed_and_no_app_is_searched_then(
-        self, route: UseUrls, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(sections, "autodiscover_modules", lambda *names: pytest.fail("searched"))
-        monkeypatch.setattr(sections, "_discovered", False)
-        route(path("", include("django_sitemaps09.urls"), {"sitemaps": {"mine": Numbers(2)}}))
-        assert found() == ["/sitemap-mine-1.xml.gz"]
-        assert listed() == ["/numbers/0/", "/numbers/1/"]
-        assert found("/sitemap-mine-1.xml") == ["/numbers/0/", "/numbers/1/"]
-
     def test_are_called_for_each_request_if_they_can_be(self, register: Register) -> None:
         counts = iter([1, 2, 3])
         register(one=lambda: Numbers(next(counts)))
@@ -178,22 +161,19 @@ class Environment:
         return 3
 
 
-class TestALimit:
-    @pytest.mark.parametrize(
-        "limit",
-        ["3", " 3 ", b"3", bytearray(b"3"), 3.0, Decimal(3), Fraction(3), Environment()],
-        ids=range(8),
-    )
-    def test_is_what_contribs_paginator_takes(self, register: Register, tmp_path: Path, limit: Any) -> None:
-        """A setting from an environment variable is a string, and `1e4` is a float."""
-        declared = type("Declared", (Numbers,), {"limit": limit})(7)
-        assert declared.paginator.num_pages == 3
-        register(numbers=declared)
-        pages = [f"/sitemap-numbers-{number}.xml.gz" for number in (1, 2, 3)]
-        assert found() == pages
-        assert [len(found(page)) for page in pages] == [3, 3, 1]
-        report = export(output=tmp_path, sitemaps={"numbers": declared})
-        assert (report.failures, len(report.sections[0].files)) == ([], 3)
+@pytest.mark.parametrize(
+    "limit", ["3", " 3 ", b"3", bytearray(b"3"), 3.0, Decimal(3), Fraction(3), Environment()], ids=range(8)
+)
+def test_a_limit_is_what_contribs_paginator_takes(register: Register, tmp_path: Path, limit: Any) -> None:
+    """A setting from an environment variable is a string, and `1e4` is a float."""
+    declared = type("Declared", (Numbers,), {"limit": limit})(7)
+    assert declared.paginator.num_pages == 3
+    register(numbers=declared)
+    pages = [f"/sitemap-numbers-{number}.xml.gz" for number in (1, 2, 3)]
+    assert found() == pages
+    assert [len(found(page)) for page in pages] == [3, 3, 1]
+    report = export(output=tmp_path, sitemaps={"numbers": declared})
+    assert (report.failures, len(report.sections[0].files)) == ([], 3)
 
 
 class TestASectionThatFails:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -11,7 +10,6 @@ from django.test import Client
 from django.urls import include, path, reverse
 
 from django_sitemaps09 import writer
-from django_sitemaps09.export import export
 from tests.support.configuration import Configure, Register, UseUrls
 from tests.support.native_views import get
 from tests.support.sections import Numbers
@@ -30,17 +28,13 @@ def _section(register: Register) -> None:
 class TestTheDocuments:
     @pytest.mark.parametrize("url", DOCUMENTS)
     def test_name_it_if_it_is_on_and_are_otherwise_the_same(self, configure: Configure, url: str) -> None:
-        plain = get(url).content
+        plain, text = get(url).content, get("/sitemap-words-1.txt").content
         assert b"<?xml-stylesheet" not in plain
         configure(STYLESHEET=True)
         styled = get(url).content
         assert styled.startswith(HEAD)
         assert styled.removeprefix(HEAD) == plain.removeprefix(DECLARATION + b"<")
-
-    def test_of_text_do_not_name_it(self, configure: Configure) -> None:
-        plain = get("/sitemap-words-1.txt").content
-        configure(STYLESHEET=True)
-        assert get("/sitemap-words-1.txt").content == plain
+        assert get("/sitemap-words-1.txt").content == text
 
     @pytest.mark.parametrize("prefix", ["", "a/", "a/b/"])
     def test_name_what_is_beside_them_below_any_prefix(
@@ -55,24 +49,14 @@ class TestTheDocuments:
             assert named == reverse("django_sitemaps09:stylesheet")
             assert get(named).content == writer.stylesheet()
 
-    def test_are_those_of_an_export(self, configure: Configure, folder: Path) -> None:
-        configure(STYLESHEET=True, GZIP=False, ROOT=folder)
-        export()
-        for url in [*DOCUMENTS, "/sitemap.css"]:
-            assert (folder / url[1:]).read_bytes() == get(url).content
 
-
-class TestTheStylesheet:
-    @pytest.mark.parametrize("is_on", [True, False])
-    def test_has_the_type_that_browsers_require(self, configure: Configure, is_on: bool) -> None:
-        """It is served even if the setting is off, because cached documents may still refer to it."""
-        configure(STYLESHEET=is_on)
-        response = get("/sitemap.css")
-        assert response.status_code == 200
-        assert response.headers["Content-Type"] == "text/css; charset=utf-8"
-        assert response.content == writer.stylesheet()
-
-    def test_answers_get_and_head_alone(self) -> None:
-        client: Any = Client()
-        assert client.head("/sitemap.css").status_code == 200
-        assert client.post("/sitemap.css").status_code == 405
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_stylesheet_has_the_type_that_browsers_require(configure: Configure, is_on: bool) -> None:
+    """It is served even if the setting is off, because cached documents may still refer to it."""
+    configure(STYLESHEET=is_on)
+    client: Any = Client()
+    response = client.get("/sitemap.css")
+    assert (response.status_code, response.content) == (200, writer.stylesheet())
+    assert response.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert client.head("/sitemap.css").status_code == 200
+    assert client.post("/sitemap.css").status_code == 405

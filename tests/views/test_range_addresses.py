@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.db import connections
+from django.db.models import Model
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
@@ -26,14 +28,34 @@ from django_sitemaps09.filenames import (
 )
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses, listing, memo
-from tests.models import Article, Document, Word
+from tests.models import Article, Document, Name, Seat, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import Configure, Register
-from tests.support.keyed_rows import MODELS, delete, write
 from tests.support.native_views import last_parts
 from tests.support.sources import compiled, declaration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+MODELS: dict[str, tuple[type[Model], str, Callable[[int], dict[str, Any]]]] = {
+    "integer": (Article, "pk", lambda n: {"pk": 7 * n - 300, "slug": f"s{n}"}),
+    "UUID": (Document, "pk", lambda n: {"pk": uuid.UUID(int=n * 2**115 + n), "number": n}),
+    "text": (Word, "pk", lambda n: {"word": f"Wörd {n:04}"}),
+    "text without case": (Name, "pk", lambda n: {"name": f"{'nN'[n % 2]}ame {n:04}"}),
+    "two columns": (Seat, "pk", lambda n: {"row": f"r{n // 50:03}", "number": n % 50}),
+}
+
+
+def write(name: str, using: str, numbers: Sequence[int]) -> None:
+    model, _, row = MODELS[name]
+    model._default_manager.using(using).bulk_create(model(**row(n)) for n in numbers)
+
+
+def delete(name: str, using: str, numbers: Sequence[int]) -> None:
+    model, _, row = MODELS[name]
+    for n in numbers:
+        key = {field: value for field, value in row(n).items() if field != "slug"}
+        model._default_manager.using(using).filter(**key).delete()
+
 
 keys = st.none() | st.lists(st.text(), min_size=1, max_size=3).map(tuple)
 names = st.text(alphabet=".~,-_:+%/09AZafto\u0663\uff17", max_size=30)

@@ -14,10 +14,14 @@ from django.urls import include, path
 from django_sitemaps09 import register
 from django_sitemaps09.audit import audit
 from django_sitemaps09.export import export
-from tests.docs.features.project import AUDIT_TABLE, AUDIT_TEST, BASE, LAST_AUDIT, declared, snippet_of
+from tests.docs.features.project import BASE, declared, snippet_of
 from tests.docs.pages import Snippet, blocks
 from tests.shop.models import Product
 from tests.support.site_files import DUPLICATE, sound, write
+
+AUDIT_TEST = ("docs/howto/audit.md", "In CI")
+AUDIT_TABLE = ("docs/howto/audit.md", "Validate a sitemap")
+LAST_AUDIT = ("docs/howto/audit.md", "The last report")
 
 
 @pytest.mark.sitemaps09

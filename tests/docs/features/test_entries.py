@@ -1,9 +1,10 @@
-"""The documentation of languages, media, news and elements: each snippet produces the XML shown."""
+"""The documentation of classes, hooks, languages and media: each snippet runs, and gives the XML shown."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
@@ -11,16 +12,20 @@ from django.db.models import F
 from django.db.models.signals import post_delete, post_save
 from django.urls import include, path
 
-from django_sitemaps09 import Image, ModelSitemap, Platform, Restriction, Video, register
+from django_sitemaps09 import (
+    GenericSitemap,
+    Image,
+    ModelSitemap,
+    Platform,
+    Restriction,
+    StaticViewSitemap,
+    Video,
+    register,
+)
 from django_sitemaps09.export import export
 from tests.docs.features.project import (
     BASE,
-    COLUMN,
-    ELEMENTS,
-    ELSEWHERE,
     MOMENT,
-    NEWS,
-    OTHER_HOSTS,
     PRODUCT,
     both,
     checked,
@@ -35,6 +40,14 @@ from tests.docs.pages import Snippet
 from tests.docs.places import LANGUAGES, MEDIA
 from tests.shop.models import Article, Film, Photo, Product, Review
 from tests.support.configuration import UseUrls
+
+CLASSES = ("docs/reference/sitemaps.md", "Classes and hooks")
+PATHS = ("docs/reference/sitemaps.md", "PathTemplate")
+ELSEWHERE = ("docs/howto/languages.md", "Link to other hosts or models")
+NEWS = ("docs/howto/media.md", "News")
+ELEMENTS = ("docs/howto/elements.md", "Elements of your own")
+COLUMN = ("docs/howto/large-sites.md", "Keep a date of related rows as a column")
+OTHER_HOSTS = ("docs/howto/hosts.md", "URLs on other hosts")
 
 
 @snippet_of(LANGUAGES)
@@ -182,3 +195,57 @@ def test_urls_on_declared_hosts_are_allowed(snippet: Snippet, db: None, tmp_path
         "https://shop.example.com/",
         f"{BASE}/blog/",
     ]
+
+
+@pytest.mark.parametrize(
+    ("start", "element", "text"),
+    [
+        ("changefreq = ", "changefreq", "weekly"),
+        ("lastmod = F(", "lastmod", "2026-11-19T08:15:00Z"),
+        ("def location(self, item):", "loc", f"{BASE}/garden/watering-can/"),
+    ],
+)
+def test_a_hook_is_a_constant_an_expression_or_a_method(
+    start: str, element: str, text: str, can: Product, tmp_path: Path
+) -> None:
+    page = both(tmp_path, "products", declared(inline(CLASSES[0], start), F=F))
+    assert page.texts(f"s:url/s:{element}") == [text]
+
+
+def test_a_location_is_the_absolute_url_of_the_item_by_default(can: Product, tmp_path: Path) -> None:
+    assert both(tmp_path, "products", declared("pass")).urls == [f"{BASE}/garden/watering-can/"]
+
+
+def test_static_views_are_named(db: None, tmp_path: Path) -> None:
+    space: dict[str, Any] = {}
+    exec(inline(CLASSES[0], "viewnames = "), space)  # noqa: S102 our own
+    sitemap = type("Static", (StaticViewSitemap,), {"viewnames": space["viewnames"]})
+    assert both(tmp_path, "static", sitemap).urls == [f"{BASE}/", f"{BASE}/about/"]
+
+
+def test_a_generic_sitemap_is_as_in_contrib(can: Product, tmp_path: Path) -> None:
+    page = both(
+        tmp_path,
+        "products",
+        GenericSitemap({"queryset": Product.objects.all(), "date_field": "updated_at"}),
+    )
+    assert page.urls == [f"{BASE}/garden/watering-can/"]
+    assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+
+
+@snippet_of(PATHS)
+def test_a_path_template_fills_in_a_path(snippet: Snippet, can: Product, tmp_path: Path) -> None:
+    section = snippet.run("shop.sitemaps").GuideSitemap
+    assert both(tmp_path, "guides", section).urls == [f"{BASE}/guides/garden/watering-can/"]
+
+
+@snippet_of(CLASSES)
+def test_the_classes_of_the_reference_are_served(snippet: Snippet, db: None, tmp_path: Path) -> None:
+    Article.objects.create(slug="news", title="News", published_at=MOMENT)
+    snippet.run("shop.sitemaps")
+    assert checked() == []
+    page = both(tmp_path, "articles")
+    assert page.urls == [f"{BASE}/articles/news/"]
+    assert page.texts("s:url/s:changefreq") == ["weekly"]
+    assert page.texts("s:url/s:lastmod") == ["2026-11-19T08:15:00Z"]
+    assert both(tmp_path, "pages").urls == [f"{BASE}/", f"{BASE}/about/"]

@@ -20,10 +20,7 @@ from django.views.generic import RedirectView
 from django_sitemaps09 import ModelSitemap, register
 from tests.docs.features.project import (
     BASE,
-    NATIVE,
     PRODUCT,
-    SUGGEST,
-    SUGGESTED,
     both,
     checked,
     declared,
@@ -35,6 +32,10 @@ from tests.docs.features.project import (
 from tests.docs.pages import PAGES, Snippet, blocks
 from tests.shop.models import Product
 from tests.support.configuration import UseUrls
+
+SUGGESTED = ("docs/howto/from-contrib.md", "Replace methods with columns")
+SUGGEST = ("docs/reference/commands.md", "`manage.py suggest_sitemaps [section ...]`")
+NATIVE = ("docs/howto/from-contrib.md", "Add the native views")
 
 
 @pytest.fixture

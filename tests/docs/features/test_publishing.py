@@ -13,27 +13,22 @@ from django_sitemaps09 import register
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import Published, UrlChange, export
 from django_sitemaps09.signals import published
-from tests.docs.features.project import (
-    BASE,
-    CACHE,
-    NOTIFY,
-    REPORT,
-    ROBOTS,
-    SIGNAL,
-    STORAGES,
-    TASKS,
-    TESTING,
-    VERIFY,
-    WORKER,
-    checked,
-    declared,
-    live,
-    snippet_of,
-)
+from tests.docs.features.project import BASE, checked, declared, live, snippet_of
 from tests.docs.pages import Snippet
 from tests.shop.models import Product
 from tests.support.configuration import UseUrls
 from tests.support.services import require_packages
+
+TASKS = ("docs/howto/workers.md", "With Django Tasks")
+WORKER = ("docs/howto/schedule.md", "In a worker")
+STORAGES = ("docs/howto/s3.md", "Export to S3 and other storages")
+CACHE = ("docs/howto/s3.md", "Share a cache")
+NOTIFY = ("docs/howto/notify.md", "After publishing")
+SIGNAL = ("docs/reference/signals.md", "`django_sitemaps09.signals.published`")
+REPORT = ("docs/reference/commands.md", "Report")
+VERIFY = ("docs/howto/verify.md", "In Python")
+TESTING = ("docs/howto/ci.md", "Continuous integration")
+ROBOTS = ("docs/howto/robots.md", "Serve robots.txt live")
 
 
 @pytest.fixture

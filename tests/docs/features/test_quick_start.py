@@ -18,21 +18,13 @@ from django.urls import reverse
 import tests.shop
 from django_sitemaps09 import ModelSitemap, StaticViewSitemap, register, sections
 from django_sitemaps09.conf import conf
-from tests.docs.features.project import (
-    BASE,
-    MOMENT,
-    SETTINGS,
-    both,
-    checked,
-    documents,
-    live,
-    shown,
-    snippet_of,
-)
+from tests.docs.features.project import BASE, MOMENT, both, checked, documents, live, shown, snippet_of
 from tests.docs.pages import README, Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop.models import Product
 from tests.support.configuration import UseUrls
+
+SETTINGS = ("docs/reference/settings.md", "Settings")
 
 
 @snippet_of(QUICK_START, 0)

@@ -11,21 +11,16 @@ from django.urls import include, path
 from django_sitemaps09 import register
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
-from tests.docs.features.project import (
-    BASE,
-    ENGINE_HOSTS,
-    ENGINES,
-    PINGS,
-    SUBMIT,
-    checked,
-    declared,
-    live,
-    snippet_of,
-)
+from tests.docs.features.project import BASE, checked, declared, live, snippet_of
 from tests.docs.pages import Snippet
 from tests.shop.models import Product
 from tests.support.configuration import UseUrls
 from tests.support.search_engines import KEY, Engine, engine
+
+ENGINES = ("docs/howto/search-engines.md", "Set it up")
+ENGINE_HOSTS = ("docs/howto/search-engines.md", "Several hosts")
+PINGS = ("docs/howto/search-engines.md", "Ping other services")
+SUBMIT = ("docs/howto/search-engines.md", "In Python")
 
 __all__ = ["engine"]
 

@@ -15,10 +15,13 @@ from django.core.management import call_command
 
 from django_sitemaps09 import register
 from django_sitemaps09.export import export_hosts
-from tests.docs.features.project import EXPORT_HOSTS, MOMENT, SITES, checked, live, shown, snippet_of
+from tests.docs.features.project import MOMENT, checked, live, shown, snippet_of
 from tests.docs.pages import Snippet, blocks
 from tests.docs.places import QUICK_START
 from tests.shop.models import Article, Product
+
+EXPORT_HOSTS = ("docs/howto/hosts.md", "Export for several hosts")
+SITES = ("docs/howto/hosts.md", "Rows that belong to a site")
 
 HOSTS = ("www.example.com", "www.example.de")
 
