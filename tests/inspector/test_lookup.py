@@ -186,11 +186,11 @@ class TestASectionWithARoute:
         assert asked("/articles/s15/").verdict == asked("/about/").verdict == "absent"
 
     def test_takes_a_path_and_a_url_of_the_other_scheme_or_without_one(self) -> None:
-        assert asked("/articles/s15/").verdict == "listed"
-        assert asked("www.example.com/articles/s15/").verdict == "listed"
-        answer = asked("http://WWW.example.com:80/articles/s15/")
-        assert (answer.url, answer.verdict) == (f"{BASE}/articles/s15/", "listed")
-        assert "looked up with https" in answer.notes[0]
+        for url in ("/articles/s15/", "www.example.com/articles/s15/"):
+            assert asked(url).verdict == "listed"
+        *found, notes = answered("http://WWW.example.com:80/articles/s15/", "url", "notes")
+        assert found == ["listed", f"{BASE}/articles/s15/"]
+        assert "looked up with https" in notes[0]
 
     def test_shows_an_entry_that_has_changed_since_the_export(self) -> None:
         Article.objects.filter(pk=15).update(updated=TIME.replace(day=2))
@@ -200,9 +200,8 @@ class TestASectionWithARoute:
 
     def test_shows_a_row_that_the_next_export_adds(self) -> None:
         ArticleFactory(pk=26, slug="s26")
-        answer = asked("/articles/s26/")
-        assert (answer.verdict, answer.file, answer.published) == ("new", None, None)
-        assert "The next one will add it." in answer.reasons[0]
+        *found, reasons = answered("/articles/s26/", "file", "published", "reasons")
+        assert (found, "The next one will add it." in reasons[0]) == (["new", None, None], True)
 
     def test_shows_a_row_that_items_filters_out(self) -> None:
         Article.objects.filter(pk=15).update(published=False)
@@ -309,19 +308,17 @@ class TestAUrl:
         assert asked(f"{scheme}//www.example.com/articles/s15/").url == f"{BASE}/articles/s15/"
 
     def test_on_a_host_that_a_section_allows_is_looked_up(self, register: Register) -> None:
-        class Elsewhere(Articles):
-            hosts = ("https://shop.example.com",)
-            location = "https://shop.example.com/all/"
-
-        register(articles=Articles, elsewhere=Elsewhere)
+        url = "https://shop.example.com/all/"
+        elsewhere = {"hosts": ("https://shop.example.com",), "location": url}
+        register(articles=Articles, elsewhere=type("Elsewhere", (Articles,), elsewhere))
         assert asked("https://shop.example.com/articles/s15/").verdict == "absent"
         assert asked("https://elsewhere.example.net/").verdict == "elsewhere"
         export()
         register(articles=Articles)
-        assert asked("https://shop.example.com/all/").verdict == "undeclared"
+        assert asked(url).verdict == "undeclared"
         for change in ({"limit": -1}, {"hosts": (), "location": F("slug")}):
-            register(articles=Articles, elsewhere=type("Changed", (Elsewhere,), change))
-            assert asked("https://shop.example.com/all/").verdict == "unconfirmed"
+            register(articles=Articles, elsewhere=type("Changed", (Articles,), {**elsewhere, **change}))
+            assert asked(url).verdict == "unconfirmed"
 
 
 def test_sections_that_share_a_route_are_each_searched_on_the_page_of_the_row(

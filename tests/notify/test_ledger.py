@@ -123,35 +123,31 @@ class TestCompacting:
         assert pending(ledger) == [message(A, C)]
 
 
+INVALID = [
+    *(message(), message(kind="ping"), message(A, B, kind="ping"), message(A, kind="other"), message(5)),
+    *(
+        message("https://\udc80.b/", host="\udc80.b"),
+        message("https://a.b/\udc80"),
+        message("https://c.d/"),
+    ),
+    *(
+        message("https://a.b/\x1b[2J"),
+        message("\x1b[2J", host=None),
+        message("https://a.b/" + 20_000 * "a"),
+    ),
+    *(message(A, host=host) for host in ("\x1b[2J", "a\ud800", "")),
+    *(message(A, endpoints=endpoints) for endpoints in ((), ["\x1b[2J"])),
+    message(*(f"{A}/{number}" for number in range(10_001))),
+]
+
+
 class TestADamagedFile:
     @pytest.mark.parametrize(
         "content",
         [
-            *(b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9),
-            *map(
-                manifest.seal,
-                [
-                    message()._asdict(),
-                    message(kind="ping")._asdict(),
-                    message(A, B, kind="ping")._asdict(),
-                    message(A, kind="other")._asdict(),
-                    message("https://\udc80.b/", host="\udc80.b")._asdict(),
-                    message("https://a.b/\udc80")._asdict(),
-                    message("https://a.b/\x1b[2J")._asdict(),
-                    message("https://c.d/")._asdict(),
-                    message(A, host="\x1b[2J")._asdict(),
-                    message(A, host="a\ud800")._asdict(),
-                    message(A, host="")._asdict(),
-                    message("\x1b[2J", host=None)._asdict(),
-                    message("https://a.b/" + 20_000 * "a")._asdict(),
-                    message(5)._asdict(),
-                    message(A, endpoints=())._asdict(),
-                    message(A, endpoints=["\x1b[2J"])._asdict(),
-                    message(*(f"{A}/{number}" for number in range(10_001)))._asdict(),
-                    {**message()._asdict(), "urls": A},
-                ],
-            ),
-            b" " * 50_000_001,
+            *(b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001),
+            *(manifest.seal(invalid._asdict()) for invalid in INVALID),
+            manifest.seal({**message()._asdict(), "urls": A}),
         ],
         ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}",
     )
