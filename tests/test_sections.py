@@ -181,7 +181,11 @@ def test_a_view_needs_sections_by_name(sitemaps: Any) -> None:
 )
 @pytest.mark.parametrize(
     ("failing", "message"),
-    [("1 / 0", "ZeroDivisionError"), ("import shop.nothing", r"ModuleNotFoundError: .*shop\.nothing")],
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import shop.nothing", r"ModuleNotFoundError: .*shop\.nothing"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ],
 )
 def test_a_module_that_fails_after_registering_raises_the_same_error_again(
     apps: Apps, registering: str, failing: str, message: str
@@ -191,7 +195,7 @@ def test_a_module_that_fails_after_registering_raises_the_same_error_again(
     for _ in range(2):
         with pytest.raises(ImproperlyConfigured, match=rf"sitemaps\.py, line \d+: {message}") as raised:
             sections.registered()
-        assert isinstance(raised.value.__cause__, ZeroDivisionError | ModuleNotFoundError)
+        assert isinstance(raised.value.__cause__, ZeroDivisionError | ModuleNotFoundError | SystemExit)
     apps.write("shop", registering)
     assert list(sections.registered()) == ["products", "news"]
     assert apps.shared.runs == ["shop", "shop", "shop", "news"]

@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 from django.contrib.sitemaps import views as contrib_views
 from django.core import checks
-from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.urls import include, path
 from django.views.decorators.cache import cache_page
 
 import django_sitemaps09
-from django_sitemaps09 import StaticViewSitemap, register, sections, views
+from django_sitemaps09 import StaticViewSitemap, register, views
 from django_sitemaps09.checks import check_sections
-from tests.support.apps import MINE, PRODUCTS, Apps, apps, registry
+from tests.support.apps import MINE, Apps, apps, registry
 from tests.support.paths import ROOT
 
 __all__ = ["apps", "registry"]
@@ -156,12 +155,3 @@ def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(
     file = apps.folder / "shop" / "sitemaps.py"
     line = len(file.read_text().splitlines())
     assert (message.id, f"{file}, line {line}: " in message.msg) == ("sitemaps09.E005", True)
-
-
-def test_what_a_module_that_exits_has_registered_is_not_in_the_way_when_it_is_imported_again(
-    apps: Apps,
-) -> None:
-    apps.add("shop", f"{textwrap.dedent(PRODUCTS)}raise SystemExit(3)")
-    for _ in range(2):
-        with pytest.raises(ImproperlyConfigured, match="SystemExit: 3"):
-            sections.registered()

@@ -29,9 +29,8 @@ def asked(path: str) -> tuple[Answer, int]:
     return answer, len(queries)
 
 
-@pytest.mark.parametrize("filter_name", ["pk", "tags"])
 def test_a_url_needs_few_queries_in_300_sections(
-    folder: Path, configure: Configure, register: Register, filter_name: str
+    folder: Path, configure: Configure, register: Register
 ) -> None:
     """A filter over a multi-valued relation is read through the keys of its rows."""
     configure(ROOT=folder)
@@ -39,8 +38,8 @@ def test_a_url_needs_few_queries_in_300_sections(
     for number in range(300):
         tag = Tag.objects.create(name=f"t{number}")
         article = ArticleFactory(pk=number + 1, slug=f"s{number}", tags=[tag])
-        value = tag if filter_name == "tags" else article.pk
-        rows = Article.objects.filter(published=True, **{filter_name: value})
+        filters: dict[str, Any] = {"tags": tag} if number % 2 else {"pk": article.pk}
+        rows = Article.objects.filter(published=True, **filters)
         parts[f"part-{number}"] = type("Part", (Articles,), {"queryset": rows})
     register(**parts)
     export()
@@ -51,13 +50,13 @@ def test_a_url_needs_few_queries_in_300_sections(
     assert answer.reasons[1] == "It is not in the 300 exported files that were searched."
     names = "'part-0', 'part-1', 'part-2', 'part-3', 'part-4' and 295 more"
     assert answer.reasons[0] == f"Sections {names}: no row has the values of this URL."
-    for slug in ("s0", "s299"):
-        answer, queries = asked(f"/articles/{slug}/")
-        assert (answer.verdict, answer.section) == ("listed", f"part-{slug[1:]}")
-        assert queries <= 50
-    Article.objects.filter(pk=300).update(published=False)
-    answer, queries = asked("/articles/s299/")
-    assert (answer.verdict, answer.section, queries <= 50) == ("leaving", "part-299", True)
+    for number in (0, 1, 298, 299):
+        answer, queries = asked(f"/articles/s{number}/")
+        assert (answer.verdict, answer.section, queries <= 50) == ("listed", f"part-{number}", True)
+    Article.objects.filter(pk__in=[299, 300]).update(published=False)
+    for number in (298, 299):
+        answer, queries = asked(f"/articles/s{number}/")
+        assert (answer.verdict, answer.section, queries <= 50) == ("leaving", f"part-{number}", True)
 
 
 def test_a_section_that_fails_does_not_hide_the_others(

@@ -124,12 +124,18 @@ class Anything:
         return "/wrong/"
 
 
-def test_an_item_with_every_attribute_changes_no_value() -> None:
+@pytest.mark.usefixtures("articles")
+def test_an_item_or_a_row_with_every_attribute_changes_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     attributes = {"items": lambda self: [Anything()], "location": lambda self, item: "/right/"}
     section = type("Any", (Sitemap,), {**attributes, "lastmod": DAY, "priority": lazystr("0.5")})
     content = views.sitemap(request(), {"s": section}).render().content
     assert b"/right/</loc><lastmod>2026-01-01T12:00:00Z</lastmod><priority>0.5</priority>" in content
     assert b"wrong" not in content
+    monkeypatch.setattr(Article, "__getattr__", Anything.__getattr__, raising=False)
+    Article.objects.update(slug="/right/")
+    section = type("Any", (Routed,), {"location": F("slug")})
+    content = views.sitemap(request(), {"s": section}).render().content
+    assert content.count(b"/right/</loc>") == 7
 
 
 def test_an_error_of_an_item_is_raised_by_the_view() -> None:
@@ -272,13 +278,6 @@ class TestRows:
         assert content.count(b"/articles/a5/</loc>") == content.count(b"<lastmod>") / len(shapes[shape]) > 0
         # A count, the rows, and the columns of a union, which Django cannot annotate.
         assert len(queries) == 2 + (shape == "union")
-
-    def test_can_have_every_attribute(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Article, "__getattr__", Anything.__getattr__, raising=False)
-        section = type("Any", (Routed,), {"location": F("slug")})
-        Article.objects.update(slug="/right/")
-        content = views.sitemap(request(), {"s": section}).render().content
-        assert content.count(b"/right/</loc>") == 7
 
     def test_that_are_deleted_meanwhile_are_not_listed(self) -> None:
         class Losing(Routed):

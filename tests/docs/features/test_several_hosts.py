@@ -65,17 +65,6 @@ def test_a_site_lists_its_own_rows_live(snippet: Snippet, of_sites: None, settin
 
 
 @snippet_of(SITES)
-def test_the_site_of_the_settings_comes_before_that_of_the_request(
-    snippet: Snippet, of_sites: None, settings: Any
-) -> None:
-    settings.SITEMAPS09 = {}
-    settings.SITE_ID = Site.objects.get(domain=HOSTS[0]).pk
-    register("articles", snippet.run("shop.sitemaps").ArticleSitemap)
-    page = shown(live("/sitemap-articles-1.xml", headers={"host": HOSTS[1]}))
-    assert page.urls == [f"http://{HOSTS[0]}/articles/{slug}/" for slug in ("english", "both")]
-
-
-@snippet_of(SITES)
 def test_the_command_writes_one_tree_for_each_host(
     snippet: Snippet, of_sites: None, can: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
