@@ -189,6 +189,10 @@ class TestAPageThatIsTooLarge:
         assert "Section 'foreign', page 1" in logged
         assert "5 URLs" in logged
         assert "Set a lower `limit`" in logged
+        caplog.clear()
+        configure(MAX_URLS=5)
+        assert [len(found(page)) for page in found()] == [5, 2]
+        assert [message for message in caplog.messages if "limit" in message] == []
 
     @pytest.mark.parametrize(("most", "whole"), [(60_000, False), (protocol.MAX_BYTES, True)])
     def test_by_bytes_is_served_as_far_as_the_protocol_admits(
