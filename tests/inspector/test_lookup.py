@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from django.contrib import sitemaps as contrib
 from django.db import connection
-from django.db.models import Count, F, QuerySet, Value, Window
+from django.db.models import Count, F, Model, QuerySet, Value, Window
 from django.db.models.functions import Concat, RowNumber
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
@@ -366,22 +366,12 @@ def test_a_live_section_has_a_page_from_its_cached_listing(register: Register, c
 # Other keys and locations.
 
 
-class Words(ModelSitemap[Word]):
-    model = Word
-    location = Route("word", word=F("word"))
-    limit = 3
+def keyed(model: type[Model], location: Any, **attributes: Any) -> type[ModelSitemap[Any]]:
+    """Return a section of a model, with three rows on each page."""
+    return type("Keyed", (ModelSitemap,), {"model": model, "location": location, "limit": 3, **attributes})
 
 
-class Documents(ModelSitemap[Document]):
-    model = Document
-    location = Route("document", F("id"))
-    limit = 3
-
-
-class Seats(ModelSitemap[Seat]):
-    model = Seat
-    location = Route("seat", row=F("row"), number=F("number"))
-    limit = 3
+WORDS = Route("word", word=F("word"))
 
 
 @pytest.mark.usefixtures("exporting")
@@ -389,7 +379,7 @@ class TestAKey:
     def test_of_text_is_compared_by_the_database(self, register: Register) -> None:
         words = ["a", "B", "ä", "z", "Z", "été", "it's", "a b", "ß", "x&y"]
         Word.objects.bulk_create(map(Word, words))
-        register(words=Words)
+        register(words=keyed(Word, WORDS))
         export()
         assert [answered(f"/words/{word}/", "key") for word in words] == [
             ("listed", word) for word in words
@@ -398,7 +388,7 @@ class TestAKey:
     @pytest.mark.services
     def test_of_text_never_contains_nul(self, using: str, register: Register) -> None:
         Word.objects.using(using).create(word="a")
-        register(words=type("Elsewhere", (Words,), {"queryset": Word.objects.using(using)}))
+        register(words=keyed(Word, WORDS, queryset=Word.objects.using(using)))
         export()
         verdict, notes, reasons = answered("/words/b%00/", "notes", "reasons")
         assert (verdict, notes) == ("absent", [])
@@ -406,7 +396,7 @@ class TestAKey:
 
     def test_of_uuids_is_found_by_a_positional_argument(self, register: Register) -> None:
         documents = [Document.objects.create(number=number) for number in range(8)]
-        register(documents=Documents)
+        register(documents=keyed(Document, Route("document", F("id"))))
         export()
         for document in documents:
             assert asked(f"/documents/{document.id}/").verdict == "listed"
@@ -414,26 +404,16 @@ class TestAKey:
     def test_of_two_columns_is_found(self, register: Register) -> None:
         for number in range(8):
             Seat.objects.create(row="ab"[number % 2], number=number)
-        register(seats=Seats)
+        register(seats=keyed(Seat, Route("seat", row=F("row"), number=F("number"))))
         export()
         assert answered("/seats/b/5/", "key") == ("listed", "('b', 5)")
         assert asked("/seats/a/5/").verdict == "absent"
-
-
-class Joined(Articles):
-    """Section whose queryset repeats rows, so that they are read through their keys."""
-
-    queryset = Article.objects.filter(tags__name__startswith="t").distinct()
 
 
 class OnAnotherHost(Articles):
     """Section whose items are all skipped."""
 
     location = PathTemplate("https://elsewhere.example.net/{slug}/", slug=F("slug"))
-
-
-class Grouped(Articles):
-    queryset = Article.objects.annotate(count=Count("tags")).filter(count__gt=1)
 
 
 class First(Articles):
@@ -462,14 +442,22 @@ class ByMethod(Articles):
 
 @pytest.mark.usefixtures("exporting")
 class TestASectionOfAQueryset:
-    @pytest.mark.parametrize("section", [Joined, Grouped])
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            # The queryset repeats rows, so that they are read through their keys.
+            Article.objects.filter(tags__name__startswith="t").distinct(),
+            Article.objects.annotate(count=Count("tags")).filter(count__gt=1),
+        ],
+        ids=["joined", "grouped"],
+    )
     def test_with_joins_distinguishes_listed_rows_from_filtered_rows(
-        self, section: Any, register: Register
+        self, rows: Any, register: Register
     ) -> None:
         tags = [Tag.objects.create(name=name) for name in ("t1", "t2")]
         ArticleFactory(pk=1, slug="listed", tags=tags)
         ArticleFactory(pk=2, slug="other")
-        register(articles=section)
+        register(articles=type("Section", (Articles,), {"queryset": rows}))
         export()
         assert asked("/articles/listed/").verdict == "listed"
         assert asked("/articles/other/").verdict == "filtered"
@@ -491,7 +479,7 @@ class TestASectionOfAQueryset:
 
     def test_that_had_another_key_in_the_export_has_no_page_for_the_row(self, register: Register) -> None:
         Word.objects.bulk_create(map(Word, "abcdef"))
-        register(things=Words)
+        register(things=keyed(Word, WORDS))
         export()
         ArticleFactory(pk=1, slug="one")
         register(things=Articles)

@@ -11,7 +11,6 @@ import pytest
 from django.core.cache import cache
 from django.db import connections
 from django.db.models import Model
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 from hypothesis import given, strategies as st
@@ -31,7 +30,7 @@ from django_sitemaps09.views.live import addresses, listing, memo
 from tests.models import Article, Document, Name, Seat, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import Configure, Register
-from tests.support.native_views import last_parts
+from tests.support.native_views import get, last_parts
 from tests.support.sources import compiled, declaration
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -107,10 +106,6 @@ def forget() -> None:
     exported._exports.clear()
     exported._pages.clear()
     exported._sections.clear()
-
-
-def get(url: str, **headers: str) -> Any:
-    return Client().get(url, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def listed() -> list[str]:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
-from django.test import Client
 from django.urls import include, path, reverse, set_urlconf
 
 from django_sitemaps09.compression import compress
@@ -24,7 +23,7 @@ from tests.support.articles import Articles, write_keys
 from tests.support.configuration import Configure, Register
 from tests.support.factories import ArticleFactory
 from tests.support.memory import traced
-from tests.support.native_views import nothing
+from tests.support.native_views import get, nothing
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
@@ -87,10 +86,6 @@ KEPT = kept_pages.CachedCopy("name", "Page")
 
 def made(content: bytes) -> kept_pages.LivePage:
     return kept_pages.LivePage("etag", time.time(), content)
-
-
-def get(url: str, **headers: str) -> Any:
-    return Client().get(url, headers=headers)
 
 
 @pytest.mark.usefixtures("_articles")
