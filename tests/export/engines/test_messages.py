@@ -199,6 +199,17 @@ class TestAForgedMessage:
         assert "A message was ignored: no export in" in caplog.text
         assert entries(tmp_path) == before
 
+    def test_names_no_folder_but_that_of_a_host_even_with_a_valid_signature(
+        self, forging: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        before = entries(tmp_path)
+        for name in ("../x", "/etc/x", "a/../../x", "..", ".", "a/b", "A", "a\n", ".hidden"):
+            caplog.clear()
+            forging["renderer"]["folder"] = name
+            render(messages.sign(forging))
+            assert "A message was refused: A message contains an invalid stage" in caplog.text, name
+            assert entries(tmp_path) == before, name
+
     def test_with_a_valid_signature_would_succeed(self, forging: dict[str, Any], tmp_path: Path) -> None:
         """Prove that the tests above would detect the attack."""
         other_urlconf(forging)

@@ -14,6 +14,7 @@ from django_sitemaps09.export.engines import queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering import sink
 from tests.models import Article
+from tests.support import published
 from tests.support.fake_queue import (
     ENGINE,
     PAGE,
@@ -269,6 +270,10 @@ class TestSeveralHosts:
             queue.received = queue.work
         reports = export_hosts(self.HOSTS, ["a", "b"], output=queue.output, engine=ENGINE, workers=2)
         assert queue.output is not None
+        serial = queue.output.with_name("serial")
+        export_hosts(self.HOSTS, ["a", "b"], output=serial, engine="serial")
+        for folder in ("a.example", "b.example"):
+            assert published.unpacked(queue.output / folder) == published.unpacked(serial / folder)
         for report in reports.values():
             assert (report.exit_status, report.urls) == (0, 2 * PAGES * PAGE)
             assert rendered(report) == ((0, 2 * PAGES) if is_working else (2 * PAGES, 0))

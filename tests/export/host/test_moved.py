@@ -48,6 +48,10 @@ def names(target: Path) -> set[str]:
     return {path.name for path in target.glob("sitemap*")}
 
 
+def contents(target: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in target.glob("sitemap*")}
+
+
 class TestAMovedHost:
     def test_is_refused_with_advice(self, target: Path) -> None:
         run(OLD)
@@ -82,32 +86,32 @@ class TestAMovedHost:
 
     def test_needs_the_base_url_of_the_manifest(self, target: Path) -> None:
         run(OLD)
-        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        before = contents(target)
         with pytest.raises(ExportError, match=r"contains an export of http://old\.example"):
             run(NEW, moved_from="https://other.example")
         with pytest.raises(ImproperlyConfigured, match="--moved-from"):
             run(NEW, moved_from="other")
         with pytest.raises(ExportError, match="export all of them"):
             run(NEW, moved_from=OLD, names=["articles"])
-        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+        assert contents(target) == before
 
     def test_is_protected_if_it_would_shrink(self, target: Path) -> None:
         ArticleFactory.create_batch(200)
         run(OLD)
         Article.objects.all().delete()
-        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        before = contents(target)
         report = run(NEW, moved_from=OLD)
         assert "would shrink" in report.failures[0]
         assert not report.published
-        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+        assert contents(target) == before
         assert run(NEW, moved_from=OLD, force=["articles"]).failures == []
 
     def test_stays_if_one_of_its_sections_fails(self, target: Path, configure: Callable[..., None]) -> None:
         run(OLD, sitemaps={**SITEMAPS, "fails": Articles})
-        before = {path: path.read_bytes() for path in target.glob("sitemap*")}
+        before = contents(target)
         report = run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Failing})
         assert (report.published, report.exit_status) == (False, 1)
-        assert {path: path.read_bytes() for path in target.glob("sitemap*")} == before
+        assert contents(target) == before
         assert run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Articles}).published
 
     def test_can_lose_a_section_at_once(self, target: Path) -> None:
@@ -116,22 +120,17 @@ class TestAMovedHost:
         assert report.failures == []
         assert "gone" not in (target / "sitemap.xml").read_text()
 
-    def test_has_moved_in_one_of_several_folders(self, target: Path) -> None:
-        hosts = ["https://www.example.com", "http://b.example"]
-        export_hosts(hosts)
-        reports = export_hosts(["http://www.example.com", "http://b.example"], moved_from=hosts[0])
-        assert [report.exit_status for report in reports.values()] == [0, 0]
-        text = (target / "www.example.com" / "sitemap.xml").read_text()
-        assert "http://www.example.com/sitemap-articles-4" in text
-
-    def test_can_move_with_others(self, target: Path) -> None:
+    @pytest.mark.parametrize("moved", [1, 2], ids=["one", "both"])
+    def test_moves_in_the_folders_of_several_hosts(self, target: Path, moved: int) -> None:
         olds = ["http://www.example.com", "http://b.example"]
         export_hosts(olds)
-        reports = export_hosts([url.replace("http:", "https:") for url in olds], moved_from=olds)
+        news = [url.replace("http:", "https:") for url in olds[:moved]] + olds[moved:]
+        reports = export_hosts(news, moved_from=olds[:moved])
         assert [report.exit_status for report in reports.values()] == [0, 0]
         assert [report.warnings for report in reports.values()] == [[], []]
-        for name in ("www.example.com", "b.example"):
-            assert f"https://{name}/sitemap-articles-4" in (target / name / "sitemap.xml").read_text()
+        for number, url in enumerate(news):
+            text = (target / url.partition("//")[2] / "sitemap.xml").read_text()
+            assert (f"{url}/sitemap-articles-4" in text) == (number < moved)
 
     def test_is_told_if_there_is_nothing_to_move(self, target: Path) -> None:
         with pytest.raises(ExportError, match="contains no export that could move"):
