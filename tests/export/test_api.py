@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from django.db.models.functions import TruncDate
 from django.test import RequestFactory
 from django.utils import timezone as django_timezone, translation
 
-from django_sitemaps09 import sections, views
+from django_sitemaps09 import views
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export import export
 from django_sitemaps09.stores import STATE
@@ -76,24 +76,15 @@ class LazyDict(dict[str, Any]):
 
 
 @pytest.mark.parametrize("kind", [Lazy, LazyDict])
-class TestAMappingOfTheProjects:
-    """Like contrib's views, an export evaluates neither the truth value nor the length of a mapping."""
-
-    def test_is_exported(self, kind: Any, folder: Path) -> None:
-        report = export(output=folder, sitemaps=kind())
-        assert report.urls == 4
-        assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
-        assert export(["b"], output=folder, sitemaps=kind()).urls == 1
-
-    def test_lists_its_names_if_a_section_is_unknown(self, kind: Any, folder: Path) -> None:
-        with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
-            export(["nothing"], output=folder, sitemaps=kind())
-        with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
-            sections.check_known(["nothing"], kind())
-
-    def test_is_served(self, kind: Any) -> None:
-        found = views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps=kind())
-        assert found.content.count(b"<sitemap>") == 2
+def test_neither_the_truth_value_nor_the_length_of_a_mapping_is_evaluated(kind: Any, folder: Path) -> None:
+    """Contrib's views do not either."""
+    assert export(output=folder, sitemaps=kind()).urls == 4
+    assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
+    assert export(["b"], output=folder, sitemaps=kind()).urls == 1
+    with pytest.raises(UnknownSectionError, match="Valid names: a, b"):
+        export(["nothing"], output=folder, sitemaps=kind())
+    found = views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps=kind())
+    assert found.content.count(b"<sitemap>") == 2
 
 
 class TestTheTarget:
@@ -142,19 +133,17 @@ class TestTheBase:
         site.objects.clear_cache()
 
     @pytest.mark.django_db
-    def test_is_required_if_the_site_is_missing(self, folder: Path, settings: Any) -> None:
+    @pytest.mark.parametrize(
+        ("lacks", "why"), [("the site", "does not exist"), ("the app", "sites framework")]
+    )
+    def test_is_required_without_a_site(self, folder: Path, settings: Any, lacks: str, why: str) -> None:
         settings.SITEMAPS09 = {}
-        settings.SITE_ID = 99
-        with pytest.raises(ImproperlyConfigured, match=r"'BASE_URL'.*--base-url.*does not exist"):
-            export(output=folder, sitemaps={"a": Numbers(1)})
-        assert not folder.exists()
-
-    def test_is_required_without_sites(self, folder: Path, settings: Any) -> None:
-        settings.SITEMAPS09 = {}
-        settings.INSTALLED_APPS = [
-            app for app in settings.INSTALLED_APPS if app.rpartition(".")[2] not in ("sites", "flatpages")
-        ]
-        with pytest.raises(ImproperlyConfigured, match=r"'BASE_URL'.*--base-url.*sites framework"):
+        if lacks == "the site":
+            settings.SITE_ID = 99
+        else:
+            gone = ("django.contrib.sites", "django.contrib.flatpages")
+            settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if app not in gone]
+        with pytest.raises(ImproperlyConfigured, match=rf"'BASE_URL'.*--base-url.*{why}"):
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
 
@@ -165,8 +154,8 @@ class TestTheBase:
         export(output=folder, sitemaps={"a": Old(1)})
         assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
-    def test_of_the_files_is_a_separate_setting(self, folder: Path, configure: Callable[..., None]) -> None:
-        configure(FILES_URL="https://cdn.example.net/maps/")
+    @pytest.mark.sitemaps09(FILES_URL="https://cdn.example.net/maps/")
+    def test_of_the_files_is_a_separate_setting(self, folder: Path) -> None:
         robots = folder / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         assert report.index_url == "https://cdn.example.net/maps/sitemap.xml"
@@ -283,15 +272,20 @@ class TestSectionsThatAreMissing:
         export(output=folder / "other")
         assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
 
-    @pytest.mark.parametrize("name", ["../a", "index", "a\n"])
-    def test_a_name_that_no_file_can_have_is_refused(self, folder: Path, name: str) -> None:
-        with pytest.raises(ImproperlyConfigured, match="section"):
-            export(output=folder, sitemaps={name: Numbers(1)})
-        assert not folder.exists()
-
-    def test_names_that_differ_in_case_alone_are_refused(self, folder: Path) -> None:
-        with pytest.raises(ImproperlyConfigured, match="differ only in case"):
-            export(output=folder, sitemaps={"a": Numbers(1), "A": Numbers(1)})
+    @pytest.mark.parametrize(
+        ("names", "why"),
+        [
+            (["../a"], "section"),
+            (["index"], "section"),
+            (["a\n"], "section"),
+            ("aA", "differ only in case"),
+        ],
+    )
+    def test_names_that_no_files_can_have_are_refused(
+        self, folder: Path, names: Sequence[str], why: str
+    ) -> None:
+        with pytest.raises(ImproperlyConfigured, match=why):
+            export(output=folder, sitemaps={name: Numbers(1) for name in names})
         assert not folder.exists()
 
 
@@ -299,23 +293,22 @@ SITEMAPS = {"set": Numbers(1)}
 
 
 class TestADryRun:
-    def test_writes_nothing_at_all(self, tmp_path: Path) -> None:
-        robots = tmp_path / "robots.txt"
-        report = export(
-            output=tmp_path / "public", sitemaps={"a": Bad(9, [1])}, dry_run=True, robots=robots
-        )
-        assert list(tmp_path.iterdir()) == []
+    @pytest.mark.parametrize(
+        ("robots", "state"),
+        [(None, "stale"), (f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale")],
+    )
+    def test_writes_nothing_at_all_and_tells_whether_robots_txt_would_change(
+        self, tmp_path: Path, robots: str | None, state: str
+    ) -> None:
+        path = tmp_path / "robots.txt"
+        if robots is not None:
+            path.write_text(robots)
+        before = touched(tmp_path)
+        report = export(output=tmp_path / "public", sitemaps={"a": Bad(9, [1])}, dry_run=True, robots=path)
+        assert touched(tmp_path) == before
+        assert not (tmp_path / "public").exists()
         assert (report.published, report.urls, report.sections[0].skipped_items) == (False, 8, 1)
-        assert report.robots == "stale"
-
-    def test_tells_whether_robots_txt_would_change(self, tmp_path: Path) -> None:
-        robots = tmp_path / "robots.txt"
-        for mine, state in ((f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale")):
-            robots.write_text(mine)
-            report = export(
-                output=tmp_path / "public", sitemaps={"a": Numbers(1)}, dry_run=True, robots=robots
-            )
-            assert (report.robots, robots.read_text()) == (state, mine)
+        assert report.robots == state
 
     def test_finds_what_a_run_would_find(self, folder: Path) -> None:
         sitemaps = {"a": Bad(5_000, [1]), "b": Numbers(3), "c": Failing(5, 2)}
@@ -338,37 +331,28 @@ class TestADryRun:
 
 
 @pytest.mark.django_db
-class TestTheActiveStateOfTheCaller:
-    """The caller's active state does not affect an export, which may be called in a request."""
+def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export(tmp_path: Path) -> None:
+    """It may be called in a request."""
 
-    def exported(self, folder: Path, sitemaps: dict[str, Any]) -> dict[str, bytes]:
-        export(output=folder, sitemaps=sitemaps)
-        return content(folder)
+    class Spoken(Numbers):
+        def items(self) -> list[int]:
+            return [{"en": 1, "de": 2}[translation.get_language()]]
 
-    def test_does_not_affect_the_language(self, tmp_path: Path) -> None:
-        class Spoken(Numbers):
-            def items(self) -> list[int]:
-                return [{"en": 1, "de": 2}[translation.get_language()]]
+    class Foreign(ContribSitemap):
+        def items(self) -> list[str]:
+            return [translation.get_language()]
 
-        class Foreign(ContribSitemap):
-            def items(self) -> list[str]:
-                return [translation.get_language()]
+        def location(self, item: str) -> str:
+            return f"/{item}/"
 
-            def location(self, item: str) -> str:
-                return f"/{item}/"
-
-        sitemaps = {"a": Spoken(0), "b": Foreign}
-        expected = self.exported(tmp_path / "a", sitemaps)
-        with translation.override("de"):
-            assert self.exported(tmp_path / "b", sitemaps) == expected
-            assert translation.get_language() == "de"
-
-    def test_does_not_affect_the_time_zone(self, tmp_path: Path) -> None:
-        write_articles("a")
-        late = datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc)
-        article_model().objects.update(updated=late)
-        sitemaps = {"a": article_sitemap(lastmod=TruncDate("updated"))}
-        expected = self.exported(tmp_path / "a", sitemaps)
-        assert b"<lastmod>2026-01-02</lastmod>" in plain(tmp_path / "a", "sitemap-a-1.xml.gz")
-        with django_timezone.override(timezone(timedelta(hours=-9))):
-            assert self.exported(tmp_path / "b", sitemaps) == expected
+    write_articles("a")
+    late = datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc)
+    article_model().objects.update(updated=late)
+    dated = article_sitemap(lastmod=TruncDate("updated"))
+    sitemaps = {"a": Spoken(0), "b": Foreign, "c": dated}
+    export(output=tmp_path / "a", sitemaps=sitemaps)
+    assert b"<lastmod>2026-01-02</lastmod>" in plain(tmp_path / "a", "sitemap-c-1.xml.gz")
+    with translation.override("de"), django_timezone.override(timezone(timedelta(hours=-9))):
+        export(output=tmp_path / "b", sitemaps=sitemaps)
+        assert translation.get_language() == "de"
+    assert content(tmp_path / "b") == content(tmp_path / "a")

@@ -37,7 +37,6 @@ from tests.support.exports import (
     write_index,
 )
 from tests.support.killing import dies_at, forked, was_killed
-from tests.support.processes import ended, environment, started
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09
@@ -85,10 +84,8 @@ REPLACEMENTS = [
 
 
 class TestAFailedSection:
-    def test_keeps_its_published_files_and_entries_and_the_others_are_published(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(MAX_URLS=2)
+    @pytest.mark.sitemaps09(MAX_URLS=2)
+    def test_keeps_its_published_files_and_entries_and_the_others_are_published(self, folder: Path) -> None:
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3), "c": Numbers(1)})
         index = parse(plain(folder, "sitemap.xml"))
         before = touched(folder)
@@ -133,10 +130,8 @@ class TestAFailedSection:
 
 @pytest.mark.django_db
 class TestADatabaseThatFails:
-    def test_once_is_retried_at_any_point_and_for_each_page(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(MAX_URLS=4)
+    @pytest.mark.sitemaps09(MAX_URLS=4)
+    def test_once_is_retried_at_any_point_and_for_each_page(self, folder: Path) -> None:
         for calls in (*([call] for call in range(1, 21)), [12, 18]):
             public = folder / "-".join(map(str, calls))
             sitemap = Stumbling(10, calls)
@@ -145,11 +140,11 @@ class TestADatabaseThatFails:
             assert (report.failures, paths(public)) == ([], numbers(10)), calls
             assert (report.urls, report.sections[0].errors) == (10, ())
 
+    @pytest.mark.sitemaps09(MAX_URLS=4)
     @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
     def test_for_good_fails_its_section_and_nothing_of_it_is_published(
-        self, folder: Path, configure: Callable[..., None], call: int
+        self, folder: Path, call: int
     ) -> None:
-        configure(MAX_URLS=4)
         sitemaps = {"a": Stumbling(10, range(call, 1_000)), "b": Numbers(1)}
         report = export(output=folder, sitemaps=sitemaps)
         assert set(content(folder)) == {"sitemap.xml", "sitemap-b-1.xml.gz"}
@@ -327,15 +322,6 @@ class TestAFailureToWrite:
                 touched(folder)[name] == after[name] for name in after if after[name] != before[name]
             )
         assert run_folders(folder) == []
-
-
-def test_the_memory_of_an_export_does_not_grow_with_its_rows(tmp_path: Path) -> None:
-    command = ("-m", "tests.support.export_processes", tmp_path, 10_000, 120_000)
-    status, out, errors = ended(started(*command, environ=environment(tmp_path, "tests.settings")), 60)
-    assert status == 0, errors
-    few, many = map(int, out.split())
-    # The locations of 110,000 rows alone would take 9 MB.
-    assert many - few < 5_000_000
 
 
 def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(

@@ -18,7 +18,7 @@ from django.test import Client
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export import Report, export
 from django_sitemaps09.pages import fill
 from django_sitemaps09.protocol import MAX_NEWS
 from django_sitemaps09.state.journal import JOURNAL
@@ -40,7 +40,6 @@ from tests.support.news import (
     first,
     live,
     names,
-    publish,
     slugs,
     write,
 )
@@ -114,9 +113,13 @@ class TestFilesOfNews:
             stopped_clock.time += later
             Article.objects.all().delete()
             write(amount, stopped_clock.time)
+            before, listed = files(folder), names(folder)
             report = self.run(folder, Small)
             assert report.failures == []
             assert names(folder) == first(ceil(amount / fill(10)))
+            # Each is named as removed once, by the run that does not list it any more.
+            assert report.sections[0].removed == len({*listed} - {*names(folder)})
+            assert {*report.deleted} == {*before} - {*files(folder)}
             return files(folder)
 
         assert pages(27, HOUR) == first(3)
@@ -131,23 +134,6 @@ class TestFilesOfNews:
         assert pages(5, 23 * HOUR) == first(2)
         assert pages(5, 25 * HOUR) == first(1)
         assert pages(15, 25 * HOUR) == first(2)
-
-    def test_are_named_as_removed_only_once_and_deleted_in_time(
-        self, stopped_clock: Clock, folder: Path
-    ) -> None:
-        write(27, NOW)
-        self.run(folder, Small)
-        stopped_clock.time += 3 * DAY
-        write(5, stopped_clock.time)
-        report = self.run(folder, Small)
-        assert report.sections[0].removed == 2
-        assert files(folder) == first(3)
-        stopped_clock.time += 23 * HOUR
-        assert self.run(folder, Small).sections[0].removed == 0
-        assert files(folder) == first(3)
-        stopped_clock.time += HOUR
-        assert sorted(self.run(folder, Small).deleted) == first(3)[1:]
-        assert files(folder) == first(1)
 
     def test_shrink_as_they_like_and_other_sections_do_not(
         self, stopped_clock: Clock, folder: Path
@@ -279,58 +265,6 @@ class TestFilesOfNews:
         assert gone > 0
         assert report.changes == {"added": 3, "removed": gone, "changed": 0}
 
-    def test_can_be_text(self, stopped_clock: Clock, folder: Path) -> None:
-        text = type("Text", (Small,), {"format": "text"})
-        for amount in (15, 5, 27):
-            stopped_clock.time += 3 * DAY
-            write(amount, stopped_clock.time)
-            assert self.run(folder, text).failures == []
-            wanted = [f"sitemap-news-{n}.txt" for n in range(1, ceil(amount / fill(10)) + 1)]
-            assert [name for name in looked_at.pages(folder) if "-news-" in name] == wanted
-            found = [line for name in wanted for line in (folder / name).read_text().splitlines()]
-            assert found == [f"{BASE}/articles/{slug}/" for slug in expected(stopped_clock.time)]
-
-    def test_are_those_of_a_host_alone_on_each_host(self, stopped_clock: Clock, folder: Path) -> None:
-        hosts = ["https://one.example", "https://two.example"]
-        for amount in (27, 5, 15):
-            stopped_clock.time += 25 * HOUR
-            Article.objects.all().delete()
-            write(amount, stopped_clock.time)
-            sitemaps = {"news": Small, "words": Words}
-            if amount == 15:
-                # One of the hosts has lost its state.
-                for lost in (folder / "two.example" / STATE).iterdir():
-                    lost.unlink()
-            reports = export_hosts(hosts, output=folder, sitemaps=sitemaps)
-            assert [report.failures for report in reports.values()] == [[], []]
-            one, two = (names(folder / host) for host in ("one.example", "two.example"))
-            assert one == first(ceil(amount / fill(10)))
-            if amount != 15:
-                assert two == one
-            else:
-                # The owner of files that no index lists is no longer known.
-                assert len(two) == 2
-                assert set(two).isdisjoint(first(3)[1:])
-
-    def test_are_the_same_for_columns_and_methods(self, stopped_clock: Clock, folder: Path) -> None:
-        publish(a=NOW - HOUR, b=NOW - 2 * HOUR)
-        columns = type("Columns", (Fresh,), {"lastmod": F("updated"), "changefreq": "hourly"})
-        methods = type(
-            "Methods",
-            (Fresh,),
-            {
-                "location": lambda self, item: item.get_absolute_url(),
-                "lastmod": lambda self, item: item.updated,
-                "changefreq": lambda self, item: "hourly",
-            },
-        )
-        data = live(columns)
-        assert data == live(methods)
-        assert data.count(b"<lastmod>2026-09-10T1") == data.count(b"<news:news>") == 2
-        self.run(folder, columns)
-        assert exported(folder, first(1)[0]) == data
-        assert b"<lastmod>2026-09-10T11:00:00Z</lastmod>" in exported(folder, "sitemap.xml")
-
     def test_shrink_as_they_like_by_a_paginator_of_their_own_too(
         self, stopped_clock: Clock, folder: Path
     ) -> None:
@@ -344,43 +278,34 @@ class TestFilesOfNews:
             assert self.run(folder, Own).failures == []
             assert names(folder) == first(ceil(amount / 10))
 
-    def test_have_the_lowest_numbers_if_the_limit_of_bytes_splits_a_page(
-        self, stopped_clock: Clock, folder: Path, configure: Callable[..., None]
+    @pytest.mark.parametrize("reason", ["bytes", "languages"])
+    def test_have_the_lowest_numbers_if_a_page_is_split(
+        self, stopped_clock: Clock, folder: Path, configure: Callable[..., None], reason: str
     ) -> None:
-        """The first entries determine how many fit, and later entries are longer."""
-        configure(MAX_BYTES=200_000)
+        """A page is cut for all languages, and for the length of the first entries."""
+        if reason == "bytes":
+            configure(MAX_BYTES=3_000)
 
-        class Longer(Fresh):
-            def title(self, item: Article) -> str:
-                return "long" * 80 if item.slug.startswith("old") else "short"
-
-        write(400, NOW)
-        Article.objects.bulk_create(
-            Article(slug=f"old{number}", updated=NOW - HOUR) for number in range(400)
-        )
-        for _ in range(3):
-            report = self.run(folder, Longer)
-            assert report.failures == []
-            assert sum(len(looked_at.urls(folder, name)) for name in names(folder)) == 800
-            stopped_clock.time += HOUR
-        # The rest of a page has the number behind all others.
-        assert sorted(names(folder)) == files(folder) == first(len(names(folder)))
-
-    def test_have_the_lowest_numbers_if_languages_split_a_page(
-        self, stopped_clock: Clock, folder: Path
-    ) -> None:
-        """A page is cut for all languages; an item can have more of them than the section."""
-
-        class Translated(Small):
-            i18n = True
+        class Split(Small):
+            i18n = reason == "languages"
             languages = ["en"]
 
-            def get_languages_for_item(self, item: Article) -> list[str]:
-                return ["en", "de"] if int(item.slug[1:]) % 2 else ["en"]
+            def title(self, item: Article) -> str:
+                return "long" * 80 if reason == "bytes" and item.slug.startswith("old") else "short"
 
-        write(30, NOW)
+            def get_languages_for_item(self, item: Article) -> list[str]:
+                return ["en", "de"] if int(item.slug.strip("nold")) % 2 else ["en"]
+
+        write(15, NOW)
+        Article.objects.bulk_create(
+            Article(slug=f"old{number}", updated=NOW - HOUR) for number in range(15)
+        )
         for _ in range(3):
-            assert self.run(folder, Translated).failures == []
+            report = self.run(folder, Split)
+            assert report.failures == []
+            assert report.sections[0].split
+            assert len({url for name in names(folder) for url in looked_at.urls(folder, name)}) == 30
+            stopped_clock.time += HOUR
         # The rest of a page has the number behind all others.
         assert sorted(names(folder)) == files(folder) == first(len(names(folder)))
 

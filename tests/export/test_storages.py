@@ -98,17 +98,22 @@ class TestAStorageInMemory:
         assert after.pop(TIME) != before.pop(TIME)
         assert after == before
 
-    def test_that_renames_is_refused_before_anything_is_published(
-        self, declare: Callable[..., None]
+    @pytest.mark.parametrize(
+        ("backend", "cache", "why"),
+        [
+            ("InMemoryStorage", "", "replace"),
+            ("", "locmem.LocMemCache", r"'sitemaps'.*cache 'default'.*not shared.*CACHES"),
+        ],
+        ids=["renames", "cache"],
+    )
+    def test_that_renames_or_has_no_shared_cache_is_refused_before_anything_is_published(
+        self, declare: Callable[..., None], settings: Any, backend: str, cache: str, why: str
     ) -> None:
-        declare(sitemaps={"BACKEND": "django.core.files.storage.InMemoryStorage"})
-        with pytest.raises(ExportError, match="replace"):
-            export(sitemaps={"n": TenOnAPage(1)})
-        assert saved("sitemaps") == {}
-
-    def test_needs_a_cache_that_others_share(self, settings: Any) -> None:
-        settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
-        with pytest.raises(ExportError, match=r"'sitemaps'.*cache 'default'.*not shared.*CACHES"):
+        if backend:
+            declare(sitemaps={"BACKEND": f"django.core.files.storage.{backend}"})
+        if cache:
+            settings.CACHES = {"default": {"BACKEND": f"django.core.cache.backends.{cache}"}}
+        with pytest.raises(ExportError, match=why):
             export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 

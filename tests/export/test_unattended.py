@@ -105,15 +105,6 @@ def test_a_queue_cannot_invent_ports_without_a_base_url(root: Path, configure: C
     assert (result["status"], result["hosts"], root.exists()) == (1, [], False)
 
 
-def test_several_hosts_have_a_summary_each(root: Path) -> None:
-    result = run_export(base_urls=["https://a.example", "https://b.example"])
-    assert [(host["index_url"], host["urls"]) for host in result["hosts"]] == [
-        ("https://a.example/sitemap.xml", 5),
-        ("https://b.example/sitemap.xml", 5),
-    ]
-    assert (root / "a.example" / "sitemap.xml").exists()
-
-
 def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Path) -> None:
     run_export()
     before = touched(root)
@@ -125,9 +116,17 @@ def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Pat
     assert touched(root) == before
 
 
-def test_a_second_export_of_one_of_several_hosts_does_not_stop_the_others(root: Path) -> None:
+def test_several_hosts_have_a_summary_each_and_one_that_is_locked_does_not_stop_the_others(
+    root: Path,
+) -> None:
+    hosts = ["https://a.example", "https://b.example"]
+    result = run_export(base_urls=hosts)
+    assert [(host["index_url"], host["urls"]) for host in result["hosts"]] == [
+        (f"{host}/sitemap.xml", 5) for host in hosts
+    ]
+    assert (root / "a.example" / "sitemap.xml").exists()
     with exclusive_lock(LocalStore(root / "a.example")):
-        result = run_export(base_urls=["https://a.example", "https://b.example"])
+        result = run_export(base_urls=hosts)
     assert result["status"] == 75
     assert [(host["published"], host["urls"]) for host in result["hosts"]] == [(False, 0), (True, 5)]
     [failure] = result["failures"]

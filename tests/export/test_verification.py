@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
@@ -87,7 +86,9 @@ DAMAGES = [flip, truncate, append, delete, overwrite, replace_by_link]
 
 
 class TestAnIntactExport:
-    def test_is_read_completely_and_nothing_is_written(self, public: Path) -> None:
+    def test_is_read_completely_and_nothing_is_written(
+        self, public: Path, configure: Callable[..., None]
+    ) -> None:
         before = published.states(public, hidden=True)
         result = run(public)
         assert (result.damaged, result.failures, result.repair) == ([], [], None)
@@ -95,11 +96,9 @@ class TestAnIntactExport:
         assert result.bytes == sum(len(published.plain(*read(path))) for path in public.glob("*.xml*"))
         assert (result.target, result.index_url) == (str(public), f"{BASE}/sitemap.xml")
         assert published.states(public, hidden=True) == before
-
-    def test_is_not_changed_by_a_repair(self, public: Path, configure: Callable[..., None]) -> None:
+        # A repair changes nothing either, not even for new rows or other settings.
         write_articles(7)
         configure(MAX_URLS=1)
-        before = published.states(public, hidden=True)
         assert run(public, repair=True).repair is None
         assert published.states(public, hidden=True) == before
 
@@ -124,26 +123,29 @@ def read(path: Path) -> tuple[bytes, bool]:
 
 
 class TestADamagedPage:
-    @pytest.mark.parametrize("damage", DAMAGES)
+    @pytest.mark.parametrize(
+        ("name", "damage"),
+        [*((PAGES[1], damage) for damage in DAMAGES), ("sitemap-numbers-1.xml.gz", flip)],
+    )
     def test_is_found_and_the_only_file_that_a_repair_writes(
-        self, public: Path, damage: Callable[[Path], None]
+        self, public: Path, name: str, damage: Callable[[Path], None]
     ) -> None:
         contents, index = paths(public), entries(public)
-        damage(public / PAGES[1])
+        damage(public / name)
         before = published.states(public)
         result = run(public)
-        assert damaged(result) == {PAGES[1]: False}
+        assert damaged(result) == {name: False}
         [failure] = result.failures
-        assert PAGES[1] in failure
+        assert name in failure
         assert str(public) in failure
         assert published.states(public) == before
         result = run(public, repair=True)
-        assert damaged(result) == {PAGES[1]: True}
+        assert damaged(result) == {name: True}
         assert result.failures == []
         assert result.repair is not None
-        assert result.repair.written == (PAGES[1],)
+        assert result.repair.written == (name,)
         after = published.states(public)
-        assert {name for name in after if after[name] != before.get(name)} == {PAGES[1]}
+        assert {file for file in after if after[file] != before.get(file)} == {name}
         assert (paths(public), entries(public)) == (contents, index)
         assert run(public).damaged == []
 
@@ -177,14 +179,6 @@ class TestADamagedPage:
         result = run(public, repair=True, sitemaps=changed)
         assert result.repair is not None
         assert set(result.repair.written) == {*PAGES, "sitemap.xml"}
-
-    def test_without_key_ranges_is_repaired_too(self, public: Path) -> None:
-        name = "sitemap-numbers-1.xml.gz"
-        before = published.states(public)
-        flip(public / name)
-        assert damaged(run(public, repair=True)) == {name: True}
-        after = published.states(public)
-        assert {file for file in after if after[file] != before[file]} == {name}
 
     def test_of_another_section_is_not_looked_at(self, public: Path) -> None:
         delete(public / PAGES[0])
@@ -293,21 +287,14 @@ class TestOtherFiles:
             truncate(folder / name)
         assert set(damaged(run(folder))) == names
 
-    def test_a_damaged_stylesheet_is_found(self, folder: Path, configure: Callable[..., None]) -> None:
-        configure(STYLESHEET=True)
+    @pytest.mark.sitemaps09(STYLESHEET=True)
+    @pytest.mark.sitemaps09(STYLESHEET=True)
+    def test_a_damaged_stylesheet_is_found_and_one_of_the_project_is_kept(self, folder: Path) -> None:
         export(output=folder, sitemaps=sections())
-        assert run(folder).damaged == []
-        truncate(folder / "sitemap.css")
-        assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
-        assert run(folder).damaged == []
-        delete(folder / "sitemap.css")
-        assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
-
-    def test_a_stylesheet_of_the_project_is_kept(
-        self, folder: Path, configure: Callable[..., None]
-    ) -> None:
-        configure(STYLESHEET=True)
-        export(output=folder, sitemaps=sections())
+        for damage in (truncate, delete):
+            assert run(folder).damaged == []
+            damage(folder / "sitemap.css")
+            assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
         (folder / "sitemap.css").write_text("urlset { color: green }")
         assert run(folder, repair=True).damaged == []
         assert (folder / "sitemap.css").read_text() == "urlset { color: green }"
@@ -323,33 +310,32 @@ class TestOtherFiles:
         assert run(public, robots=path).damaged == []
 
 
-class TestTheManifest:
-    def test_must_exist(self, folder: Path) -> None:
-        with pytest.raises(ExportError, match="Export first"):
-            run(folder)
-        assert not folder.exists()
+@pytest.mark.parametrize(
+    ("harm", "options", "error", "advice"),
+    [
+        (shutil.rmtree, {}, ExportError, "Export first"),
+        (lambda public: flip(public / STATE / ROOT), {}, UnreadableError, "without --verify"),
+        (lambda public: None, {"base_url": "https://other.example"}, ExportError, "another target"),
+    ],
+    ids=["missing", "damaged", "of another site"],
+)
+def test_a_manifest_is_needed(
+    public: Path, harm: Callable[[Path], object], options: Any, error: type[Exception], advice: str
+) -> None:
+    harm(public)
+    with pytest.raises(error, match=advice):
+        run(public, **options)
+    assert public.exists() != (harm is shutil.rmtree)
 
-    def test_must_not_be_damaged(self, public: Path) -> None:
-        flip(public / STATE / ROOT)
-        with pytest.raises(UnreadableError, match="without --verify"):
-            run(public)
 
-    def test_must_be_that_of_this_site(self, public: Path) -> None:
-        with pytest.raises(ExportError, match="another target"):
-            run(public, base_url="https://other.example")
-
-    def test_without_a_digest_makes_a_page_damaged(self, public: Path) -> None:
-        for name in (ROOT, BACKUP):
-            (public / STATE / name).unlink(missing_ok=True)
-        export(["numbers"], output=public, sitemaps=sections())
-        result = run(public, repair=True)
-        assert {file.name for file in result.damaged if "no digest" in file.problem} == {*PAGES}
-        assert run(public).damaged == []
-        assert paths(public)[:6] == slugs(*range(1, 7))
-
-    def test_needs_a_worker(self, public: Path) -> None:
-        with pytest.raises(ImproperlyConfigured, match="at least one worker"):
-            run(public, workers=0)
+def test_a_manifest_without_a_digest_makes_a_page_damaged(public: Path) -> None:
+    for name in (ROOT, BACKUP):
+        (public / STATE / name).unlink(missing_ok=True)
+    export(["numbers"], output=public, sitemaps=sections())
+    result = run(public, repair=True)
+    assert {file.name for file in result.damaged if "no digest" in file.problem} == {*PAGES}
+    assert run(public).damaged == []
+    assert paths(public)[:6] == slugs(*range(1, 7))
 
 
 class TestAnExportMeanwhile:
@@ -389,23 +375,17 @@ class TestAnExportMeanwhile:
         assert all(result.is_unfinished for result in results)
 
 
-class TestSeveralHosts:
-    def test_are_repaired_in_their_own_folders(self, folder: Path) -> None:
-        write_articles(*range(1, 7))
-        hosts = ["https://a.example", "https://b.example"]
-        export_hosts(hosts, output=folder, sitemaps=sections())
-        before = published.states(folder / "a.example"), published.states(folder / "b.example")
-        truncate(folder / "b.example" / PAGES[1])
-        results = verify_hosts(hosts, output=folder, sitemaps=sections(), repair=True)
-        assert [damaged(result) for result in results.values()] == [{}, {PAGES[1]: True}]
-        after = published.states(folder / "a.example"), published.states(folder / "b.example")
-        assert after[0] == before[0]
-        assert {name for name in after[1] if after[1][name] != before[1][name]} == {PAGES[1]}
-
-    @pytest.mark.parametrize(("base_urls", "error"), [([], ExportError), (BASE, ImproperlyConfigured)])
-    def test_are_a_list(self, base_urls: Any, error: type[Exception]) -> None:
-        with pytest.raises(error, match="list"):
-            verify_hosts(base_urls)
+def test_several_hosts_are_repaired_in_their_own_folders(folder: Path) -> None:
+    write_articles(*range(1, 7))
+    hosts = ["https://a.example", "https://b.example"]
+    export_hosts(hosts, output=folder, sitemaps=sections())
+    before = published.states(folder / "a.example"), published.states(folder / "b.example")
+    truncate(folder / "b.example" / PAGES[1])
+    results = verify_hosts(hosts, output=folder, sitemaps=sections(), repair=True)
+    assert [damaged(result) for result in results.values()] == [{}, {PAGES[1]: True}]
+    after = published.states(folder / "a.example"), published.states(folder / "b.example")
+    assert after[0] == before[0]
+    assert {name for name in after[1] if after[1][name] != before[1][name]} == {PAGES[1]}
 
 
 class Unreliable(Overwriting):

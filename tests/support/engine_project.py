@@ -268,30 +268,25 @@ def automatic_for_all_sites(folder: str) -> int:
     return os.getpid()
 
 
-def automatic_for_hosts(folder: str, *hosts: str) -> int:
+def automatic_for_hosts(folder: str) -> int:
     from django_sitemaps09.export import export_hosts
 
-    reports = export_hosts(hosts, output=folder)
-    assert [report.failures for report in reports.values()] == [[] for _ in hosts]
+    reports = export_hosts(["https://a.example", "https://b.example"], output=folder)
+    assert [report.failures for report in reports.values()] == [[], []]
     return os.getpid()
 
 
-def automatic_in_a_transaction(folder: str) -> int:
+def in_a_transaction(folder: str) -> tuple[int, str]:
+    """Return this process, which has exported without workers, and why it cannot with two."""
     from django.db import transaction
 
     with transaction.atomic():
-        return automatic(folder)
-
-
-def refused_in_a_transaction(folder: str) -> str:
-    from django.db import transaction
-
-    with transaction.atomic():
+        process = automatic(f"{folder}/automatic")
         try:
-            exported(folder)
+            exported(f"{folder}/two")
         except ImproperlyConfigured as error:
-            return str(error)
-    return ""
+            return process, str(error)
+    return process, ""
 
 
 def beside_a_connection(folder: str) -> dict[str, object]:

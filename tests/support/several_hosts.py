@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -24,7 +23,7 @@ from tests.models import Article
 from tests.support import articles, published
 from tests.support.commands import said
 from tests.support.news import Fresh
-from tests.support.published import pages, unpacked as tree
+from tests.support.published import pages
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
@@ -68,13 +67,6 @@ class Numbers(Sitemap[int]):
 
     def location(self, item: int) -> str:
         return f"/numbers/{item}/"
-
-
-class Bad(Numbers):
-    """Section whose item 7 is on another host."""
-
-    def location(self, item: int) -> str:
-        return "https://elsewhere.example/" if item == 7 else f"/{item}/"
 
 
 class Translated(Numbers):
@@ -188,13 +180,6 @@ def slugs(folder: Path) -> list[str]:
 
 def urls(folder: Path, name: str) -> list[str]:
     return list(published.urls(folder, name))
-
-
-def lines(folder: Path) -> list[bytes]:
-    """Return the URLs of all pages in the index, in order, regardless of their names."""
-    found = tree(folder)
-    names = re.findall(rb"<loc>[^<]*/([^<]*)</loc>", found["sitemap.xml"])
-    return [line for name in names for line in found[name.decode()].splitlines()]
 
 
 def written(reports: Mapping[str, Report]) -> list[Sequence[str]]:

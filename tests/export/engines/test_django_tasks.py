@@ -14,7 +14,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
 from django_sitemaps09.export import engines
-from django_sitemaps09.export.engines import messages
 from tests.support import celery_sections
 from tests.support.celery_project import runs
 from tests.support.celery_sections import HASTY
@@ -70,20 +69,6 @@ class TestABackend:
                 call_command("export_sitemaps", output=str(tmp_path / "public"), **options)
         assert not (tmp_path / "public").exists()
 
-    def test_of_another_version_is_a_warning(
-        self, backends: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        fill()
-        backends(default="Immediate")
-        monkeypatch.setattr(messages, "PAUSE", 0.0)
-        build = messages.build_message
-        monkeypatch.setattr(messages, "build_message", lambda *page: build(*page) | {"release": "99.1"})
-        report = celery_sections.exported(str(tmp_path), "tasks", "a")
-        [warning] = report["warnings"]
-        assert warning.startswith("A worker of Django Tasks refused a page: ")
-        assert "the worker is incompatible: its release (" in warning
-        assert (report["failures"], report["published"]) == ([], True)
-
     def test_without_workers_is_a_failure_that_names_the_queue_after_half_a_minute(
         self, backends: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -134,14 +119,18 @@ class TestTheQueue:
         engine: Any = engines.engine_class("tasks")(2)
         assert engine.describe()[0] == f"the queue {queue!r} of the backend {backend!r} of TASKS"
 
-    def test_must_exist(self, backends: Callable[..., None]) -> None:
-        backends("mail", "news", default=DATABASE)
-        with pytest.raises(ImproperlyConfigured, match="Add 'sitemaps' or 'default' to its QUEUES, which"):
-            engines.engine_class("tasks")(2)
-
-    def test_needs_a_backend(self, backends: Callable[..., None]) -> None:
-        backends(mail=DATABASE)
-        with pytest.raises(ImproperlyConfigured, match=r"TASKS has no backend for sitemaps\. Add the b"):
+    @pytest.mark.parametrize(
+        ("queues", "alias", "why"),
+        [
+            (["mail", "news"], "default", "Add 'sitemaps' or 'default' to its QUEUES, which"),
+            ([], "mail", r"TASKS has no backend for sitemaps\. Add the b"),
+        ],
+    )
+    def test_must_exist_in_a_backend_for_sitemaps(
+        self, backends: Callable[..., None], queues: list[str], alias: str, why: str
+    ) -> None:
+        backends(*queues, **{alias: DATABASE})
+        with pytest.raises(ImproperlyConfigured, match=why):
             engines.engine_class("tasks")(2)
 
 

@@ -20,7 +20,6 @@ from tests.support.engine_project import (
     PAGE,
     ROWS,
     ByProcess,
-    Fixed,
     Project,
     content,
     fill,
@@ -166,56 +165,23 @@ class TestAWorkerThatIsKilled:
         assert not any(map(lives, numbers(meeting_place)))
 
 
-class TestAutomaticWorkers:
-    """No number of workers was given."""
-
-    @pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
-    def test_are_several_if_they_can_be(self, project: Project, tmp_path: Path) -> None:
-        parent = project.run("WHO", "automatic", str(tmp_path), GZIP=False)
-        assert parent not in renderers(tmp_path, "ranged")[0]
-
-    @pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
-    def test_are_several_for_all_sites_too(self, project: Project, tmp_path: Path) -> None:
-        parent = project.run("WHO", "automatic_for_all_sites", str(tmp_path))
-        assert parent not in renderers(tmp_path / "www.example.com", "ranged")[0]
-
-    @pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
-    def test_are_several_for_each_host_of_a_run(self, project: Project, tmp_path: Path) -> None:
-        """The choice depends on the open connections, and the first host leaves one open."""
-        hosts = ("https://a.example", "https://b.example")
-        parent = project.run("WHO", "automatic_for_hosts", str(tmp_path), *hosts, GZIP=False)
-        first, second = (renderers(tmp_path / host[8:], "ranged")[0] for host in hosts)
-        assert parent not in first | second
-        # The processes are started once.
-        assert first & second
-
-    def test_are_none_in_a_transaction(self, project: Project, tmp_path: Path) -> None:
-        parent = project.run("WHO", "automatic_in_a_transaction", str(tmp_path), GZIP=False)
-        assert renderers(tmp_path, "ranged")[0] == {parent}
-
-    @pytest.mark.django_db(transaction=True)
-    def test_are_none_with_an_in_memory_database(self, tmp_path: Path, settings: Any) -> None:
-        from django_sitemaps09.export import export
-        from tests.models import Article
-
-        settings.SITEMAPS09 = {
-            "BASE_URL": BASE,
-            "SITEMAPS": "tests.support.engine_project.WHO",
-            "GZIP": False,
-            "MAX_URLS": 9,
-        }
-        Article.objects.bulk_create(Article(pk=i, slug=f"a{i}") for i in range(1, 21))
-        assert export(output=tmp_path).failures == []
-        assert renderers(tmp_path, "ranged")[0] == {os.getpid()}
-
-    def test_are_none_for_sections_that_other_processes_cannot_find(
-        self, tmp_path: Path, settings: Any
-    ) -> None:
-        from django_sitemaps09.export import export
-
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "GZIP": False}
-        assert export(output=tmp_path, sitemaps={"list": ByProcess}).failures == []
-        assert renderers(tmp_path, "list")[0] == {os.getpid()}
+@pytest.mark.skipif(available_cores() == 1, reason="with one core there is nothing to gain")
+@pytest.mark.parametrize(
+    ("function", "folders"),
+    [
+        ("automatic", ["."]),
+        ("automatic_for_all_sites", ["www.example.com"]),
+        # The choice depends on the open connections, and the first host leaves one open.
+        ("automatic_for_hosts", ["a.example", "b.example"]),
+    ],
+)
+def test_automatic_workers_are_several_and_the_same_for_all_hosts(
+    project: Project, tmp_path: Path, function: str, folders: list[str]
+) -> None:
+    parent = project.run("WHO", function, str(tmp_path), GZIP=False)
+    found = [renderers(tmp_path / folder, "ranged")[0] for folder in folders]
+    assert parent not in set.union(*found)
+    assert set.intersection(*found)
 
 
 @needs_proc
@@ -278,24 +244,13 @@ def test_connections_of_the_parent_are_its_own_before_and_after(tmp_path: Path, 
 
 
 class TestWhatAnExportWithWorkersRefuses:
+    """Without a number of workers, the export renders all pages itself."""
+
     def test_is_a_transaction(self, project: Project, tmp_path: Path) -> None:
-        said = project.run("PLAIN", "refused_in_a_transaction", str(tmp_path / "public"))
+        parent, said = project.run("WHO", "in_a_transaction", str(tmp_path), GZIP=False)
         assert "several workers cannot run in a transaction" in said
-        assert not (tmp_path / "public").exists()
-
-    @pytest.mark.django_db(transaction=True)
-    def test_is_a_database_in_memory(self, tmp_path: Path, settings: Any) -> None:
-        from django_sitemaps09.export import export
-        from tests.models import Article
-
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.support.engine_project.PLAIN"}
-        assert Article.objects.count() == 0
-        with pytest.raises(ImproperlyConfigured, match="several workers cannot use an in-memory database"):
-            export(output=tmp_path / "public", workers=2)
-        assert not (tmp_path / "public").exists()
-        # The connection is unchanged, and one worker can use it.
-        assert Article.objects.count() == 0
-        assert export(output=tmp_path / "public", workers=1).failures == []
+        assert not (tmp_path / "two").exists()
+        assert renderers(tmp_path / "automatic", "ranged")[0] == {parent}
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
     def test_is_a_process_that_must_not_start_others(self, project: Project, tmp_path: Path) -> None:
@@ -303,20 +258,37 @@ class TestWhatAnExportWithWorkersRefuses:
         assert "cannot run in a daemonic process" in asked
         assert unasked == "True"
 
+    @pytest.mark.django_db(transaction=True)
+    @pytest.mark.parametrize(
+        ("sitemaps", "section", "why"),
+        [
+            (None, "ranged", "several workers cannot use an in-memory database"),
+            ({"list": ByProcess}, "list", r"SITEMAPS09\['SITEMAPS'\] .*, or export with one"),
+        ],
+        ids=["a database in memory", "sections that other processes cannot find"],
+    )
+    def test_is_what_other_processes_cannot_find(
+        self, tmp_path: Path, settings: Any, sitemaps: Any, section: str, why: str
+    ) -> None:
+        from django_sitemaps09.export import export
+
+        keys = {"SITEMAPS": "tests.support.engine_project.WHO", "GZIP": False, "MAX_URLS": 9}
+        settings.SITEMAPS09 = {"BASE_URL": BASE, **keys}
+        fill()
+        with pytest.raises(ImproperlyConfigured, match=why):
+            export(output=tmp_path / "public", workers=2, sitemaps=sitemaps)
+        assert not (tmp_path / "public").exists()
+        # The connection is unchanged.
+        for workers in (1, None):
+            assert export(output=tmp_path / "public", workers=workers, sitemaps=sitemaps).failures == []
+            assert renderers(tmp_path / "public", section)[0] == {os.getpid()}
+
     @pytest.mark.parametrize("workers", [0, -1])
     def test_is_less_than_one_worker(self, tmp_path: Path, settings: Any, workers: int) -> None:
-        from django_sitemaps09.export import export
+        from django_sitemaps09.export import export, verify
 
         settings.SITEMAPS09 = {"BASE_URL": BASE}
-        with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):
-            export(output=tmp_path / "public", workers=workers, sitemaps={"list": Fixed})
+        for function in (export, verify):
+            with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):
+                function(output=tmp_path / "public", workers=workers, sitemaps={"list": ByProcess})
         assert not (tmp_path / "public").exists()
-
-    def test_is_sections_that_other_processes_cannot_find(self, tmp_path: Path, settings: Any) -> None:
-        from django_sitemaps09.export import export
-
-        settings.SITEMAPS09 = {"BASE_URL": BASE}
-        with pytest.raises(ImproperlyConfigured, match=r"SITEMAPS09\['SITEMAPS'\] .*, or export with one"):
-            export(output=tmp_path / "public", workers=2, sitemaps={"list": Fixed})
-        assert not (tmp_path / "public").exists()
-        assert export(output=tmp_path / "public", workers=1, sitemaps={"list": Fixed}).published

@@ -13,9 +13,7 @@ from django_sitemaps09.export import SectionReport, export_hosts
 from django_sitemaps09.export.engines import queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering import sink
-from tests.models import Article
-from tests.support import published
-from tests.support.fake_queue import (
+from tests.export.engines.fake_queue import (
     ENGINE,
     PAGE,
     PAGES,
@@ -25,6 +23,8 @@ from tests.support.fake_queue import (
     everywhere,
     rendered,
 )
+from tests.models import Article
+from tests.support import published
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
 
@@ -254,11 +254,6 @@ class TestMessages:
         # The broker can be back in the next run.
         queue.received = queue.work
         assert queue.export("b", force=["b"]).warnings == []
-
-    def test_name_a_module_of_the_broker_that_is_missing(self, queue: Queue) -> None:
-        queue.received = lambda number: __import__("no_such_client")
-        [warning] = queue.export().warnings
-        assert "(ModuleNotFoundError: No module named 'no_such_client')" in warning
 
 
 class TestSeveralHosts:

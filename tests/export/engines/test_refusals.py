@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.test import override_settings
 
 import django_sitemaps09
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import handle_message
 from django_sitemaps09.stores import LocalStore
+from tests.export.engines.fake_queue import PAGES, Articles, Hooked, Queue, rendered
 from tests.models import Article
-from tests.support.fake_queue import PAGES, Articles, Hooked, Queue, rendered
 
 REFUSED = f"A test worker refused a page: {socket.gethostname()}: "
 
@@ -31,61 +31,50 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-class Misfits:
-    """Ways in which a worker can differ from the command."""
+def limit_bytes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settings, "SITEMAPS09", settings.SITEMAPS09 | {"MAX_BYTES": 9_001})
 
-    @staticmethod
-    def release(queue: Queue, number: int) -> None:
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(django_sitemaps09, "__version__", "99.1")
-            queue.work(number)
 
-    @staticmethod
-    def setting(queue: Queue, number: int) -> None:
-        from django.conf import settings
+def fill_disk(patch: pytest.MonkeyPatch) -> None:
+    """Leave room for the reply alone."""
+    write = LocalStore.write
 
-        with override_settings(SITEMAPS09=settings.SITEMAPS09 | {"MAX_BYTES": 9_001}):
-            queue.work(number)
+    def full(store: Any, name: str, *content: Any) -> Any:
+        if name.endswith(".signed"):
+            return write(store, name, *content)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    @staticmethod
-    def declaration(queue: Queue, number: int) -> None:
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Articles, "changefreq", "daily", raising=False)
-            queue.work(number)
+    patch.setattr(LocalStore, "write", full)
 
-    @staticmethod
-    def disk(queue: Queue, number: int) -> None:
-        def full(store: Any, name: str, *content: Any) -> Any:
-            if name.endswith(".signed"):
-                return write(store, name, *content)
-            raise OSError(errno.ENOSPC, "No space left on device")
 
-        write = LocalStore.write
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(LocalStore, "write", full)
-            queue.work(number)
+def other_release(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(django_sitemaps09, "__version__", "99.1")
+
+
+DIFFERS = "the worker is incompatible: its section 'a' differs from the command's"
+#: Ways in which a worker can differ from the command, and what it says.
+MISFITS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
+    "release": (other_release, "the worker is incompatible: its release ("),
+    "setting": (limit_bytes, DIFFERS),
+    "declaration": (lambda patch: patch.setattr(Articles, "changefreq", "daily", raising=False), DIFFERS),
+    "disk": (fill_disk, "OSError: No space left on device"),
+}
+
+
+def work_as_misfit(queue: Queue, number: int, change: Callable[[pytest.MonkeyPatch], None]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch)
+        queue.work(number)
 
 
 class TestAWorkerThatDoesNotFit:
-    @pytest.mark.parametrize(
-        ("misfit", "reason"),
-        [
-            (Misfits.release, "the worker is incompatible: its release ("),
-            (Misfits.setting, "the worker is incompatible: its section 'a' differs from the command's"),
-            (Misfits.declaration, "the worker is incompatible: its section 'a' differs from the command's"),
-            (Misfits.disk, "OSError: No space left on device"),
-        ],
-    )
+    @pytest.mark.parametrize("misfit", MISFITS)
     def test_says_so_and_the_export_renders_its_pages_and_names_the_reason_once(
-        self,
-        queue: Queue,
-        pauses: list[float],
-        caplog: pytest.LogCaptureFixture,
-        misfit: Callable[[Queue, int], None],
-        reason: str,
+        self, queue: Queue, pauses: list[float], caplog: pytest.LogCaptureFixture, misfit: str
     ) -> None:
+        change, reason = MISFITS[misfit]
         serial = queue.serial()
-        queue.received = lambda number: misfit(queue, number)
+        queue.received = lambda number: work_as_misfit(queue, number, change)
         report = queue.export()
         assert (queue.public(), report.exit_status, queue.runs()) == (serial, 0, [])
         assert rendered(report) == (PAGES, 0)
@@ -98,7 +87,9 @@ class TestAWorkerThatDoesNotFit:
         assert pauses == [1.0] * len(queue.sent)
 
     def test_leaves_pages_to_one_that_does(self, queue: Queue) -> None:
-        queue.received = lambda number: Misfits.release(queue, number) if number % 2 else queue.work(number)
+        queue.received = lambda number: (
+            work_as_misfit(queue, number, other_release) if number % 2 else queue.work(number)
+        )
         report = queue.export()
         here, by_workers = rendered(report)
         assert here + by_workers == PAGES
@@ -134,8 +125,8 @@ class TestAWorkerThatDoesNotFit:
     def test_replaces_no_reply_by_its_refusal(self, queue: Queue) -> None:
         def both(number: int) -> None:
             queue.work_claimed(queue.page(number))
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(django_sitemaps09, "__version__", "99.1")
+            with pytest.MonkeyPatch.context() as patch:
+                other_release(patch)
                 handle_message(queue.sent[number], is_awaited=True)
 
         queue.received = both

@@ -20,6 +20,7 @@ from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.models import Article
 from tests.support import killing, published
+from tests.support.published import unpacked as tree
 from tests.support.several_hosts import (
     FINE,
     FOLDERS,
@@ -37,7 +38,6 @@ from tests.support.several_hosts import (
     run,
     slugs,
     thirty,
-    tree,
     whole,
     written,
 )

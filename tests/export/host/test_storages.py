@@ -13,7 +13,8 @@ import pytest
 from django_sitemaps09.export import export_hosts
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
-from tests.support.several_hosts import FINE, FOLDERS, A, B, Own, change, run, thirty, tree, written
+from tests.support.published import unpacked as tree
+from tests.support.several_hosts import FINE, FOLDERS, A, B, Own, change, run, thirty, written
 from tests.support.stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("shared_cache")]

@@ -23,6 +23,7 @@ from django_sitemaps09.hosts import host_folder
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.stores import target_store
 from tests.models import Article
+from tests.support.published import unpacked as tree
 from tests.support.several_hosts import (
     COUNTED,
     FINE,
@@ -40,7 +41,6 @@ from tests.support.several_hosts import (
     run,
     slugs,
     thirty,
-    tree,
     urls,
 )
 

@@ -326,30 +326,40 @@ class TestSeveralIndexes:
         assert site.indexed == {"sitemap.xml": ["b1", "b2"]}
         assert site.announced == ["sitemap.xml"]
 
-    @pytest.mark.parametrize("cascade", [False, True])
-    def test_name_every_url_at_every_step(self, site: Site, cascade: bool) -> None:
-        site.configure(MAX_URLS=3, CASCADE=cascade)
+    @pytest.mark.parametrize(
+        ("before", "after"), [(False, False), (True, True), (False, True), (True, False)]
+    )
+    def test_that_robots_txt_announces_name_every_url_at_every_step(
+        self, site: Site, before: bool, after: bool
+    ) -> None:
+        """The setting `CASCADE` is switched on or off, or neither, while pages are divided."""
+        site.configure(MAX_URLS=3, CASCADE=before)
         write_articles(*range(10, 400, 10))
         sitemaps = {"articles": articles(), "b": Numbers(1)}
         site(sitemaps=sitemaps)
-        assert len(site.indexed) == 5 + cascade
+        assert len(site.indexed) == 5 + before
         # Pages in the middle are split, the last one gets an upper bound, some are removed, and some are
         # merged.
         write_articles(*range(101, 109), 251, 252, *range(391, 400))
         delete_articles(10, 20, 30, 310, 320, 340, 350)
-        stay = Article.objects.filter(pk__lt=400).values_list("pk", flat=True)
-        with site.watched(slugs(*(pk for pk in stay if pk % 10 == 0)), site.published) as seen:
+        stay = slugs(*Article.objects.filter(pk__in=range(10, 400, 10)).values_list("pk", flat=True))
+        site.configure(CASCADE=after)
+        with site.watched(stay, lambda: site.published(site.announced)) as seen:
             (section, _) = site(sitemaps=sitemaps).sections
             assert section.split > 1
             assert section.merged > 0
             assert site(sitemaps=sitemaps).written == ()
-        roots = {"sitemap.xml"} if cascade else set()
+        assert len(seen) > 10
+        roots = {"sitemap.xml"} if before or after else set()
         assert max(len(state[name]) for state in seen for name in state.keys() - roots) == 3
-        assert set(site.published()) >= set(slugs(*Article.objects.values_list("pk", flat=True)))
+        every = slugs(*Article.objects.values_list("pk", flat=True))
+        assert site.published() >= site.published(site.announced) >= {*every}
 
 
 class TestACascade:
-    def test_begins_if_one_index_is_not_enough(self, site: Site) -> None:
+    def test_begins_if_one_index_is_not_enough_and_ends_if_it_is_again(
+        self, site: Site, clock: Clock
+    ) -> None:
         site.configure(CASCADE=True)
         site(sitemaps={"a": Numbers(6)})
         assert site.indexed == {"sitemap.xml": ["a1", "a2", "a3"]}
@@ -359,9 +369,12 @@ class TestACascade:
             "sitemap-1.xml": ["a1", "a2", "a3"],
             "sitemap-2.xml": ["a4", "a5"],
         }
-        assert site.announced == ["sitemap.xml"]
-        assert list(report.indexes) == ["sitemap.xml"]
+        assert list(report.indexes) == site.announced == ["sitemap.xml"]
         assert report.failures == []
+        for _ in range(2):
+            site(sitemaps={"a": Numbers(5)})
+            clock.time += timedelta(days=1)
+        assert site.indexed == {"sitemap.xml": ["a1", "a2", "a3"]}
 
     def test_is_switched_on_and_off_and_no_url_is_lost_meanwhile(self, site: Site, clock: Clock) -> None:
         sitemaps = {"a": Numbers(9)}
@@ -386,32 +399,6 @@ class TestACascade:
         site(sitemaps=sitemaps)
         assert site.indexed == plain
         assert {path: path.stat().st_mtime_ns for path in site.folder.glob("*.gz")} == pages
-
-    @pytest.mark.django_db
-    @pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
-    def test_is_switched_while_pages_are_split_and_robots_txt_announces_every_url_meanwhile(
-        self, site: Site, monkeypatch: pytest.MonkeyPatch, on: bool
-    ) -> None:
-        site.configure(MAX_URLS=3, CASCADE=not on)
-        keys = range(10, 400, 10)
-        write_articles(*keys)
-        sitemaps = {"articles": articles()}
-        site(sitemaps=sitemaps)
-        write_articles(*range(101, 109), 251, 252, *range(391, 400))
-        site.configure(CASCADE=on)
-        with site.watched(slugs(*keys), lambda: site.published(site.announced)) as steps:
-            (section,) = site(sitemaps=sitemaps).sections
-        assert section.split > 1
-        assert len(steps) > 10
-        assert {*slugs(*keys, 251, 252)} <= site.published(site.announced)
-
-    def test_ends_if_one_index_is_enough_again(self, site: Site, clock: Clock) -> None:
-        site.configure(CASCADE=True)
-        site(sitemaps={"a": Numbers(9)})
-        site(sitemaps={"a": Numbers(5)})
-        clock.time += timedelta(days=1)
-        site(sitemaps={"a": Numbers(5)})
-        assert site.indexed == {"sitemap.xml": ["a1", "a2", "a3"]}
 
 
 class TestIndexesWithoutAManifest:
@@ -440,16 +427,3 @@ class TestIndexesWithoutAManifest:
             site(sitemaps={"a": Numbers(1)})
             clock.time += timedelta(days=30)
         assert (site.folder / "sitemap-2024.xml").read_text() == theirs
-
-
-class TestTheSchemas:
-    @pytest.mark.parametrize("cascade", [False, True])
-    def test_admit_every_index(self, site: Site, schema: Any, cascade: bool) -> None:
-        from lxml import etree
-
-        site.configure(CASCADE=cascade)
-        sitemaps = {"a": type("Dated", (Numbers,), {"lastmod": datetime(2026, 1, 1)})(9), "b": Numbers(3)}
-        site(sitemaps=sitemaps)
-        assert len(site.indexed) == 3 + cascade
-        for name in site.indexed:
-            schema.assertValid(etree.fromstring((site.folder / name).read_bytes()))

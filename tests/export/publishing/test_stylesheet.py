@@ -35,56 +35,56 @@ def styled(folder: Path) -> list[bool]:
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_is_published_as_it_is_beside_documents_that_name_it(
-    folder: Path, configure: Callable[..., None], compressed: bool
+def test_a_stylesheet_is_published_as_it_is_before_the_documents_that_name_it(
+    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, compressed: bool
 ) -> None:
+    promoted: list[str] = []
+    promote = LocalStore.promote
+
+    def listen(store: LocalStore, staged: str, name: str) -> None:
+        promoted.append(name)
+        promote(store, staged, name)
+
+    monkeypatch.setattr(LocalStore, "promote", listen)
     configure(STYLESHEET=True, GZIP=compressed)
     report = run(folder)
+    assert promoted == [NAME, *named(folder), "sitemap.xml"]
+    assert {*report.written} == {*promoted}
     assert (folder / NAME).read_bytes() == writer.stylesheet()
     assert styled(folder) == [True, True]
-    assert NAME in report.written
     assert (folder / NAME).stat().st_mode == (folder / "sitemap.xml").stat().st_mode
 
 
-def test_is_not_published_without_the_setting(folder: Path) -> None:
-    run(folder)
-    assert not (folder / NAME).exists()
-    assert styled(folder) == [False, False]
-
-
-def test_is_not_published_if_nothing_names_it(folder: Path, configure: Callable[..., None]) -> None:
-    configure(STYLESHEET=True)
+@pytest.mark.sitemaps09(STYLESHEET=True)
+def test_a_stylesheet_is_not_published_if_nothing_names_it(folder: Path) -> None:
     run(folder, count=0)
     assert not (folder / NAME).exists()
 
 
 @pytest.mark.parametrize("changed_only", [True, False])
-def test_the_setting_changes_every_file_of_the_next_run(
+def test_the_setting_changes_every_file_of_the_next_run_and_nothing_afterwards(
     folder: Path, configure: Callable[..., None], changed_only: bool
 ) -> None:
     run(folder, changed_only=changed_only)
+    assert not (folder / NAME).exists()
+    assert styled(folder) == [False, False]
     for value in (True, False):
         configure(STYLESHEET=value)
         report = run(folder, changed_only=changed_only)
         assert styled(folder) == [value, value]
         assert {"sitemap.xml", *named(folder)} <= set(report.written)
+        before = touched(folder)
+        assert run(folder, changed_only=changed_only).written == ()
+        assert touched(folder) == before
 
 
-def test_a_run_that_changes_nothing_writes_nothing(folder: Path, configure: Callable[..., None]) -> None:
-    configure(STYLESHEET=True)
-    run(folder)
-    before = touched(folder)
-    assert run(folder).written == ()
-    assert touched(folder) == before
-
-
+@pytest.mark.sitemaps09(STYLESHEET=True)
 @pytest.mark.parametrize(
     "content", [None, b"", b"/* Gen", writer.STYLESHEET_MARK + b" An older version. */"]
 )
-def test_is_written_again_if_it_is_not_as_expected(
-    folder: Path, configure: Callable[..., None], content: bytes | None
+def test_a_stylesheet_is_written_again_if_it_is_not_as_expected(
+    folder: Path, content: bytes | None
 ) -> None:
-    configure(STYLESHEET=True)
     run(folder)
     (folder / NAME).unlink()
     if content is not None:
@@ -94,7 +94,7 @@ def test_is_written_again_if_it_is_not_as_expected(
 
 
 @pytest.mark.parametrize("stylesheet", [False, True])
-def test_a_file_that_replaced_ours_is_kept(
+def test_a_file_that_replaced_our_stylesheet_is_kept(
     folder: Path, configure: Callable[..., None], *, stylesheet: bool
 ) -> None:
     configure(STYLESHEET=True, KEEP_REMOVED=0)
@@ -108,7 +108,7 @@ def test_a_file_that_replaced_ours_is_kept(
         assert (folder / NAME).read_bytes() == b"body { color: red }"
 
 
-def test_is_kept_for_a_while_when_the_setting_is_switched_off(
+def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(
     folder: Path, configure: Callable[..., None]
 ) -> None:
     configure(STYLESHEET=True)
@@ -123,7 +123,9 @@ def test_is_kept_for_a_while_when_the_setting_is_switched_off(
     assert not (folder / NAME).exists()
 
 
-def test_is_not_removed_if_the_setting_comes_back(folder: Path, configure: Callable[..., None]) -> None:
+def test_a_stylesheet_is_not_removed_if_the_setting_comes_back(
+    folder: Path, configure: Callable[..., None]
+) -> None:
     for value in (True, False, True):
         configure(STYLESHEET=value, KEEP_REMOVED=0)
         run(folder)
@@ -132,8 +134,9 @@ def test_is_not_removed_if_the_setting_comes_back(folder: Path, configure: Calla
     assert (root["stylesheets"], root["removed"]) == ([NAME], {})
 
 
-def test_of_others_is_neither_replaced_nor_removed(folder: Path, configure: Callable[..., None]) -> None:
-    """A project can provide its own stylesheet in this way."""
+def test_a_stylesheet_of_the_project_is_neither_replaced_nor_removed(
+    folder: Path, configure: Callable[..., None]
+) -> None:
     folder.mkdir()
     (folder / NAME).write_bytes(b"theirs")
     for value in (False, True, True, False, False):
@@ -143,25 +146,9 @@ def test_of_others_is_neither_replaced_nor_removed(folder: Path, configure: Call
         assert (folder / NAME).read_bytes() == b"theirs"
 
 
-def test_is_there_before_a_document_names_it(
-    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    promoted: list[str] = []
-    promote = LocalStore.promote
-
-    def listen(store: LocalStore, staged: str, name: str) -> None:
-        promoted.append(name)
-        promote(store, staged, name)
-
-    monkeypatch.setattr(LocalStore, "promote", listen)
-    configure(STYLESHEET=True)
-    run(folder)
-    assert promoted == [NAME, "sitemap-numbers-1.xml.gz", "sitemap.xml"]
-
-
+@pytest.mark.sitemaps09(STYLESHEET=True)
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_killed_run_is_finished_with_it(folder: Path, configure: Callable[..., None], step: int) -> None:
-    configure(STYLESHEET=True)
+def test_a_killed_run_is_finished_with_its_stylesheet(folder: Path, step: int) -> None:
     assert dies_at(step, lambda: run(folder))
     run(folder)
     assert (folder / NAME).read_bytes() == writer.stylesheet()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +21,9 @@ from django_sitemaps09.notify.ledger import FOLDER, Ledger
 from django_sitemaps09.sections import Section
 from django_sitemaps09.state.manifest import ROOT, PageFile
 from django_sitemaps09.stores import STATE, Store
+from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, article_sitemap, write_articles
-from tests.support.notifications import Notifications
 from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, Engine, engine
 from tests.support.sections import Numbers
@@ -121,16 +121,30 @@ class TestChangesThatWereNotQueued:
         assert run.submitted == [url(1), url(2)]
         assert run.submit().failures == []
 
-    @pytest.mark.parametrize("counted", [False, True])
-    def test_are_not_recorded_if_there_are_too_many(
-        self, run: Site, configure: Callable[..., None], counted: bool
+    @pytest.mark.parametrize(
+        ("before", "numbers", "keys", "options"),
+        [
+            ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {}),
+            ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {"changes": True}),
+            ([1], range(10, 20), {"INDEXNOW_MAX_URLS": 2}, {}),
+            ([1], [1, 2], {"INDEXNOW_KEY": None}, {}),
+            ([], [1], {}, {}),
+        ],
+        ids=["too many", "too many, counted", "a mass change", "no key", "a first export"],
+    )
+    def test_are_only_a_ping_if_none_of_them_would_be_queued(
+        self, run: Site, before: list[int], numbers: Iterable[int], keys: Any, options: Any
     ) -> None:
-        """None of them would be queued, whether or not the caller asked for their number."""
-        ping = run.engine.url.replace("indexnow", "ping")
-        configure(PING_URLS=[ping], INDEXNOW_MAX_URLS=2)
-        run(1)
-        run.without_queue(1, 2, 3, 4, changes=counted)
+        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")], **keys)
+        if before:
+            run(*before)
+        run.engine.requests.clear()
+        run.without_queue(*numbers, **options)
         assert run.recorded == ["sitemap.xml"]
+        for _ in range(2):
+            run(*numbers)
+            assert run.recorded == []
+        assert len(run.pinged) == len(run.engine.requests) == 1
 
     def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(self, run: Site) -> None:
         run(1)
@@ -206,15 +220,6 @@ class TestChangesThatWereNotQueued:
         assert run.submitted == [url(1), url(2), url(3)]
         assert run.recorded == []
 
-    def test_are_only_a_ping_if_no_key_is_configured(self, run: Site) -> None:
-        run.configure(INDEXNOW_KEY=None, PING_URLS=[run.engine.url])
-        run(1)
-        run.without_queue(1, 2)
-        assert run.recorded == ["sitemap.xml"]
-        run(1, 2)
-        assert run.recorded == []
-        assert len(run.engine.requests) == 2
-
     @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
     def test_are_those_of_all_pages_if_the_manifest_is_lost(
         self, run: Site, damage: Callable[[Path], object]
@@ -244,21 +249,6 @@ class TestChangesThatWereNotQueued:
         report = run(*range(8))
         assert any("URLs dropped" in warning for warning in report.warnings)
         assert run.submitted == [url(6), url(7)]
-
-    def test_of_a_mass_change_are_not_queued_by_the_next_run(self, run: Site) -> None:
-        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")], INDEXNOW_MAX_URLS=2)
-        run(1)
-        run.engine.requests.clear()
-        run.without_queue(*range(10, 20))
-        run(*range(10, 20))
-        assert len(run.pinged) == len(run.engine.requests) == 1
-
-    def test_of_a_first_export_are_not_queued_by_the_next_run(self, run: Site) -> None:
-        """Only its ping is sent later: all URLs are new, and none of them are submitted."""
-        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")])
-        run.without_queue(1)
-        run(1)
-        assert len(run.pinged) == len(run.engine.requests) == 1
 
     def test_by_a_repair_are_those_of_the_pages_that_it_changed(
         self, folder: Path, engine: Engine, configure: Callable[..., None], db: None
@@ -366,12 +356,6 @@ class TestWhatIsSubmitted:
         run.without_queue(1, 2)
         run(2, 3)
         assert run.submitted == [url(1), url(2), url(3)]
-
-    def test_includes_the_urls_of_a_removed_section(self, run: Site) -> None:
-        run(1, b=Chosen(2, 3))
-        report = run(1, remove=["b"], changes=True)
-        assert run.submitted == [url(2), url(3)]
-        assert report.changes == {"added": 0, "removed": 2, "changed": 0}
 
     def test_needs_a_key_for_the_host(self, run: Site) -> None:
         run.configure(INDEXNOW_KEY={"shop.example.com": KEY})
@@ -544,9 +528,6 @@ def test_each_host_has_its_queue_and_all_share_a_deadline(
     assert requests == [0, 0, 0, 0]
     assert engine.submitted == [f"{host}/numbers/2/" for host in hosts]
     assert all(report.submission and not report.submission.failures for report in reports.values())
-
-
-# A killed export
 
 
 class TestARepair:

@@ -25,9 +25,9 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from tests.export.rendering.forwarder import DEADLINE, Forwarder
 from tests.support.configuration import BASE
 from tests.support.databases import require
-from tests.support.forwarder import DEADLINE, Forwarder
 from tests.support.processes import environment, started
 from tests.support.published import quick_folder
 

@@ -1,6 +1,6 @@
 """An export in a process of its own, one of whose workers is frozen and goes on after the end of the run.
 
-`python -m tests.support.lone_worker export FOLDER LOOK` runs the export, and starts the worker.
+`python -m tests.export.engines.lone_worker export FOLDER LOOK` runs the export, and starts the worker.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def lone(folder: Path, database: Path, look: str) -> Any:
     (folder / "project").mkdir()
     project = Project(folder / "project")
     project.database["NAME"] = str(database)
-    command = ["tests.support.lone_worker", "export", str(folder / "public"), look]
+    command = ["tests.export.engines.lone_worker", "export", str(folder / "public"), look]
     status, out, err = ended(project.start("ALL", *command))
     assert status == 0, err
     return json.loads(out)
@@ -55,7 +55,7 @@ def export(folder: str, look: str) -> dict[str, Any]:
 
     messages: list[str] = []
     globals()["Freezing"] = Freezing
-    report = export(["a"], output=folder, engine="tests.support.lone_worker.Freezing", workers=1)
+    report = export(["a"], output=folder, engine="tests.export.engines.lone_worker.Freezing", workers=1)
     before = states(Path(folder), hidden=True)
     [worker] = workers
     assert worker.poll() is None, "the worker was never frozen"
@@ -69,7 +69,7 @@ def export(folder: str, look: str) -> dict[str, Any]:
 def frozen(message: str, look: str) -> subprocess.Popen[bytes]:
     """Start a worker, and return it when it has stopped."""
     worker = subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-        [sys.executable, "-m", "tests.support.lone_worker", "work", message, look],
+        [sys.executable, "-m", "tests.export.engines.lone_worker", "work", message, look],
         stdout=subprocess.DEVNULL,
     )
     _, status = os.waitpid(worker.pid, os.WUNTRACED)
@@ -97,5 +97,5 @@ if __name__ == "__main__":
 
     django.setup()
     # The engine is found by the name of this module.
-    sys.modules["tests.support.lone_worker"] = sys.modules[__name__]
+    sys.modules["tests.export.engines.lone_worker"] = sys.modules[__name__]
     print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))  # noqa: T201
