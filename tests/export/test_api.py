@@ -262,16 +262,6 @@ class TestSectionsThatAreMissing:
             export(output=folder, sitemaps={})
         assert touched(folder) == before
 
-    def test_are_those_of_the_setting_or_the_registered_ones(
-        self, folder: Path, configure: Callable[..., None], register: Callable[..., None]
-    ) -> None:
-        register(registered=Numbers(2))
-        export(output=folder)
-        assert named(folder) == ["sitemap-registered-1.xml.gz"]
-        configure(SITEMAPS=f"{__name__}.SITEMAPS")
-        export(output=folder / "other")
-        assert named(folder / "other") == ["sitemap-set-1.xml.gz"]
-
     @pytest.mark.parametrize(
         ("names", "why"),
         [
@@ -287,9 +277,6 @@ class TestSectionsThatAreMissing:
         with pytest.raises(ImproperlyConfigured, match=why):
             export(output=folder, sitemaps={name: Numbers(1) for name in names})
         assert not folder.exists()
-
-
-SITEMAPS = {"set": Numbers(1)}
 
 
 class TestADryRun:

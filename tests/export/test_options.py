@@ -45,21 +45,15 @@ def texts(options_type: type) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("function", "options_type", "has_hosts"), FUNCTIONS)
-def test_each_option_has_a_text(function: object, options_type: Any, has_hosts: bool) -> None:
-    found = texts(options_type)
-    assert list(found) == [each.name for each in fields(options_type) if each.init]
-    assert ("base_urls" in found) == has_hosts
-    assert ("base_url" in found) != has_hosts
-    assert all(text and not text.endswith(".") for text in found.values())
-
-
-@pytest.mark.parametrize(("function", "options_type", "has_hosts"), FUNCTIONS)
 def test_the_help_and_the_signature_of_a_function_name_each_option(
     function: Callable[..., Any], options_type: Any, has_hosts: bool
 ) -> None:
     expected = texts(options_type)
+    assert list(expected) == [each.name for each in fields(options_type) if each.init]
+    assert all(text and not text.endswith(".") for text in expected.values())
     parameters = dict(inspect.signature(function).parameters)
     assert list(parameters) == list(expected)
+    assert expected.keys() >= {"base_urls" if has_hosts else "base_url"}
     assert list(parameters)[:has_hosts] == ["base_urls"][:has_hosts]
     defaults = {each.name: each.default for each in fields(options_type)}
     for name, parameter in parameters.items():

@@ -50,9 +50,6 @@ PROJECT = {
     "__init__.py": "from shop.queue import app\n",
     "settings.py": SETTINGS
     + """
-import django_sitemaps09
-django_sitemaps09.__version__ = os.environ.get("SITEMAPS09_TESTS_RELEASE", django_sitemaps09.__version__)
-LANGUAGE_CODE = os.environ.get("SITEMAPS09_TESTS_LANGUAGE", LANGUAGE_CODE)
 globals().update(json.loads(os.environ["SITEMAPS09_TESTS_CELERY"]))
 """,
     "queue.py": END_WITH_THE_TESTS
@@ -134,7 +131,6 @@ class Site:
         *command: str,
         worker: bool = False,
         out: Any = subprocess.PIPE,
-        environ: dict[str, str] | None = None,
         celery: dict[str, Any] | None = None,
         **keys: Any,
     ) -> subprocess.Popen[str]:
@@ -149,7 +145,7 @@ class Site:
             variables[WORKER] = "1"
         return started(
             *("-m", *command),
-            environ=environment(self.folder, "shop.settings", **variables) | (environ or {}),
+            environ=environment(self.folder, "shop.settings", **variables),
             # A worker's pipe is closed when the tests end, even if they crash.
             stdin=subprocess.PIPE if worker else subprocess.DEVNULL,
             stdout=out,

@@ -164,25 +164,14 @@ class TestTwoExportsAtOnce:
             assert runs(tmp_path / name) == []
 
 
-class TestAWorkerThatDoesNotFit:
-    """`test_refusals` has more reasons not to fit."""
-
-    @one_crew
-    def test_leaves_the_pages_to_the_export(self, crew: Site, tmp_path: Path) -> None:
-        environ = {"SITEMAPS09_TESTS_LANGUAGE": "de"}
-        report = crew.run("exported", str(tmp_path), HASTY, "a", environ=environ)
-        assert report["failures"] == []
-        assert all("the worker is incompatible: its " in warning for warning in report["warnings"])
-        assert content(tmp_path) == crew.serial("a")[1]
-        assert runs(tmp_path) == []
-
-    @one_crew
-    def test_that_has_other_files_renders_nothing(self, crew: Site, tmp_path: Path) -> None:
-        report = crew.run("stored", HASTY, "a", ROOT=str(tmp_path))
-        assert report["failures"] == []
-        crew.are_idle()
-        assert content(tmp_path) == crew.serial("a")[1]
-        assert not (crew.folder / "theirs").exists()
+@one_crew
+def test_a_worker_with_other_files_renders_nothing(crew: Site, tmp_path: Path) -> None:
+    """`test_refusals` has more workers that do not fit."""
+    report = crew.run("stored", HASTY, "a", ROOT=str(tmp_path))
+    assert report["failures"] == []
+    crew.are_idle()
+    assert content(tmp_path) == crew.serial("a")[1]
+    assert not (crew.folder / "theirs").exists()
 
 
 class TestAWorkerWithAnotherSecretKey:

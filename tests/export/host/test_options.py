@@ -29,7 +29,6 @@ from tests.support.several_hosts import (
     fill,
     run,
     thirty,
-    whole,
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -104,11 +103,6 @@ class TestAHost:
         assert A not in text
         export(base_url=C, sitemaps=FINE, output=folder / "c.example")
         assert f"Sitemap: {C}/sitemap.xml" in (folder / "c.example" / "robots.txt").read_text()
-
-    def test_that_is_the_only_one_of_a_list_has_its_folder_too(self, folder: Path) -> None:
-        thirty()
-        run(folder, A)
-        whole(folder, A)
 
     def test_whose_folder_is_that_of_another_is_refused_before_any_file_is_written(
         self, folder: Path

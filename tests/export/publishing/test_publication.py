@@ -131,6 +131,7 @@ class TestARunThatChangesNothing:
         first = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
         assert [bool(section.split) for section in first.sections] == [True, True, False, False]
         assert len(paths(folder)) == len({*paths(folder)}) == 48
+        assert {name.endswith(".xml.gz") for name in named(folder)} == {gzip}
         if changed_only:
             # This run stores the fingerprints of the pages that were split.
             assert export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=True).written == ()

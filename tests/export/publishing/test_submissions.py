@@ -408,15 +408,6 @@ class TestTheSettingSubmit:
         assert run.engine.requests == []
 
 
-class TestPings:
-    def test_name_the_index_if_any_file_changed(self, run: Site) -> None:
-        run.configure(INDEXNOW_KEY=None, PING_URLS=[run.engine.url])
-        run(1)
-        run(1)
-        run(1, 2)
-        assert run.pinged == ["/indexnow?sitemap=https%3A%2F%2Fwww.example.com%2Fsitemap.xml"] * 2
-
-
 class TestAFailure:
     @pytest.mark.parametrize("answer", [403, (429, {}), "nothing", "slow"])
     def test_is_a_warning_and_the_files_are_published(self, run: Site, answer: Any) -> None:
