@@ -155,7 +155,8 @@ def test_any_other_failure_has_the_status_of_the_command(
 
 
 @pytest.mark.parametrize(
-    "name", ["output", "robots", "engine", "force", "remove", "sitemaps", "on_published"]
+    "name",
+    ["output", "robots", "engine", "force", "remove", "moved_from", "sitemaps", "on_published"],
 )
 def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root: Path, name: str) -> None:
     with pytest.raises(TypeError, match=name):

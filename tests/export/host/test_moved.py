@@ -15,7 +15,6 @@ from django.test import Client
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import Report, export, export_hosts
-from django_sitemaps09.export.unattended import run_export
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.clock import Clock
@@ -162,7 +161,3 @@ class TestAMovedHost:
             content = gzip.decompress(b"".join(response))
             assert content.count(b"<url>") == len(slugs)
             assert content.count(f"{NEW}/".encode()) == len(slugs)
-
-    def test_is_not_known_to_tasks(self) -> None:
-        with pytest.raises(TypeError, match="moved_from"):
-            run_export(moved_from=OLD)  # type: ignore[call-arg]

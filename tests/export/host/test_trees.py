@@ -170,7 +170,7 @@ class TestRowsOfSites:
         assert pages(folder / FOLDERS[B]) == numbers
 
     @pytest.mark.parametrize("base", [ContribSitemap, Sitemap], ids=["contrib", "ours"])
-    def test_need_a_class_that_knows_site_fields(self, folder: Path, base: Any) -> None:
+    def test_are_not_chosen_for_a_class_that_knows_no_site_fields(self, folder: Path, base: Any) -> None:
         def location(self: Any, item: int) -> str:
             return f"/{item}/"
 
