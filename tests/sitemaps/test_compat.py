@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError
 from django.utils import translation
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
@@ -85,14 +85,3 @@ def test_skipped_entries_are_logged_even_if_a_hook_of_another_one_raises(
         Both().get_urls(site=SITE, protocol="https")
     reason = "'item in en' does not begin with a slash, so its URL is not on https://www.example.com"
     assert reason in caplog.text
-
-
-@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
-def test_an_error_of_the_database_does_not_depend_on_the_item(error: type[Exception]) -> None:
-    def images(item: str) -> None:
-        raise error("the connection is closed")
-
-    sitemap = Linked()
-    sitemap.images = images  # type: ignore[method-assign, assignment]
-    with pytest.raises(error):
-        sitemap.get_urls(site=SITE, protocol="https")

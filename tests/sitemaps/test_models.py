@@ -65,11 +65,6 @@ def test_a_queryset_goes_before_a_model(articles: list[Article]) -> None:
     assert len(section().items()) == 2
 
 
-def test_an_empty_queryset_is_one_too(articles: list[Article]) -> None:
-    section = declare(model=Article, queryset=Article.objects.none())
-    assert list(section().items()) == []
-
-
 @pytest.mark.parametrize(
     ("attributes", "names"),
     [

@@ -180,14 +180,6 @@ class TestNewsElements:
         assert said is not None
         assert said["title"] == str(Article.objects.get())
 
-    def test_has_text_as_it_is(self, stopped_clock: Clock) -> None:
-        publish(a=NOW)
-        odd = "Grüße & <b>\"'\u2028\U0001f600]]>"
-        sitemap = type("Odd", (Fresh,), {"title": lambda self, item: odd, "publication_name": odd})
-        [said] = news_by_slug(live(sitemap)).values()
-        assert said is not None
-        assert (said["title"], said["name"]) == (odd, odd)
-
     @pytest.mark.parametrize(
         ("site", "own", "language"),
         [

@@ -8,22 +8,19 @@ import pytest
 from django.db.models import F
 from django.test import override_settings
 from django.urls import reverse
-from hypothesis import given, strategies as st
 
 from django_sitemaps09 import Route
 from django_sitemaps09.entries import Alternate
 from tests.models import Article
 from tests.support.factories import ArticleFactory
-from tests.support.languages import BARE, PREFIXED, TEN, complaints, page_of, slices_of
+from tests.support.languages import BARE, PREFIXED, complaints, page_of, slices_of
 from tests.support.sources import (
     BASE,
     alternates,
-    compiled,
     declaration,
     errors,
     in_language,
     listing,
-    rendered,
 )
 
 
@@ -51,19 +48,6 @@ def linked(section: Any) -> list[dict[str, str]]:
 
 
 class TestTheLinksOfAnItem:
-    @given(st.lists(st.sampled_from(TEN), min_size=1, max_size=10, unique=True), st.integers(1, 4))
-    def test_are_the_same_complete_set_in_each_of_its_entries(self, codes: list[str], count: int) -> None:
-        """This includes the entry itself: crawlers ignore links that are not mutual."""
-        items = [f"i{n}" for n in range(count)]
-        section = listing(items, i18n=True, alternates=True, languages=codes, location=in_language)
-        done = page_of(section)
-        found = alternates(done.text)
-        assert len(found) == len(done.locations) == count * len(codes)
-        for start in range(0, len(found), len(codes)):
-            own, links = done.locations[start : start + len(codes)], found[start : start + len(codes)]
-            assert all(some == links[0] for some in links)
-            assert [url for _, url in links[0]] == own
-
     def test_name_a_language_that_hreflang_cannot_express_in_no_entry(self) -> None:
         """The entry is listed, and the language is reported."""
         codes = ["en", "ca-valencia", "de"]
@@ -179,14 +163,6 @@ class TestXDefault:
         assert linked(section) == [{"de": f"{BASE}/de/a/"}]
         assert complaints(section) == []
 
-    @override_settings(LANGUAGE_CODE="pt-br")
-    def test_does_not_depend_on_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        of = {"a": ["pt-br"], "b": ["pt-BR"]}
-        section = speaking(of)
-        whole = page_of(section).text
-        slices_of(monkeypatch, 1)
-        assert page_of(section).text == whole
-
 
 # A project's own links
 
@@ -252,22 +228,6 @@ class TestAlternatesOfAMethod:
         assert (key, field) == ("2", "alternates")
         assert reason in text
 
-    @pytest.mark.parametrize("nothing", [None, [], "", iter([])])
-    def test_can_be_none(self, nothing: Any) -> None:
-        section = listing("a", alternates=lambda self, item: nothing)
-        assert linked(section) == [{}]
-        assert complaints(section) == []
-
-    def test_that_fail_halfway_are_skipped_and_reported(self) -> None:
-        def alternates_of(self: Any, item: str) -> Any:
-            yield "en", f"/{item}/"
-            if item == "b":
-                raise LookupError("gone")
-
-        section = listing("abc", alternates=alternates_of)
-        assert [len(links) for links in linked(section)] == [1, 0, 1]
-        assert complaints(section) == [("2", "alternates", "LookupError: gone")]
-
     def test_are_added_to_the_languages_of_an_item(self) -> None:
         section = listing(
             "ab",
@@ -301,15 +261,3 @@ class TestAlternatesOfAMethod:
             alternates=lambda self, item: [("fr", "https://fr.example/")],
         )
         assert "fr" in linked(section)[0]
-
-    def test_are_the_same_in_slices_of_any_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        section = listing(
-            "abcdefg",
-            alternates=lambda self, item: [("en", f"/{item}/")] if item in "ace" else [("en", "/")],
-        )
-        whole = rendered(compiled(section))
-        for size in (1, 2, 3, 7):
-            slices_of(monkeypatch, size)
-            found = rendered(compiled(section))
-            assert [part.text for part in found] == [part.text for part in whole]
-            assert errors(found) == errors(whole)

@@ -30,7 +30,6 @@ from tests.support.sources import (
     BASE,
     COLUMNS,
     LIMITS,
-    METHODS,
     NOON,
     compiled,
     declaration,
@@ -105,13 +104,6 @@ def test_a_declaration_gives_the_same_entries_compiled_and_through_get_urls(
         re.findall("<url>.*", part.text) for part in theirs
     ]
     assert errors(ours) == errors(theirs) == []
-
-
-def test_the_rows_of_the_database_too(articles: QuerySet[Article]) -> None:
-    declared = declaration(queryset=articles.order_by("pk"), limit=4, **METHODS)
-    theirs = rendered(compiled(through_get_urls(declared)))
-    assert locations(theirs) == locations(rendered(compiled(declared)))
-    assert [part.written.urls for part in theirs] == [4, 4, 4, 2]
 
 
 class Tree:

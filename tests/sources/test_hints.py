@@ -189,52 +189,59 @@ def slow(source: sources.Source, count: int = 1_000, **seconds: float) -> tuple[
     return hints(source, Costs(1.0, steps))
 
 
+JOIN = "Add select_related() or prefetch_related() to the queryset"
+ROUTE = f'{JOIN}, or declare a Route with F("relation__field").'
+CATEGORY, COMMENT = 'FROM "tests_category" WHERE ', 'FROM "tests_comment"'
+#: Sections with the beginning, the query and the end of each of their hints.
+QUERIES: dict[str, tuple[Any, list[tuple[str, str, str]]]] = {
+    "a relation": (Related, [("location runs 1.0", CATEGORY, ROUTE)]),
+    "two hooks": (
+        TwoHooks,
+        [
+            ("location runs 1.0", CATEGORY, ROUTE),
+            ("priority runs 1.0", COMMENT, f'{JOIN}, or declare F("relation__field").'),
+        ],
+    ),
+    "a field that is loaded late": (
+        Deferred,
+        [("get_absolute_url() runs 1.0", 'FROM "tests_article" WHERE ', ROUTE)],
+    ),
+    "rows by position": (Sliced, [("location runs 1.0", CATEGORY, ROUTE)]),
+    "items before the first page": (Listed, [("items() runs 1.0", CATEGORY, f"{JOIN}.")]),
+    "languages": (
+        Translated,
+        [
+            ("get_languages_for_item() runs 1.0", COMMENT, f"{JOIN}."),
+            ("location runs 1.0", CATEGORY, ROUTE),
+        ],
+    ),
+    "get_urls": (
+        type("Own", (OwnRoad,), {"location": Related.location}),
+        [("get_urls() runs 1.", CATEGORY, f"{JOIN}.")],
+    ),
+    "get_urls of contrib": (Written, [("get_urls() runs 1.", CATEGORY, f"{JOIN}.")]),
+    "columns": (Declared, []),
+    "select_related": (Joined, []),
+    "prefetch_related": (Prefetched, []),
+    # The expressions of a union are queried once for each slice, not once for each row.
+    "a union": (United, []),
+}
+
+
 @pytest.mark.usefixtures("rows")
 class TestQueriesPerItem:
-    def test_are_counted_by_hook_and_named_with_their_sql(self, tmp_path: Path) -> None:
-        (hint,) = export_hints(Related, tmp_path)
-        assert hint.startswith("location runs 1.0 queries per item and takes ")
-        assert (
-            ': SELECT "tests_category"."id", "tests_category"."slug" FROM "tests_category" WHERE ' in hint
-        )
-        assert hint.endswith(
-            ". Add select_related() or prefetch_related() to the queryset, "
-            'or declare a Route with F("relation__field").'
-        )
-
-    @pytest.mark.parametrize(
-        ("kind", "step"),
-        [
-            # A field that is loaded late.
-            (Deferred, "get_absolute_url()"),
-            # By position.
-            (Sliced, "location"),
-            # Before the first page.
-            (Listed, "items()"),
-        ],
-    )
-    def test_are_found_wherever_they_run(self, tmp_path: Path, kind: Any, step: str) -> None:
-        (hint,) = export_hints(kind, tmp_path)
-        assert hint.startswith(f"{step} runs 1.0 queries per item and takes ")
-
-    # The expressions of a union are queried once for each slice, not once for each row.
-    @pytest.mark.parametrize("kind", [Declared, Joined, Prefetched, United])
-    def test_are_none_if_columns_or_the_queryset_bring_all_values(self, tmp_path: Path, kind: Any) -> None:
-        assert export_hints(kind, tmp_path) == ()
+    @pytest.mark.parametrize("name", QUERIES)
+    def test_are_hinted_at_by_hook_with_their_sql(self, tmp_path: Path, name: str) -> None:
+        kind, expected = QUERIES[name]
+        for hint, (start, query, end) in zip(sorted(export_hints(kind, tmp_path)), expected, strict=True):
+            assert re.match(rf"{re.escape(start)}.* queries per item and takes ", hint)
+            assert ": SELECT " in hint
+            assert query in hint
+            assert hint.endswith(f". {end}")
 
     def test_are_not_measured_in_a_declared_section_which_has_no_step(self) -> None:
         assert costs_of(Declared).steps == {}
         assert costs_of(Prefetched).steps["instances"].queries == 2
-
-    def test_of_two_hooks_are_two_hints(self, tmp_path: Path) -> None:
-        found = export_hints(TwoHooks, tmp_path)
-        assert sorted(hint.split(" queries")[0] for hint in found) == [
-            "location runs 1.0",
-            "priority runs 1.0",
-        ]
-        (priority,) = [hint for hint in found if hint.startswith("priority")]
-        assert 'FROM "tests_comment"' in priority
-        assert priority.endswith('or declare F("relation__field").')
 
     def test_name_the_query_that_ran_most(self) -> None:
         class Once(Related):
@@ -257,25 +264,6 @@ class TestQueriesPerItem:
         for queries, named in ((100, False), (101, True)):
             steps: dict[Step, Cost] = {"instances": Cost(0, 1_000), "location": Cost(0, 0, queries, "S", 9)}
             assert bool(hints(source, Costs(1.0, steps))) is named
-
-    def test_of_languages_are_counted_by_item_whatever_the_number_of_languages(
-        self, tmp_path: Path
-    ) -> None:
-        found = sorted(export_hints(Translated, tmp_path))
-        assert [hint.split(" queries")[0] for hint in found] == [
-            "get_languages_for_item() runs 1.0",
-            "location runs 1.0",
-        ]
-        assert 'FROM "tests_comment"' in found[0]
-        assert "declare" not in found[0]
-
-    @pytest.mark.parametrize("kind", [OwnRoad, Written])
-    def test_of_an_overridden_get_urls_are_counted_as_a_whole(self, kind: Any, tmp_path: Path) -> None:
-        related = type("Own", (kind,), {"location": Related.location})
-        (hint,) = export_hints(related, tmp_path)
-        assert hint.startswith("get_urls() runs 1.")
-        assert 'FROM "tests_category"' in hint
-        assert "Route" not in hint
 
     def test_of_the_model_itself_are_those_of_reading_rows(self, tmp_path: Path) -> None:
         def curious(**kwargs: Any) -> None:

@@ -105,16 +105,6 @@ def test_a_method_x_default_takes_the_columns(rows: Any) -> None:
     assert "x-default" in by_columns
 
 
-def test_a_changed_location_of_one_language_changes_the_declaration(rows: Any) -> None:
-    def digest(**german: Any) -> str:
-        declared = {**BY_COLUMNS["location"], "de": Route("article", **german)}
-        digest: str = compiled(declaration(queryset=rows, i18n=True, location=declared)).declaration_digest
-        return digest
-
-    assert digest(slug=F("code")) == digest(slug=F("code"))
-    assert len({digest(slug=F("code")), digest(slug=F("slug")), digest(slug="all")}) == 3
-
-
 @pytest.mark.parametrize(
     ("attributes", "problem"),
     [

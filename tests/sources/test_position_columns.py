@@ -223,13 +223,6 @@ def test_distinct_on_fields_makes_no_instances_for_columns(articles: QuerySet[Ar
         assert entries_of(source) == expected
 
 
-@pytest.mark.parametrize("name", ["a slice", "a union", "a slice of a union"])
-def test_a_method_takes_the_items_of_a_slice_or_a_union(name: str, articles: QuerySet[Article]) -> None:
-    queryset = WHOLE[name](articles)
-    hooks = {**HOOKS, "lastmod": lambda self, item: item.updated}
-    assert entries_of(compiled(declaration(queryset=queryset, **hooks))) == expected_entries(queryset)
-
-
 def entries_of(source: Any) -> list[tuple[str, str | None]]:
     done = rendered(source)
     assert errors(done) == []

@@ -35,24 +35,20 @@ from django.db.models.functions import (
     TruncDay,
     TruncMonth,
 )
-from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap, sources, views
+from django_sitemaps09 import ModelSitemap, Route, sources
 from django_sitemaps09.checks import check_declarations
-from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.slices import read_each
-from tests.models import Article, Event
+from tests.models import Article
 from tests.support import batches
 from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import (
-    ArticleFactory,
     CategoryFactory,
-    RecentFactory,
 )
 from tests.support.published import indexed
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
@@ -67,22 +63,6 @@ def compiled(queryset: Any, **attributes: Any) -> Any:
 def locations(source: Any) -> list[str]:
     found = page_map(source, LIMITS)
     return batches.locations((batch for page in found for batch in source.batches(page)), BASE)
-
-
-def test_a_relation_as_key_is_ordered_as_its_column(using: str) -> None:
-    """Ordering by its name would use the ordering of the related model, which differs here."""
-    for number in (5, 3, 9, 1, 7, 2, 8):
-        moment = datetime(2026, 1, number, tzinfo=timezone.utc)
-        article = RecentFactory(using=using, slug=f"a{10 - number}", updated=moment)
-        Event.objects.using(using).create(at=moment, price=number, article=article)
-    source = compiled(
-        Event.objects.using(using),
-        key="article",
-        limit=2,
-        location=lambda self, item: f"/{item.article_id}/",
-    )
-    keys = [int(url.rsplit("/", 2)[1]) for url in locations(source)]
-    assert keys == sorted(Event.objects.using(using).values_list("article_id", flat=True))
 
 
 def test_a_slice_has_each_row_once_though_its_order_has_ties(using: str) -> None:
@@ -111,21 +91,6 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused() -> None:
 def test_a_protocol_that_no_crawler_follows_is_refused(protocol: str, db: None) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"\.protocol must be 'http' or 'https'"):
         compiled(Article.objects.all(), protocol=protocol)
-
-
-def test_what_is_in_a_row_cannot_forge_a_line_of_a_log() -> None:
-    text = str(ItemError("x\nCRITICAL all is lost\x1b[31m", "location", "é\u2028\ud800"))
-    assert text == r"item x\nCRITICAL all is lost\x1b[31m, location: é\u2028\ud800"
-
-
-def test_pages_are_cut_in_the_order_of_their_keys(using: str) -> None:
-    """The effect of reverse() survives order_by(), and would reverse ranges."""
-    for n in range(20):
-        ArticleFactory(using=using, slug=f"a{n}")
-    source = compiled(Article.objects.using(using).order_by("slug").reverse())
-    found = page_map(source, LIMITS)
-    assert len(found) == 3
-    assert Counter(locations(source)) == Counter(f"{BASE}/articles/a{n}/" for n in range(20))
 
 
 def tagged(rows: QuerySet[Article]) -> QuerySet[Article]:
@@ -237,26 +202,6 @@ def test_rows_that_a_function_repeats_are_listed_once_or_as_they_come(
     assert len({*locations(by_instance)}) == 24
 
 
-def test_a_slice_is_the_same_one_with_an_expression(shelf: QuerySet[Article]) -> None:
-    """Annotating an aggregate would group the rows, so the slice would have different rows."""
-    queryset = shelf.filter(comments__pk__gt=0).order_by("pk")[:3]
-    listed = [f"{BASE}/articles/{row.slug}/" for row in queryset]
-    assert len({*listed}) == 2
-    assert locations(compiled(queryset, lastmod=Max("visits__at"))) == listed
-
-
-@pytest.mark.parametrize("end", [None, 9])
-def test_a_union_and_its_expressions_are_one_query_for_a_page(
-    shelf: QuerySet[Article], using: str, end: int | None
-) -> None:
-    union = shelf.filter(slug__lt="a04").union(shelf.filter(slug__gte="a04")).order_by("slug")[:end]
-    source = compiled(union, lastmod=F("day"), limit=12)
-    with CaptureQueriesContext(connections[using]) as captured:
-        (batch,) = source.batches(Page(1, None, None))
-    assert len(captured) == 1
-    assert list(batch.lastmods or ()) == [f"2026-01-{n:02}" for n in range(1, (end or 12) + 1)]
-
-
 def test_an_expression_with_an_annotation_of_a_union_is_refused(shelf: QuerySet[Article]) -> None:
     counted = shelf.annotate(n=Count("tags"))
     with pytest.raises(ImproperlyConfigured, match=r"Declared: items\(\) returns a union.* 'n' into field"):
@@ -352,30 +297,6 @@ def test_a_row_with_a_date_that_python_does_not_have_is_skipped_and_named(
     assert {error.field for error in errors} == {"row"}
     if hooks != "positions":
         assert source.look(page).newest == ("2026-01-11" if hooks == "columns" else None)
-
-
-@pytest.mark.parametrize("gzip", [True, False])
-@pytest.mark.parametrize(("using", "value"), UNREADABLE[:2], indirect=["using"])
-def test_the_live_views_go_on_without_such_a_row(
-    shelf: QuerySet[Article], using: str, value: str, gzip: bool, settings: Any, caplog: Any
-) -> None:
-    settings.SITEMAPS09 = {"BASE_URL": str(BASE), "GZIP": gzip}
-    write_day(using, "a03", value)
-    bad = shelf.values_list("pk", flat=True).get(slug="a03")
-    declared = {"location": Route("article", slug=F("slug")), "lastmod": F("day"), "queryset": shelf}
-    section = type("Shelf", (ModelSitemap,), declared)
-    request = RequestFactory().get("/sitemap.xml")
-    index = views.sitemap_index(request, sitemaps={"shelf": section, "other": StaticViews}).content
-    assert index.count(b"<loc>") == 2
-    assert b"<lastmod>2026-01-12</lastmod>" in index
-    page = views.page(request, section="shelf", page="1", sitemaps={"shelf": section}).content
-    assert page.count(b"<loc>") == 11
-    assert b"a03" not in page
-    assert f"item {bad}, row: cannot be read: " in caplog.text
-
-
-class StaticViews(StaticViewSitemap):
-    viewnames = ("about",)
 
 
 @pytest.mark.parametrize(("using", "value"), UNREADABLE, indirect=["using"])

@@ -132,14 +132,6 @@ def test_the_last_page_is_open_for_what_is_appended(name: str, using: str) -> No
     assert len(keys_of(source, last)) == FIRST % 4 + 10
 
 
-def test_page_n_is_found_by_its_number_and_read_alone(using: str) -> None:
-    make_articles(using, range(FIRST))
-    source = source_of(KINDS["integer"], using, 4)
-    found = {page.number: page for page in page_map(source)}
-    assert keys_of(source, found[5]) == [3 * number + 1 for number in range(16, 20)]
-    assert 8 not in found
-
-
 def test_pages_fit_their_bytes_too(using: str) -> None:
     make_articles(using, range(FIRST))
     limits = Limits(50_000, 600)

@@ -33,26 +33,6 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 # The live views need a digest of the declaration, and the newest lastmod.
 
 
-def test_a_digest_stays_while_only_the_clock_moves(articles: QuerySet[Article]) -> None:
-    def digest(moment: datetime, **attributes: Any) -> str:
-        queryset = articles.filter(updated__lte=moment)
-        return compiled(declaration(**{"queryset": queryset, **COLUMNS, **attributes})).declaration_digest
-
-    now = datetime.now(UTC)
-    (found,) = {digest(now - timedelta(seconds=ago)) for ago in (0, 0.000_001, 1, 60)}
-    assert digest(now, limit=7) != found
-    others = [
-        articles,
-        articles.filter(published=True),
-        articles.filter(slug="a"),
-        articles.filter(slug="b"),
-        articles.filter(updated__lte=NOON),
-        articles.filter(updated__lte=NOON + timedelta(days=1)),
-        articles.none(),
-    ]
-    assert len({found, *(digest(now, queryset=queryset) for queryset in others)}) == len(others) + 1
-
-
 class OnlyWhereItIs(Func):
     """SQL that only one database supports."""
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
-from hypothesis import assume, strategies as st
+from hypothesis import strategies as st
 from lxml import etree
 
 from django_sitemaps09.entries import (
@@ -16,10 +15,9 @@ from django_sitemaps09.entries import (
     Batch,
     Column,
     Localization,
-    SafeColumn,
     TemplateColumn,
 )
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits
 from django_sitemaps09.writer import URLSET, Format, WriteResult, write_document
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>'
@@ -230,58 +228,8 @@ def batches_of(
 # Versions
 
 
-class Site(NamedTuple):
-    """Items in several languages, with unique locations, some of which are not listed."""
-
-    batch: Batch
-
-    def locations(self, item: int, base: str = "") -> list[tuple[Localization, str]]:
-        """Return the listed locations of an item with their localizations, in order."""
-        found = [(version, locations_of(version)[item]) for version in self.batch.localizations]
-        return [(version, behind(base, text)) for version, text in found if text is not None]
-
-
 bases = st.sampled_from(["", "https://a.example", "http://much-longer.example.com:8000"])
 languages = st.sampled_from(["en", "de", "pt-BR", "zh-Hant-TW", "x-default", "es-419"])
 
 
-@st.composite
-def sites(draw: Callable[..., Any]) -> Site:
-    count = draw(st.integers(1, 4))
-    codes = draw(st.lists(languages, max_size=4, unique=True))
-    codes += [""] * draw(st.integers(0 if codes else 1, 2))
-    localizations = []
-    for place, code in enumerate(draw(st.permutations(codes))):
-        starts = ["/", "/?a=1&b=", "https://b.example/", "http://c.example/'&"]
-        if draw(st.booleans()):
-            rows = [
-                [f"{place}.{item}" for item in range(count)],
-                ["&/" if i % 2 else "" for i in range(count)],
-            ]
-            made = draw(st.sampled_from([list, tuple]))
-            found: Any = TemplateColumn([draw(st.sampled_from(starts)), "-/%s<", ""], list(map(made, rows)))
-        elif draw(st.booleans()):
-            # Both forms in one column.
-            found = SafeColumn(
-                f"{draw(st.sampled_from(['/', 'https://d.example/']))}{place}.{i}" for i in range(count)
-            )
-        else:
-            start = st.sampled_from(starts) | st.none()
-            some = [(draw(start), item) for item in range(count)]
-            found = [one and f"{one}{place}.{item}" for one, item in some]
-        localizations.append(Localization(code, found, draw(st.booleans())))
-    batch = Batch(range(count), localizations)
-    assume(all(batch.counts()))
-    return Site(batch)
-
-
 # The schema
-
-
-uris = st.text("abc-._~:/?@!$&'()*+,;=0", max_size=30).map("https://example.com/".__add__)
-
-lastmod_texts = st.builds(
-    w3c,
-    st.dates() | st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.none()),
-    st.sampled_from([timezone.utc, timezone(timedelta(hours=5, minutes=45))]),
-)

@@ -11,7 +11,7 @@ from django_sitemaps09.entries import IndexEntry
 from django_sitemaps09.exceptions import TextError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from django_sitemaps09.writer import index_document
-from tests.support.writing import DECLARATION, anything, is_xml, lastmod_texts, parse, tag, uris, writable
+from tests.support.writing import DECLARATION, anything, is_xml, parse, tag, writable
 
 # The index
 
@@ -39,6 +39,7 @@ def test_an_index_refuses_what_xml_cannot_hold_and_names_the_file(location: str,
     assert "file-" in str(raised.value)
 
 
-@given(st.lists(st.builds(IndexEntry, uris, st.none() | lastmod_texts), min_size=1, max_size=3))
-def test_an_index_is_valid_by_the_schema(schema: Any, some: list[IndexEntry]) -> None:
-    schema.assertValid(parse(index_document(some)))
+def test_an_index_is_valid_by_the_schema(schema: Any) -> None:
+    url = "https://example.com/?a=1&b='c'"
+    lastmods = (None, "2026-01-31", "2026-01-31T10:30:00Z")
+    schema.assertValid(parse(index_document([IndexEntry(url, lastmod) for lastmod in lastmods])))

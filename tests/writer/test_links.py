@@ -2,55 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
 
-from django_sitemaps09.entries import Alternate, Batch, Localization, SafeColumn, TemplateColumn
+from django_sitemaps09.entries import Batch, Localization, SafeColumn, TemplateColumn
 from django_sitemaps09.writer import TEXT, URLSET, elements
-from tests.support.writing import LINKS, Site, alone, bases, read, sites, write
-
-
-@given(sites(), bases)
-def test_every_entry_of_an_item_has_the_same_whole_set_of_links_in_the_order_of_localizations(
-    site: Site, base: str
-) -> None:
-    found = iter(read(write([site.batch], base=base, namespaces=LINKS)[0]))
-    for item in site.batch.keys:
-        there = site.locations(item, base)
-        links = tuple((version.language, location) for version, location in there if version.language)
-        for version, location in there:
-            if version.is_listed:
-                entry = next(found)
-                own = () if alone(version, site.batch) else links
-                assert (entry.loc, entry.alternates) == (location, own)
-                assert ((version.language, location) in entry.alternates) == bool(version.language)
-    assert next(found, None) is None
-
-
-@given(sites(), bases)
-def test_links_that_a_project_names_follow_those_between_localizations_in_every_entry(
-    site: Site, base: str
-) -> None:
-    batch = site.batch
-    named = [[Alternate("fr", f"/{item}/&"), Alternate("it", "https://e.example/")] for item in batch.keys]
-    own = read(write([batch], base=base, namespaces=LINKS)[0])
-    both = read(write([replace(batch, alternates=named)], base=base, namespaces=LINKS)[0])
-    counts = batch.counts()
-    items = [item for item, count in zip(batch.keys, counts, strict=True) for _ in range(count)]
-    localizations = [
-        version for item in batch.keys for version, _ in site.locations(item, base) if version.is_listed
-    ]
-    assert both == [
-        entry
-        if alone(version, batch)
-        else entry._replace(
-            alternates=(*entry.alternates, ("fr", f"{base}/{item}/&"), ("it", "https://e.example/"))
-        )
-        for entry, item, version in zip(own, items, localizations, strict=True)
-    ]
+from tests.support.writing import LINKS, read, write
 
 
 @pytest.mark.parametrize("listed", [True, False])

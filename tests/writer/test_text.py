@@ -43,15 +43,3 @@ def test_a_text_file_without_entries_is_empty(some: list[Batch]) -> None:
     document, written = write(some, Limits(1, 0), kind=TEXT, base="https://example.com", namespaces=LINKS)
     assert document == b""
     assert written == WriteResult(0, 0, None, None, (), 0)
-
-
-def test_a_text_file_is_cut_at_its_very_last_byte() -> None:
-    batch = Batch([1, 2], [Localization("", ["/a", "/b"]), Localization("", ["/ü", None])])
-    found = [write([batch], Limits(9, size), kind=TEXT, base="c:") for size in (16, 15, 11, 10)]
-    assert [document.decode() for document, _ in found] == [
-        "c:/a\nc:/ü\nc:/b\n",
-        "c:/a\nc:/ü\n",
-        "c:/a\nc:/ü\n",
-        "c:/b\n",
-    ]
-    assert [written.cut for _, written in found] == [None, 1, 1, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timezone
 from itertools import chain
@@ -14,7 +13,7 @@ from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.protocol import CHANGEFREQS, SITEMAP_NAMESPACE, priority_text, w3c
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE, w3c
 from django_sitemaps09.writer import URLSET, WriteResult, elements, urlset_head
 from tests.support.writing import (
     LINKS,
@@ -22,34 +21,33 @@ from tests.support.writing import (
     XML_CHARACTERS,
     Entry,
     anything,
+    bases,
     batches_of,
-    columns,
     entries,
     is_xml,
     items_of,
-    languages,
-    lastmod_texts,
-    localizations_of,
     parse,
     read,
     single,
-    uris,
     writable,
     write,
 )
 
-writable_batches = batches_of(writable, writable, writable.filter(bool))
+#: Texts of which many are paths, which stand behind a base.
+some_paths = writable | writable.map("/".__add__)
+writable_batches = batches_of(some_paths, some_paths.filter(bool), writable.filter(bool))
 
 
-@given(writable_batches)
-@example(single([1], ["a\r\nb\rc\td"], alternates=[[Alternate("a\tb", "a\r\nb\rc\td\n")]]))
-@example(Batch([1], [Localization("a\tb", ["a\r\nb\rc\td\n"])]))
-@example(Batch([1, 2], [Localization("{}%s", TemplateColumn(["%s{}", "%"], [["%d", "{0}"]]))]))
-@example(single([1, 2], ["a", "b"], lastmods="", changefreqs=["", None], priorities=["", ""]))
-def test_every_text_is_read_again_as_it_was(batch: Batch) -> None:
-    document, written = write([batch], namespaces=LINKS)
-    assert read(document) == entries(batch)
-    assert (written.urls, written.bytes, written.cut) == (len(entries(batch)), len(document), None)
+@given(writable_batches, bases)
+@example(single([1], ["a\r\nb\rc\td"], alternates=[[Alternate("a\tb", "a\r\nb\rc\td\n")]]), "")
+@example(Batch([1], [Localization("a\tb", ["a\r\nb\rc\td\n"])]), "")
+@example(Batch([1, 2], [Localization("{}%s", TemplateColumn(["%s{}", "%"], [["%d", "{0}"]]))]), "")
+@example(single([1, 2], ["a", "b"], lastmods="", changefreqs=["", None], priorities=["", ""]), "")
+def test_every_text_is_read_again_as_it_was_with_all_links_of_its_item(batch: Batch, base: str) -> None:
+    document, written = write([batch], base=base, namespaces=LINKS)
+    found = entries(batch, base)
+    assert read(document) == found
+    assert (written.urls, written.bytes, written.cut) == (len(found), len(document), None)
 
 
 @given(batches_of(anything, writable, st.sampled_from(["de", "x-default"])))
@@ -201,60 +199,13 @@ def test_elements_are_the_text_of_each_item_and_all_of_them_that_of_the_document
     assert write([batch], base="https://example.com", namespaces=LINKS)[0] == whole
     for key, text, item in zip(batch.keys, found, items_of(batch, "https://example.com"), strict=True):
         assert text.count("<url>") == len(item), key
-
-
-@given(writable_batches)
-def test_the_counts_of_a_batch_are_the_entries_of_each_item(batch: Batch) -> None:
     assert list(batch.counts()) == [len(item) for item in items_of(batch)]
-    assert sum(batch.counts()) == write([batch], namespaces=LINKS)[1].urls
 
 
 def test_nothing_at_all_is_still_a_document() -> None:
     document, written = write([])
     assert read(document) == []
     assert written == WriteResult(0, len(document), None, None, (), 0)
-
-
-priorities = st.builds(priority_text, st.floats(0, 1) | st.decimals(0, 1))
-
-
-@st.composite
-def valid_batches(draw: Callable[..., Any]) -> Batch:
-    count = draw(st.integers(1, 3))
-    located = uris | uris.map(lambda uri: uri.removeprefix("https://example.com"))
-    links = st.lists(st.builds(Alternate, languages, located), max_size=3)
-    return Batch(
-        keys=range(count),
-        localizations=draw(localizations_of(located, located, languages, count)),
-        lastmods=draw(columns(lastmod_texts, count)),
-        changefreqs=draw(columns(st.sampled_from(CHANGEFREQS), count)),
-        priorities=draw(columns(priorities, count)),
-        alternates=draw(st.none() | st.lists(links, min_size=count, max_size=count)),
-    )
-
-
-@given(batch=valid_batches())
-def test_what_the_protocol_allows_is_valid_by_the_schema(schema: Any, batch: Batch) -> None:
-    site = "https://example.com"
-    schema.assertValid(parse(write([batch], base=site, namespaces=LINKS)[0]))
-    unlinked = [version._replace(language="") for version in batch.localizations]
-    batch = replace(batch, localizations=unlinked, alternates=None)
-    schema.assertValid(parse(write([batch], base=site)[0]))
-
-
-@pytest.mark.parametrize(
-    "batch",
-    [
-        single([1], ["https://example.com/"], lastmods="2026-01"),
-        single([1], ["https://example.com/"], changefreqs="Weekly"),
-        single([1], ["https://example.com/"], priorities="1e-05"),
-        single([1], ["https://example.com/"], alternates=[[Alternate("pt_BR", "https://a.b/")]]),
-        Batch([1], [Localization("pt_BR", ["https://example.com/"])]),
-    ],
-    ids=["lastmod", "changefreq", "priority", "alternates", "languages"],
-)
-def test_the_schema_of_these_tests_refuses_what_the_protocol_does(schema: Any, batch: Batch) -> None:
-    assert not schema.validate(parse(write([batch], namespaces=LINKS)[0]))
 
 
 def test_a_known_page_has_these_very_bytes() -> None:

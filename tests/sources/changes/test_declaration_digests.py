@@ -98,6 +98,11 @@ def declared(rows: Any = None, **attributes: Any) -> str:
     return found
 
 
+def in_german(**arguments: Any) -> str:
+    routes = {"en": Route("article", slug=F("slug")), "de": Route("article", **arguments)}
+    return declared(i18n=True, location=routes)
+
+
 DECLARATIONS: dict[str, Callable[[], str]] = {
     "another filter": lambda: declared(Article.objects.filter(published=True)),
     "another parameter": lambda: declared(Article.objects.filter(slug="b")),
@@ -117,6 +122,9 @@ DECLARATIONS: dict[str, Callable[[], str]] = {
     "other languages": lambda: declared(i18n=True, languages=["de", "en"]),
     "alternates": lambda: declared(i18n=True, languages=["en", "de"], alternates=True),
     "x-default": lambda: declared(i18n=True, languages=["en", "de"], alternates=True, x_default=True),
+    "a location for a language": lambda: in_german(slug=F("code")),
+    "another location for a language": lambda: in_german(slug=F("slug")),
+    "a constant location for a language": lambda: in_german(slug="all"),
     "a limit": lambda: declared(limit=7),
     "a protocol": lambda: declared(protocol="http"),
     "a key": lambda: compiled(declaration(model=Event, key="at", location=Value("/x/"))).declaration_digest,
