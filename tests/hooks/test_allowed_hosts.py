@@ -32,10 +32,7 @@ def page(request: HttpRequest, **kwargs: object) -> HttpResponse:
     return HttpResponse()
 
 
-urlpatterns = [
-    path("", include("django_sitemaps09.urls")),
-    path("<path:slug>", page, name="page"),
-]
+urlpatterns = [path("", include("django_sitemaps09.urls")), path("<path:slug>", page, name="page")]
 
 
 def done(urls: Any, base: Base = BASE, **attributes: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import read_page
 from tests.models import Article
 from tests.support.databases import parameter, require
-from tests.support.sources import COLUMNS, compiled, declaration, make_articles, small_slices
+from tests.support.sources import COLUMNS, KINDS, compiled, declaration, small_slices
 
 __all__ = ["small_slices"]
 
@@ -88,7 +88,7 @@ class TestALostConnection:
         self, server: Server
     ) -> None:
         using = server.connection.alias
-        make_articles(using, range(10))
+        KINDS["integer"].make(using, range(10))
         source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
         state = {"statements": 0, "fatal": 0}
 

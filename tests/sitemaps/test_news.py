@@ -114,8 +114,7 @@ class TestNewsOfTheLastTwoDays:
 
     @pytest.mark.parametrize("use_tz", [True, False])
     @pytest.mark.parametrize(
-        ("hour", "today"),
-        [(12, date(2026, 9, 10)), (21, date(2026, 9, 10)), (22, date(2026, 9, 11))],
+        ("hour", "today"), [(12, date(2026, 9, 10)), (21, date(2026, 9, 10)), (22, date(2026, 9, 11))]
     )
     def test_are_today_and_yesterday_if_these_are_dates_of_the_zone_of_the_site(
         self, stopped_clock: Clock, settings: Any, hour: int, today: date, use_tz: bool
@@ -160,42 +159,28 @@ class TestNewsOfTheLastTwoDays:
 
 
 class TestNewsElements:
-    def test_has_all_tags_that_are_required(self, stopped_clock: Clock) -> None:
-        publish(a=NOW - HOUR)
-        assert news_by_slug(live(Fresh)) == {
-            "a": {
-                "name": "The Example Times",
-                "language": "en",
-                "publication_date": "2026-09-10T11:00:00Z",
-                "title": "About a",
-            }
-        }
-
-    def test_has_the_text_of_an_item_as_title_unless_there_is_another_one(
-        self, stopped_clock: Clock
-    ) -> None:
-        publish(a=NOW)
-        sitemap = type("Bare", (Fresh,), {"title": NewsSitemap.title})
-        [said] = news_by_slug(live(sitemap)).values()
-        assert said is not None
-        assert said["title"] == str(Article.objects.get())
-
     @pytest.mark.parametrize(
-        ("site", "own", "language"),
+        ("site", "attributes", "said"),
         [
-            ("en-us", None, "en"),
-            ("de", "zh_TW", "zh-tw"),
-            ("de", "", "de"),
+            ("en-us", {}, {}),
+            ("de", {"publication_language": "zh_TW"}, {"language": "zh-tw"}),
+            ("de", {"publication_language": ""}, {"language": "de"}),
+            ("en", {"title": NewsSitemap.title}, {"title": "Article object (1)"}),
         ],
+        ids=["required", "a language", "that of the site", "the text of the item"],
     )
-    def test_has_a_language_of_google_news_that_of_the_site_unless_there_is_another_one(
-        self, stopped_clock: Clock, settings: Any, site: str, own: str | None, language: str
+    def test_has_all_tags_that_are_required(
+        self, stopped_clock: Clock, settings: Any, site: str, attributes: Any, said: dict[str, str]
     ) -> None:
         settings.LANGUAGE_CODE = site
-        publish(a=NOW)
-        [said] = news_by_slug(live(type("Own", (Fresh,), {"publication_language": own}))).values()
-        assert said is not None
-        assert said["language"] == language
+        ArticleFactory(pk=1, slug="a", updated=NOW - HOUR)
+        required = {
+            "name": "The Example Times",
+            "language": "en",
+            "publication_date": "2026-09-10T11:00:00Z",
+            "title": "About a",
+        }
+        assert news_by_slug(live(type("Own", (Fresh,), attributes))) == {"a": required | said}
 
     @pytest.mark.parametrize(
         "attributes",

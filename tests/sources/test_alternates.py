@@ -14,24 +14,15 @@ from django_sitemaps09.entries import Alternate
 from tests.models import Article
 from tests.support.factories import ArticleFactory
 from tests.support.languages import BARE, PREFIXED, complaints, page_of, slices_of
-from tests.support.sources import (
-    BASE,
-    alternates,
-    declaration,
-    errors,
-    in_language,
-    listing,
-)
+from tests.support.sources import BASE, alternates, declaration, errors, listing, spoken
 
 
 def speaking(languages: dict[str, list[str]]) -> Any:
     """Return a section of these items, each in its languages, with all links and an `x-default`."""
-    return listing(
+    return spoken(
         languages,
-        i18n=True,
         alternates=True,
         x_default=True,
-        location=in_language,
         get_languages_for_item=lambda self, item: languages[item],
     )
 
@@ -51,7 +42,7 @@ class TestTheLinksOfAnItem:
     def test_name_a_language_that_hreflang_cannot_express_in_no_entry(self) -> None:
         """The entry is listed, and the language is reported."""
         codes = ["en", "ca-valencia", "de"]
-        section = listing("ab", i18n=True, alternates=True, languages=codes, location=in_language)
+        section = spoken("ab", alternates=True, languages=codes)
         done = page_of(section)
         assert done.locations == [f"{BASE}/{code}/{item}/" for item in "ab" for code in codes]
         assert "hreflang" in done.text
@@ -61,23 +52,21 @@ class TestTheLinksOfAnItem:
 
     def test_are_none_in_an_entry_that_they_do_not_name(self) -> None:
         codes = ["en", "ca-valencia"]
-        section = listing("a", i18n=True, alternates=True, languages=codes, location=in_language)
+        section = spoken("a", alternates=True, languages=codes)
         assert [sorted(links) for links in linked(section)] == [["en"], []]
 
     def test_name_no_language_twice(self) -> None:
         codes = ["sr@latin", "sr-latn"]
-        section = listing("a", i18n=True, alternates=True, languages=codes, location=in_language)
+        section = spoken("a", alternates=True, languages=codes)
         assert len(linked(section)) == 2
 
     def test_that_cannot_be_are_named_once_a_page(self, monkeypatch: pytest.MonkeyPatch) -> None:
         slices_of(monkeypatch, 1)
-        section = listing(
-            "abc", i18n=True, alternates=True, languages=["ca-valencia"], location=in_language
-        )
+        section = spoken("abc", alternates=True, languages=["ca-valencia"])
         assert len(complaints(section)) == 1
 
     def test_are_none_without_alternates(self) -> None:
-        done = page_of(listing("a", i18n=True, x_default=True, location=in_language))
+        done = page_of(spoken("a", x_default=True))
         assert (len(done.locations), "xhtml" in done.text) == (3, False)
 
 
@@ -105,7 +94,7 @@ class TestXDefault:
     @pytest.mark.parametrize("code", ["en", "de", "pt-br", "fr", "pt-BR", "DE"])
     def test_is_the_url_of_the_default_language_less_its_prefix(self, code: str) -> None:
         """Django accepts a setting in upper case, because its checks and locales ignore case."""
-        section = listing("a", i18n=True, alternates=True, x_default=True, location=in_language)
+        section = spoken("a", alternates=True, x_default=True)
         with override_settings(LANGUAGE_CODE=code):
             [found] = {links.get("x-default") for links in linked(section)}
         assert found in {"fr": [None], "pt-BR": [None, f"{BASE}/a/"], "DE": [None, f"{BASE}/a/"]}.get(
@@ -131,9 +120,7 @@ class TestXDefault:
         ],
     )
     def test_is_what_a_method_says(self, answer: object, url: str | None) -> None:
-        section = listing(
-            "a", i18n=True, alternates=True, x_default=lambda self, item: answer, location=in_language
-        )
+        section = spoken("a", alternates=True, x_default=lambda self, item: answer)
         assert [links.get("x-default") for links in linked(section)] == [url] * 3
 
     @pytest.mark.parametrize(
@@ -145,21 +132,14 @@ class TestXDefault:
                 raise answer
             return answer if item == "b" else True
 
-        section = listing("abc", i18n=True, alternates=True, x_default=x_default, location=in_language)
+        section = spoken("abc", alternates=True, x_default=x_default)
         found = linked(section)
         assert ["x-default" in links for links in found] == [True] * 3 + [False] * 3 + [True] * 3
         assert all(len(links) >= 3 for links in found)
         assert [error[:2] for error in complaints(section)] == [("2", "x_default")]
 
     def test_true_of_a_method_adds_no_link_without_a_default_language(self) -> None:
-        section = listing(
-            "a",
-            i18n=True,
-            alternates=True,
-            languages=["de"],
-            x_default=lambda self, item: True,
-            location=in_language,
-        )
+        section = spoken("a", alternates=True, languages=["de"], x_default=lambda self, item: True)
         assert linked(section) == [{"de": f"{BASE}/de/a/"}]
         assert complaints(section) == []
 
@@ -229,10 +209,8 @@ class TestAlternatesOfAMethod:
         assert reason in text
 
     def test_are_added_to_the_languages_of_an_item(self) -> None:
-        section = listing(
+        section = spoken(
             "ab",
-            i18n=True,
-            location=in_language,
             alternates=lambda self, item: [("fr", f"https://fr.example/{item}")] if item == "a" else None,
         )
         own = [{code: f"{BASE}/{code.lower()}/{item}/" for code in ("en", "de", "pt-BR")} for item in "ab"]
@@ -240,11 +218,9 @@ class TestAlternatesOfAMethod:
 
     @pytest.mark.parametrize("code", ["de", "pt_BR", "x-default"])
     def test_that_repeat_a_language_of_an_item_are_skipped_and_reported(self, code: str) -> None:
-        section = listing(
+        section = spoken(
             "a",
-            i18n=True,
             x_default=True,
-            location=in_language,
             alternates=lambda self, item: [("fr", "https://fr.example/"), (code, "https://x.example/")],
         )
         assert {tuple(links) for links in linked(section)} == {("en", "de", "pt-BR", "x-default")}
@@ -253,11 +229,9 @@ class TestAlternatesOfAMethod:
         assert "more than once" in reason
 
     def test_are_kept_next_to_a_language_that_has_no_hreflang(self) -> None:
-        section = listing(
+        section = spoken(
             "a",
-            i18n=True,
             languages=["en", "ca-valencia"],
-            location=in_language,
             alternates=lambda self, item: [("fr", "https://fr.example/")],
         )
         assert "fr" in linked(section)[0]

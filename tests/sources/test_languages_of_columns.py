@@ -18,11 +18,7 @@ from tests.support.documents import by_contrib, entries
 from tests.support.languages import PREFIXED, page_of, slices_of
 from tests.support.sources import BASE, LIMITS, compiled, declaration
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.sitemaps09,
-    pytest.mark.urls(PREFIXED),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09, pytest.mark.urls(PREFIXED)]
 
 
 @pytest.fixture

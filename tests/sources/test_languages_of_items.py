@@ -52,6 +52,7 @@ from tests.support.sources import (
     locations,
     page_map,
     rendered,
+    spoken,
 )
 
 BY_TEN = {"i18n": True, "alternates": True, "x_default": True, "languages": TEN}
@@ -60,11 +61,9 @@ BY_TEN = {"i18n": True, "alternates": True, "x_default": True, "languages": TEN}
 class TestLanguagesOfEachItem:
     @given(st.lists(st.lists(st.sampled_from(TEN), unique=True, max_size=4), max_size=8), st.integers(1, 8))
     def test_are_those_that_a_list_says(self, languages: list[list[str]], size: int) -> None:
-        section = listing(
+        section = spoken(
             range(len(languages)),
-            i18n=True,
             alternates=True,
-            location=in_language,
             get_languages_for_item=lambda self, item: languages[item],
         )
         with mock.patch.object(slices, "SLICE", size):
@@ -80,27 +79,17 @@ class TestLanguagesOfEachItem:
 
     @pytest.mark.parametrize("bad", [None, 7, ["de", None], ["a b"], [""], ["<>"]])
     def test_that_are_invalid_skip_and_report_the_item(self, bad: Any) -> None:
-        section = listing(
-            "abc",
-            i18n=True,
-            location=in_language,
-            get_languages_for_item=lambda self, item: bad if item == "b" else ["de"],
-        )
+        section = spoken("abc", get_languages_for_item=lambda self, item: bad if item == "b" else ["de"])
         assert page_of(section).locations == [f"{BASE}/de/a/", f"{BASE}/de/c/"]
         assert [error[:2] for error in complaints(section)] == [("2", "languages")]
 
     @pytest.mark.parametrize("kind", [set, iter])
     def test_can_be_any_iterable(self, kind: Any) -> None:
-        section = listing(
-            "a",
-            i18n=True,
-            location=in_language,
-            get_languages_for_item=lambda self, item: kind(["de", "en"]),
-        )
+        section = spoken("a", get_languages_for_item=lambda self, item: kind(["de", "en"]))
         assert page_of(section).locations == [f"{BASE}/en/a/", f"{BASE}/de/a/"]
 
     def test_can_be_set_on_an_instance(self) -> None:
-        sitemap: Any = listing("a", i18n=True, location=in_language)()
+        sitemap: Any = spoken("a")()
         sitemap.get_languages_for_item = lambda item: ["de"]
         assert page_of(sitemap).locations == [f"{BASE}/de/a/"]
 
@@ -143,12 +132,10 @@ class TestPages:
     def test_keep_the_languages_of_each_item_together(
         self, limits: Limits, languages: list[list[str]]
     ) -> None:
-        section = listing(
+        section = spoken(
             range(len(languages)),
-            i18n=True,
             alternates=True,
             languages=TEN[:5],
-            location=in_language,
             get_languages_for_item=lambda self, item: languages[item],
         )
         # As if every item had only one language.
@@ -162,9 +149,7 @@ class TestPages:
 
     def test_hold_no_item_with_more_languages_than_the_limit_and_than_the_class(self) -> None:
         """Such an item is never divided, and is reported."""
-        section = listing(
-            "a", i18n=True, limit=2, location=in_language, get_languages_for_item=lambda self, item: TEN
-        )
+        section = spoken("a", limit=2, get_languages_for_item=lambda self, item: TEN)
         done = rendered(compiled(section))
         assert locations(done) == []
         assert errors(done) == [("1", "location", "its entries alone exceed the limits of a page")]
@@ -177,24 +162,20 @@ class TestPagesOfItemsWithFewLanguages:
         used = {"few": TEN[:1], "two": TEN[:2], "all": TEN}
         rows = {}
         for name, codes in used.items():
-            section = listing(
+            section = spoken(
                 range(300),
-                i18n=True,
                 languages=TEN,
                 limit=100,
-                location=in_language,
                 get_languages_for_item=lambda self, item, codes=codes: codes,
             )
             rows[name] = sources.rows_on_page(compiled(section), LIMITS)
         assert rows == {"few": 95, "two": 48, "all": 10}
 
     def test_hold_no_more_entries_than_the_limit_if_later_items_have_all(self) -> None:
-        section = listing(
+        section = spoken(
             range(600),
-            i18n=True,
             languages=TEN,
             limit=100,
-            location=in_language,
             get_languages_for_item=lambda self, item: TEN[:1] if item < 300 else TEN,
         )
         source = compiled(section)

@@ -41,10 +41,7 @@ from tests.support.memory import traced
 from tests.support.sources import BASE, compiled, declaration, errors, rendered, set_slices
 from tests.support.ways import WAYS
 
-pytestmark = [
-    pytest.mark.usefixtures("cached_site"),
-    pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
-]
+pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")]
 
 Build = Callable[[QuerySet[Any]], QuerySet[Any]]
 

@@ -26,15 +26,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import (
-    Cast,
-    Coalesce,
-    Greatest,
-    Now,
-    TruncDate,
-    TruncDay,
-    TruncMonth,
-)
+from django.db.models.functions import Cast, Coalesce, Greatest, Now, TruncDate, TruncDay, TruncMonth
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route, sources
@@ -47,9 +39,7 @@ from django_sitemaps09.sources.slices import read_each
 from tests.models import Article
 from tests.support import batches
 from tests.support.databases import no_cursor_left, parameter
-from tests.support.factories import (
-    CategoryFactory,
-)
+from tests.support.factories import CategoryFactory
 from tests.support.published import indexed
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
 from tests.support.sources import page_map, set_slices

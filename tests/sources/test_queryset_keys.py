@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,8 +31,6 @@ from tests.support.sources import (
     keys_of,
     listing,
     locations,
-    make_articles,
-    make_readings,
     page_map,
     rendered,
     source_of,
@@ -120,20 +119,8 @@ def test_rows_that_come_after_the_cut_are_on_one_page_each_within_the_limit(kind
     }
 
 
-@pytest.mark.parametrize("name", ["integer", "moment"])
-def test_the_last_page_is_open_for_what_is_appended(name: str, using: str) -> None:
-    kind = KINDS[name]
-    kind.make(using, range(FIRST))
-    source = source_of(kind, using, 4)
-    *closed, last = page_map(source)
-    before = [keys_of(source, page) for page in closed]
-    kind.make(using, range(FIRST, FIRST + 10))
-    assert [keys_of(source, page) for page in closed] == before
-    assert len(keys_of(source, last)) == FIRST % 4 + 10
-
-
 def test_pages_fit_their_bytes_too(using: str) -> None:
-    make_articles(using, range(FIRST))
+    KINDS["integer"].make(using, range(FIRST))
     limits = Limits(50_000, 600)
     source = source_of(KINDS["integer"], using, location=Route("article", slug=F("slug")))
     done = rendered(source, limits)
@@ -144,7 +131,7 @@ def test_pages_fit_their_bytes_too(using: str) -> None:
 
 @pytest.mark.usefixtures("small_slices")
 def test_a_full_slice_is_not_taken_for_the_last(using: str) -> None:
-    make_articles(using, range(6))
+    KINDS["integer"].make(using, range(6))
     source = source_of(KINDS["integer"], using)
     (page,) = page_map(source)
     with CaptureQueriesContext(connections[using]) as captured:
@@ -164,6 +151,11 @@ REFUSED = {
 }
 
 
+def test_a_key_that_is_not_a_field_is_refused_by_name() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"Article.*'nothing'"):
+        compiled(declaration(model=Article, key="nothing", location="/"))
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_field_that_cannot_be_a_key_is_refused_by_name_and_with_the_way_out(name: str) -> None:
     model, key, reason = REFUSED[name]
@@ -176,14 +168,9 @@ def test_a_field_that_cannot_be_a_key_is_refused_by_name_and_with_the_way_out(na
     assert "Set `key` to" in message
 
 
-def test_a_key_that_is_not_a_field_is_refused_by_name() -> None:
-    with pytest.raises(ImproperlyConfigured, match=r"Article.*'nothing'"):
-        compiled(declaration(model=Article, key="nothing", location="/"))
-
-
 def test_long_decimals_are_a_key_if_they_are_exact(using: str) -> None:
-    make_readings(using, range(FIRST))
-    kind = Kind(Reading, "amount", make_readings)
+    kind = replace(KINDS["unique text"], key="amount")
+    kind.make(using, range(FIRST))
     if connections[using].vendor == "sqlite":
         with pytest.raises(
             ImproperlyConfigured, match=r"tests\.Reading\.amount.*15 significant digits.*Set `key`"

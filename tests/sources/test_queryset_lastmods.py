@@ -21,7 +21,6 @@ from tests.support.sources import (
     UTC,
     compiled,
     declaration,
-    make_seats,
     page_map,
     rendered,
     source_of,
@@ -77,7 +76,7 @@ def test_a_column_that_is_not_a_date_says_nothing_of_a_page(articles: QuerySet[A
 
 
 def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using: str) -> None:
-    make_seats(using, range(FIRST))
+    KINDS["composite"].make(using, range(FIRST))
     source = source_of(KINDS["composite"], using, 4, lastmod=Cast(Value(NOON), DateTimeField()))
     for page in page_map(source):
         with CaptureQueriesContext(connections[using]) as captured:

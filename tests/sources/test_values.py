@@ -8,18 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db.models import (
-    Case,
-    CharField,
-    Count,
-    DateTimeField,
-    F,
-    Max,
-    Q,
-    QuerySet,
-    Value,
-    When,
-)
+from django.db.models import Case, CharField, Count, DateTimeField, F, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -73,11 +62,7 @@ EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
         Coalesce(Max("visits__at"), "updated"),
         lambda item: max((visit.at for visit in item.visits.all()), default=item.updated),
     ),
-    "Count": (
-        "priority",
-        Count("tags") * 0.25,
-        lambda item: item.tags.count() * 0.25,
-    ),
+    "Count": ("priority", Count("tags") * 0.25, lambda item: item.tags.count() * 0.25),
     "a filtered Max": (
         "lastmod",
         Max("visits__at", filter=Q(visits__at__lt=NOON + timedelta(days=5))),
@@ -161,11 +146,7 @@ def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, An
     ("field", "value", "text"),
     [
         ("lastmod", datetime(2026, 7, 1, 12, 30, 15, 999_999, tzinfo=UTC), "2026-07-01T12:30:15Z"),
-        (
-            "lastmod",
-            datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("America/New_York")),
-            "2026-07-01T16:00:00Z",
-        ),
+        ("lastmod", datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("America/New_York")), "2026-07-01T16:00:00Z"),
         ("lastmod", datetime(2026, 7, 1, 12), "2026-07-01T10:00:00Z"),
         ("lastmod", datetime(2026, 1, 1), "2025-12-31T23:00:00Z"),
         ("lastmod", date(2026, 7, 1), "2026-07-01"),

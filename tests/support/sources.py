@@ -6,7 +6,7 @@ import html
 import random
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -23,19 +23,8 @@ from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import members, slices
 from django_sitemaps09.writer import WriteResult
-from tests.models import (
-    Article,
-    Category,
-    Child,
-    Document,
-    Event,
-    Name,
-    Reading,
-    Seat,
-    Ticket,
-    Word,
-)
-from tests.support.factories import CategoryFactory, ChildFactory, TagFactory, add_related
+from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
+from tests.support.factories import CategoryFactory, TagFactory, add_related
 from tests.support.writing import write
 
 UTC = timezone.utc
@@ -129,16 +118,28 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     set_slices(monkeypatch, 3)
 
 
-# Keys, and 40 rows with each of them
+# Keys, and rows with each of them
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A key, and a function that creates a row for each number."""
+    """A key, the columns of a row for each number, and a function that creates related rows."""
 
     model: type[Model]
     key: str
-    make: Callable[[str, Iterable[int]], Any]
+    columns: Callable[[int], dict[str, Any]]
+    prepare: Callable[[str, Sequence[int]], object] = lambda using, numbers: None
+
+    def make(self, using: str, numbers: Iterable[int]) -> None:
+        numbers = [*numbers]
+        self.prepare(using, numbers)
+        rows = [self.model(**self.columns(number)) for number in numbers]
+        if self.model._meta.parents:
+            # Rows of two tables cannot be created in bulk.
+            for row in rows:
+                row.save(using=using)
+        else:
+            self.rows(using).bulk_create(rows)
 
     def rows(self, using: str) -> QuerySet[Any]:
         return self.model._default_manager.using(using)
@@ -148,91 +149,52 @@ class Kind:
 
 
 TEXTS = ("a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNING FACE}", "&", ",")
+LETTERS = ("a", "B", "A", "b", "Ä", "é")
 
 
-def make_articles(using: str, numbers: Iterable[int]) -> list[Article]:
-    return Article.objects.using(using).bulk_create(
-        Article(pk=3 * number + 1, slug=f"s{number}", updated=NOON + timedelta(hours=number))
-        for number in numbers
-    )
+def make_categories(using: str, numbers: Sequence[int]) -> None:
+    for n in (1, 2, 3):
+        Category.objects.using(using).get_or_create(pk=n, defaults={"slug": str(n)})
 
 
-def make_documents(using: str, numbers: Iterable[int]) -> None:
-    Document.objects.using(using).bulk_create(
-        Document(id=uuid.uuid5(uuid.NAMESPACE_URL, str(number)), number=number) for number in numbers
-    )
+def article_of(number: int) -> dict[str, Any]:
+    return {"pk": 3 * number + 1, "slug": f"s{number}", "updated": NOON + timedelta(hours=number)}
 
 
-def make_words(using: str, numbers: Iterable[int]) -> None:
-    Word.objects.using(using).bulk_create(
-        Word(word=f"{TEXTS[number % len(TEXTS)]}{number}") for number in numbers
-    )
+def reading_of(number: int) -> dict[str, Any]:
+    return {
+        "ratio": number,
+        "blob": bytes([number]),
+        "amount": Decimal(f"123456789012{number}.00001"),
+        "serial": f"{TEXTS[number % len(TEXTS)]}-{number}",
+    }
 
 
-def make_names(using: str, numbers: Iterable[int]) -> None:
-    Name.objects.using(using).bulk_create(
-        Name(name=f"{('a', 'B', 'A', 'b', 'Ä', 'é')[number % 6]}{number}") for number in numbers
-    )
+def event_of(number: int) -> dict[str, Any]:
+    return {
+        "at": NOON + timedelta(microseconds=number * 7),
+        "price": Decimal(number % 7 * 1_000_000_000) + Decimal(number) / 10_000,
+        "article_id": article_of(number)["pk"],
+    }
 
 
-def make_seats(using: str, numbers: Iterable[int]) -> None:
-    Seat.objects.using(using).bulk_create(
-        Seat(row=("a", "B", "c d")[number % 3], number=number) for number in numbers
-    )
-
-
-def make_tickets(using: str, numbers: Iterable[int]) -> None:
-    rows = [
-        Category.objects.using(using).get_or_create(pk=n, defaults={"slug": str(n)})[0] for n in (1, 2, 3)
-    ]
-    Ticket.objects.using(using).bulk_create(
-        Ticket(category=rows[number % 3], number=number) for number in numbers
-    )
-
-
-def make_children(using: str, numbers: Iterable[int]) -> None:
-    # Rows of two tables cannot be created in bulk.
-    for number in numbers:
-        ChildFactory(using=using, pk=number + 1, name=str(number))
-
-
-def make_readings(using: str, numbers: Iterable[int]) -> None:
-    Reading.objects.using(using).bulk_create(
-        Reading(
-            ratio=number,
-            blob=bytes([number]),
-            amount=Decimal(f"123456789012{number}.00001"),
-            serial=f"{TEXTS[number % len(TEXTS)]}-{number}",
-        )
-        for number in numbers
-    )
-
-
-def make_events(using: str, numbers: Iterable[int]) -> None:
-    numbers = list(numbers)
-    Event.objects.using(using).bulk_create(
-        Event(
-            at=NOON + timedelta(microseconds=number * 7),
-            price=Decimal(number % 7 * 1_000_000_000) + Decimal(number) / 10_000,
-            article=article,
-        )
-        for number, article in zip(numbers, make_articles(using, numbers), strict=True)
-    )
-
-
+ARTICLES = Kind(Article, "pk", article_of)
+SEATS = Kind(Seat, "pk", lambda n: {"row": ("a", "B", "c d")[n % 3], "number": n})
 KINDS = {
-    "integer": Kind(Article, "pk", make_articles),
-    "integer by its name": Kind(Article, "id", make_articles),
-    "uuid": Kind(Document, "pk", make_documents),
-    "text": Kind(Word, "pk", make_words),
-    "text without case": Kind(Name, "pk", make_names),
-    "composite": Kind(Seat, "pk", make_seats),
-    "composite with a relation": Kind(Ticket, "pk", make_tickets),
-    "parent link": Kind(Child, "pk", make_children),
-    "unique text": Kind(Reading, "serial", make_readings),
-    "unique relation": Kind(Event, "article", make_events),
-    "decimal": Kind(Event, "price", make_events),
-    "moment": Kind(Event, "at", make_events),
+    "integer": ARTICLES,
+    "integer by its name": Kind(Article, "id", article_of),
+    "uuid": Kind(Document, "pk", lambda n: {"id": uuid.uuid5(uuid.NAMESPACE_URL, str(n)), "number": n}),
+    "text": Kind(Word, "pk", lambda n: {"word": f"{TEXTS[n % len(TEXTS)]}{n}"}),
+    "text without case": Kind(Name, "pk", lambda n: {"name": f"{LETTERS[n % 6]}{n}"}),
+    "composite": SEATS,
+    "composite with a relation": Kind(
+        Ticket, "pk", lambda n: {"category_id": n % 3 + 1, "number": n}, make_categories
+    ),
+    "parent link": Kind(Child, "pk", lambda n: {"pk": n + 1, "name": str(n)}),
+    "unique text": Kind(Reading, "serial", reading_of),
+    "unique relation": Kind(Event, "article", event_of, ARTICLES.make),
+    "decimal": Kind(Event, "price", event_of, ARTICLES.make),
+    "moment": Kind(Event, "at", event_of, ARTICLES.make),
 }
 
 FIRST = 25
@@ -329,6 +291,11 @@ ITEMS = ["a", "bad", "c"]
 
 def in_language(self: Any, item: Any) -> str:
     return f"/{get_language()}/{item}/"
+
+
+def spoken(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
+    """A sitemap of items whose URLs begin with their language."""
+    return listing(items, i18n=True, location=in_language, **attributes)
 
 
 def alternates(text: str) -> list[list[tuple[str, str]]]:

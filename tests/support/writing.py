@@ -9,14 +9,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 from lxml import etree
 
-from django_sitemaps09.entries import (
-    NAMESPACES,
-    Alternate,
-    Batch,
-    Column,
-    Localization,
-    TemplateColumn,
-)
+from django_sitemaps09.entries import NAMESPACES, Alternate, Batch, Column, Localization, TemplateColumn
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits
 from django_sitemaps09.writer import URLSET, Format, WriteResult, write_document
 
@@ -26,10 +19,7 @@ FIELDS = ("lastmod", "changefreq", "priority")
 LINKS = {"xhtml": NAMESPACES["xhtml"]}
 
 #: The production Char of XML 1.0, https://www.w3.org/TR/xml/#charsets, implemented independently.
-XML_CHARACTERS = [
-    *((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF)),
-    *((0xE000, 0xFFFD), (0x10000, 0x10FFFF)),
-]
+XML_CHARACTERS = [*((0x9, 0xA), (0xD, 0xD), (0x20, 0xD7FF)), *((0xE000, 0xFFFD), (0x10000, 0x10FFFF))]
 
 NOT_XML = tuple(map(chr, (0x0, 0xB, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)))
 

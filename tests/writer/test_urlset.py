@@ -177,10 +177,7 @@ def test_an_element_without_text_is_not_written(field: str, column: Column) -> N
     assert written.lastmod is None
 
 
-@given(
-    locations=st.lists(writable, max_size=5),
-    texts=st.tuples(*[st.none() | writable.filter(bool)] * 3),
-)
+@given(locations=st.lists(writable, max_size=5), texts=st.tuples(*[st.none() | writable.filter(bool)] * 3))
 def test_a_constant_gives_the_bytes_of_a_column_that_repeats_it(
     locations: list[str], texts: tuple[str | None, ...]
 ) -> None:

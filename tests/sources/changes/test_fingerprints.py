@@ -42,14 +42,9 @@ from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.pages import HASHES, Fingerprint, Key, Page
 from django_sitemaps09.sources import read_page
 from django_sitemaps09.sources.fingerprints import RowHash, fingerprint
-from tests.models import Article, Category, Document, Name, Seat, Ticket, Visit
+from tests.models import Article, Category, Document, Name, Visit
 from tests.support.databases import parameter
-from tests.support.factories import (
-    ArticleFactory,
-    CategoryFactory,
-    CommentFactory,
-    SeatFactory,
-)
+from tests.support.factories import ArticleFactory, CategoryFactory, CommentFactory
 from tests.support.fingerprints import NOON, UTC, compiled, declaration, listing, queries, source_of
 from tests.support.memory import traced
 
@@ -161,29 +156,6 @@ def test_the_fingerprint_of_no_rows_differs_from_all_others(articles: QuerySet[A
     [found] = {source_of(rows).fingerprint(None, None) for rows in nothing}
     assert found[:2] == (0, None)
     assert not found.same(source_of(articles).fingerprint(None, None))
-
-
-def test_keys_of_several_columns_and_of_relations_are_hashed(using: str) -> None:
-    categories = [CategoryFactory(using=using, pk=n, slug=str(n)) for n in (1, 2)]
-    now = {"lastmod": Cast(Value(NOON), DateTimeField()), "priority": None, "changefreq": None}
-    for row in "ab":
-        for n in (1, 2):
-            SeatFactory(using=using, row=row, number=n)
-    for category in categories:
-        for n in (1, 2):
-            Ticket.objects.using(using).create(category=category, number=n)
-    for model, change in ((Seat, {"row": "c"}), (Ticket, {"number": 7})):
-        rows = model._default_manager.using(using)
-        source = source_of(rows, location=Route("word", word=F("number")), **now)
-        with queries(using, 1):
-            before = source.fingerprint(None, None)
-        assert rendered(source) == before._replace(newest="2026-01-01T12:00:00Z")
-        assert before.rows == 4
-        first = "a" if model is Seat else "1"
-        assert source.fingerprint(None, (first, "2")).rows == 2
-        assert parts_add_up(source, (first, "2"))
-        rows.filter(pk=(first, 1) if model is Seat else (1, 1)).update(**change)
-        assert not source.fingerprint(None, None).same(before)
 
 
 def hash_of(using: str, *values: Any) -> int | str:
@@ -445,9 +417,7 @@ def test_a_lastmod_that_is_not_a_date_that_python_knows_is_hashed(
         assert found.hash is not None
 
 
-def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(
-    articles: QuerySet[Article],
-) -> None:
+def test_only_declared_columns_with_a_lastmod_among_them_are_skippable(articles: QuerySet[Article]) -> None:
     assert source_of(articles).can_fingerprint
     assert source_of(articles, lastmod=Max("visits__at")).can_fingerprint
     assert source_of(articles, i18n=True).can_fingerprint
