@@ -212,7 +212,9 @@ class TestHosts:
         assert [error[:2] for error in errors(pages)] == [("2", "location")]
 
     @pytest.mark.parametrize(("error", "is_raised"), [(OperationalError, True), (LookupError, False)])
-    def test_by_a_property_that_fails(self, error: type[Exception], is_raised: bool) -> None:
+    def test_of_a_property_that_fails_are_none_unless_the_database_fails(
+        self, error: type[Exception], is_raised: bool
+    ) -> None:
         """Only an error of the database does not depend on what the class means by the name."""
 
         def fail(self: Any) -> Any:

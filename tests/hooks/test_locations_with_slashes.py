@@ -145,12 +145,6 @@ def test_djangos_pages_list_a_url_on_an_allowed_host(location: str, expected: li
         assert re.findall(pattern, content) == [*expected, "https://example.com/ok/"]
 
 
-def test_djangos_pages_read_no_other_meaning_of_hosts() -> None:
-    section = WAYS["a method"]("//docs.example.com/x/", "/ok/", hosts=7)
-    response = views.sitemap(RequestFactory().get("/"), {"s": section}).render()
-    assert response.content.count(b"<loc>") == 1
-
-
 class TestAnOpaqueClass:
     def test_links_to_the_host_that_two_slashes_name(self) -> None:
         attributes = {"i18n": True, "languages": ["en", "de"], "alternates": True}

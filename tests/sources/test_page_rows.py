@@ -200,7 +200,7 @@ class TestColumns:
         [NOW, F("updated"), F("day"), TruncDay("updated", tzinfo=UTC), Max("visits__at")],
         ids=range(5),
     )
-    def test_of_many_types(self, rows: QuerySet[Article], lastmod: Any) -> None:
+    def test_of_many_types_have_one_hash(self, rows: QuerySet[Article], lastmod: Any) -> None:
         connection = connections[rows.db]
         if not connection.features.has_zoneinfo_database:
             # Django cannot truncate NULL.
@@ -214,7 +214,7 @@ class TestColumns:
             assert fingerprint.same(source.fingerprint(None, None)), column
             assert fingerprint.rows == 5
 
-    def test_of_other_models(self, using: str) -> None:
+    def test_of_other_models_have_one_hash_until_they_change(self, using: str) -> None:
         reading = {"ratio": -0.1, "blob": b"\x00\xff", "amount": Decimal("-1.5"), "serial": "é\\'"}
         Reading.objects.using(using).create(**reading)
         Reading.objects.using(using).create(ratio=1e-300, blob=b"", amount=0, serial="", label="x")
@@ -238,18 +238,22 @@ class TestColumns:
                     rows.filter(pk=row.pk).update(**{column: changed})
                     assert not source.fingerprint(None, None).same(fingerprint), column
 
-    def test_whose_times_python_converts(self, rows: QuerySet[Article], settings: Any) -> None:
+    def test_whose_times_python_converts_have_one_hash(
+        self, rows: QuerySet[Article], settings: Any
+    ) -> None:
         settings.USE_TZ = False
         settings.TIME_ZONE = "Asia/Tokyo"
         rows.filter(day=None).update(day=date(2000, 1, 1))
         assert_same(of_columns(rows, F("slug"), F("day"), lastmod=F("updated")))
 
-    def test_whose_times_python_converts_from_a_slice_on(self, rows: QuerySet[Article], using: str) -> None:
+    def test_whose_times_python_converts_from_a_slice_on_have_one_hash(
+        self, rows: QuerySet[Article], using: str
+    ) -> None:
         rows.filter(pk=5).update(updated=NOON.replace(year=999))
         assert_same(of_columns(rows, F("slug"), lastmod=F("updated")))
 
     @pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-    def test_that_are_declared_with_another_type_in_the_database(
+    def test_that_are_declared_with_another_type_in_the_database_have_no_hash(
         self, rows: QuerySet[Article], using: str
     ) -> None:
         """The driver converts them, so a page cannot be compared, and is always rendered."""

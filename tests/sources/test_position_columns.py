@@ -123,6 +123,9 @@ APART: dict[str, Build] = {
     "a union of deferred rows": lambda rows: (
         early(rows).only("slug").union(late(rows).only("slug")).order_by("slug")
     ),
+    "a union in the order of a foreign key": lambda rows: (
+        early(rows).union(late(rows)).order_by("-category", "slug")
+    ),
     "an intersection": lambda rows: early(rows).intersection(late(rows)).order_by("slug"),
     "a difference": lambda rows: rows.difference(late(rows)).order_by("slug"),
 }

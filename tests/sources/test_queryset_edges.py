@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +10,16 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connections, transaction
 from django.db.models import (
-    Case as CaseOf,
     CharField,
     Count,
-    DateField,
-    DateTimeField,
     F,
     Func,
     IntegerField,
     Max,
     Q,
     QuerySet,
-    Value,
-    When,
 )
-from django.db.models.functions import Cast, Coalesce, Greatest, Now, TruncDate, TruncDay, TruncMonth
+from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route, sources
@@ -41,7 +34,7 @@ from tests.support import batches
 from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import CategoryFactory
 from tests.support.published import indexed
-from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
+from tests.support.shelves import BASE, LIMITS, Stubborn
 from tests.support.sources import page_map, set_slices
 
 
@@ -203,41 +196,6 @@ def test_what_a_queryset_selects_decides_what_its_aggregates_are_of(shelf: Query
     queryset = shelf.annotate(tag=F("tags__name"), n=Count("tags")).filter(n__gte=2)
     assert not queryset
     assert locations(compiled(queryset)) == []
-
-
-#: Aware and naive times, each with the matching setting.
-LASTMODS: dict[str, Callable[[datetime, Any], Any]] = {
-    "TruncMonth": lambda old, zone: TruncMonth(at_least(old), tzinfo=zone),
-    "TruncDay": lambda old, zone: TruncDay(at_least(old), tzinfo=zone),
-    "TruncDate": lambda old, zone: TruncDate(at_least(old), tzinfo=zone),
-    "TruncMonth of a date": lambda old, zone: TruncMonth("day"),
-    "TruncDay of a date": lambda old, zone: TruncDay("day"),
-    "Cast to a time": lambda old, zone: Cast("day", DateTimeField()),
-    "Cast to a date": lambda old, zone: Cast(at_least(old), DateField()),
-    "Coalesce": lambda old, zone: Coalesce("updated", Value(old)),
-    "Coalesce of a date": lambda old, zone: Coalesce("day", Value(date(2020, 2, 29))),
-    "Case": lambda old, zone: CaseOf(When(published=True, then=Value(old)), default=at_least(old)),
-    "Greatest": lambda old, zone: Greatest(Coalesce("updated", Value(old)), Value(old)),
-    "Max": lambda old, zone: Coalesce(Max("visits__at"), Value(old)),
-    "nothing": lambda old, zone: F("updated"),
-}
-
-
-@pytest.mark.parametrize("use_tz", [True, False], ids=["aware", "naive"])
-@pytest.mark.parametrize("name", LASTMODS)
-def test_the_newest_lastmod_is_converted_as_those_of_the_page(
-    name: str, use_tz: bool, shelf: QuerySet[Article], settings: Any
-) -> None:
-    settings.USE_TZ = use_tz
-    old = OLD if use_tz else OLD.replace(tzinfo=None)
-    expression = LASTMODS[name](old, timezone.utc if use_tz else None)
-    source = compiled(shelf, lastmod=expression, limit=4)
-    for page in page_map(source, LIMITS):
-        found = list(source.batches(page))
-        assert [error for batch in found for error in batch.errors] == []
-        lastmods = [text for batch in found for text in batch.lastmods]
-        assert source.look(page).newest == (None if None in lastmods else max(lastmods))
-        assert (None in lastmods) is (name == "nothing")
 
 
 # An unreadable row is skipped and reported, and affects no other row.

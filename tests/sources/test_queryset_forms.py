@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -188,21 +187,6 @@ def test_a_page_of_any_queryset_is_read_without_an_offset(
 
 
 @pytest.mark.usefixtures("small_slices")
-@pytest.mark.parametrize("order", ["slug", "-pk"])
-@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_distinct_on_fields_is_read_by_position_in_its_own_order(
-    articles: QuerySet[Article], order: str
-) -> None:
-    queryset = articles.order_by("category", order).distinct("category")
-    for hooks in (COLUMNS, METHODS):
-        source = compiled(declaration(queryset=queryset, limit=2, **hooks))
-        assert isinstance(source, PositionSource)
-        done = rendered(source)
-        assert locations(done) == [f"{BASE}/articles/{row.slug}/" for row in queryset]
-        assert [part.written.urls for part in done] == [2, 1]
-
-
-@pytest.mark.usefixtures("small_slices")
 def test_rows_that_are_not_instances_are_read_by_position(articles: QuerySet[Article]) -> None:
     expected = [f"{BASE}/articles/{row.slug}/" for row in articles.order_by("day")]
     rows = articles.order_by("day")
@@ -232,34 +216,6 @@ def test_rows_that_are_not_instances_are_read_by_position(articles: QuerySet[Art
 def test_distinct_on_fields_needs_no_order(articles: QuerySet[Article]) -> None:
     source = compiled(declaration(queryset=articles.distinct("published"), **COLUMNS))
     assert len(locations(rendered(source))) == 2
-
-
-def test_rows_that_a_join_repeats_stay_repeated_if_their_annotations_are_needed(
-    articles: QuerySet[Article],
-) -> None:
-    """These rows are read by position, because an annotation can depend on the joined row."""
-    queryset = articles.filter(tags__pk__gt=0).annotate(tag=F("tags__name"))
-    hook = lambda self, item: f"/{item.slug}/{item.tag}/"  # noqa: E731
-    source = compiled(declaration(queryset=queryset, location=hook, limit=5))
-    assert isinstance(source, PositionSource)
-    found = Counter(locations(rendered(source)))
-    assert found == Counter(f"{BASE}/{row.slug}/{row.tag}/" for row in queryset)
-    assert len(found) > len(articles.filter(tags__pk__gt=0).distinct())
-
-
-def test_columns_of_a_queryset_can_name_its_annotations(articles: QuerySet[Article]) -> None:
-    expected = {row.pk: Decimal(row.comments.count()) / 4 for row in articles}
-    for queryset in (
-        articles.annotate(n=Count("comments")),
-        articles.annotate(n=Count("comments")).distinct(),
-        articles.filter(tags__pk__gt=0).annotate(n=Count("comments", distinct=True)),
-    ):
-        hooks = {"location": COLUMNS["location"], "priority": F("n") * 0.25}
-        done = rendered(compiled(declaration(queryset=queryset, **hooks)))
-        rows = list(queryset)
-        assert sorted(locations(done)) == sorted(f"{BASE}/articles/{row.slug}/" for row in rows)
-        found = re.findall("<priority>(.*?)</priority>", "".join(part.text for part in done))
-        assert sorted(map(Decimal, found)) == sorted(expected[row.pk] for row in rows)
 
 
 def test_a_column_that_uses_other_rows_uses_all_of_them(articles: QuerySet[Article]) -> None:

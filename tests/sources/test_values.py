@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db.models import Case, CharField, Count, DateTimeField, F, Max, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, DateTimeField, F, QuerySet, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -19,7 +19,6 @@ from tests.support.factories import ArticleFactory
 from tests.support.sources import (
     BASE,
     COLUMNS,
-    NOON,
     UTC,
     compiled,
     declaration,
@@ -34,7 +33,6 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 # Columns and methods return the same bytes for the same data.
 
 EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
-    "F of a decimal": ("priority", F("weight"), lambda item: item.weight),
     "F over a foreign key": (
         "location",
         Concat(Value("/c"), "category__slug", Value("/"), "slug", output_field=CharField()),
@@ -45,31 +43,12 @@ EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
         Route("seat", row=Coalesce("category__slug", Value("none")), number=F("pk")),
         lambda item: f"/seats/{item.category.slug if item.category else 'none'}/{item.pk}/",
     ),
-    "Case of words": (
-        "changefreq",
-        Case(When(pk__gt=8, then=Value("daily")), default=Value("never")),
-        lambda item: "daily" if item.pk > 8 else "never",
-    ),
     "Cast of a key": (
         "location",
         Concat(Value("/"), Cast("pk", CharField(max_length=20))),
         lambda item: f"/{item.pk}",
     ),
-    "Value of a word": ("changefreq", Value("hourly"), lambda item: "hourly"),
-    "Value of a number": ("priority", Value(0.5), lambda item: 0.5),
-    "Max or a column": (
-        "lastmod",
-        Coalesce(Max("visits__at"), "updated"),
-        lambda item: max((visit.at for visit in item.visits.all()), default=item.updated),
-    ),
     "Count": ("priority", Count("tags") * 0.25, lambda item: item.tags.count() * 0.25),
-    "a filtered Max": (
-        "lastmod",
-        Max("visits__at", filter=Q(visits__at__lt=NOON + timedelta(days=5))),
-        lambda item: max(
-            (visit.at for visit in item.visits.all() if visit.at < NOON + timedelta(days=5)), default=None
-        ),
-    ),
 }
 
 
