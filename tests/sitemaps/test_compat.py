@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils import translation
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
@@ -71,17 +71,18 @@ def test_skipped_entries_are_logged_in_the_language_of_the_site(caplog: pytest.L
     assert "item in en" in caplog.text
 
 
-def test_skipped_entries_are_logged_even_if_a_hook_of_another_one_raises(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
+def test_skipped_entries_are_logged_even_if_a_hook_of_another_one_raises_an_error_of_the_database(
+    error: type[Exception], caplog: pytest.LogCaptureFixture
 ) -> None:
     class Both(Elsewhere):
         def items(self) -> list[str]:
             return [*super().items(), LONG]
 
         def images(self, item: str) -> Any:
-            raise DatabaseError("the connection is closed")
+            raise error("the connection is closed")
 
-    with pytest.raises(DatabaseError):
+    with pytest.raises(error):
         Both().get_urls(site=SITE, protocol="https")
     reason = "'item in en' does not begin with a slash, so its URL is not on https://www.example.com"
     assert reason in caplog.text

@@ -18,6 +18,7 @@ from tests.support.sources import (
     BASE,
     COLUMNS,
     ITEMS,
+    KINDS,
     LIMITS,
     compiled,
     declaration,
@@ -26,6 +27,7 @@ from tests.support.sources import (
     listing,
     locations,
     rendered,
+    source_of,
 )
 
 pytestmark = pytest.mark.usefixtures("cached_site")
@@ -77,6 +79,13 @@ def test_a_bad_element_of_an_item_is_skipped_and_reported(field: str, value: Any
     ((key, named, text),) = errors(done)
     assert (key, named) == ("2", field)
     assert reason in text
+
+
+def test_what_is_skipped_is_named_by_its_key(using: str) -> None:
+    KINDS["composite"].make(using, range(3))
+    hook = lambda self, item: f"/{item.number // (item.number - 1)}/"  # noqa: E731
+    [error] = errors(rendered(source_of(KINDS["composite"], using, location=hook)))
+    assert error == ("('B', 1)", "location", "ZeroDivisionError: integer division or modulo by zero")
 
 
 @pytest.mark.parametrize("error", [OperationalError("gone"), ImproperlyConfigured("no such app")])
