@@ -42,8 +42,11 @@ def test_the_default_location_may_be_overridden_and_called() -> None:
 
 
 def test_an_item_without_a_location_is_a_clear_error() -> None:
-    with pytest.raises(AttributeError, match="get_absolute_url"):
+    way = r"get_absolute_url.*Sitemap has no `location`: define `def location\(self, item\)`"
+    with pytest.raises(AttributeError, match=f"{way}$"):
         Sitemap().location(Category(slug="a"))
+    with pytest.raises(AttributeError, match=f"{way}, or use StaticViewSitemap for view names$"):
+        Sitemap().location("a")
 
 
 @pytest.mark.parametrize("base", [Sitemap, ModelSitemap, StaticViewSitemap])

@@ -42,7 +42,7 @@ from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Visit
-from tests.support.databases import parameter, require
+from tests.support.databases import parameter
 from tests.support.sources import BASE, LIMITS, NOON, page_map
 from tests.support.times import UTC, on_sqlite
 
@@ -188,18 +188,6 @@ def database_zone() -> Iterator[Callable[[str, str], None]]:
     yield change
     for connection, before in changed:
         apply(connection, before)
-
-
-@pytest.fixture(params=[parameter("postgresql")])
-def postgresql(request: pytest.FixtureRequest) -> str:
-    require("postgresql")
-    return "postgresql"
-
-
-@pytest.fixture(params=[parameter("mariadb")])
-def mariadb(request: pytest.FixtureRequest) -> str:
-    require("mariadb")
-    return "mariadb"
 
 
 def noon() -> Cast:
@@ -484,11 +472,12 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
         assert same(rows, F("updated")).lastmods[0] == "2026-01-31T08:30:00Z"
 
 
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
 class TestPostgreSQL:
-    def test_reads_a_column_without_a_zone_as_python_does(self, postgresql: str) -> None:
-        with session(postgresql, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp"):
-            rows = write(postgresql, MOMENTS)
-        set_raw(postgresql, "updated", "a0", "2026-01-31 10:30:00")
+    def test_reads_a_column_without_a_zone_as_python_does(self, using: str) -> None:
+        with session(using, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp"):
+            rows = write(using, MOMENTS)
+        set_raw(using, "updated", "a0", "2026-01-31 10:30:00")
         # Django returns a naive time, which is in TIME_ZONE.
         assert same(rows, F("updated")).lastmods[0] == "2026-01-31T09:30:00Z"
 
@@ -499,9 +488,9 @@ class TestPostgreSQL:
             *("DateStyle TO 'ISO, DMY'", "DateStyle TO 'ISO, YMD'"),
         ],
     )
-    def test_reads_the_same_whatever_the_options_of_the_session(self, postgresql: str, option: str) -> None:
-        rows = write(postgresql, MOMENTS)
-        with session(postgresql, f"SET {option}"):
+    def test_reads_the_same_whatever_the_options_of_the_session(self, using: str, option: str) -> None:
+        rows = write(using, MOMENTS)
+        with session(using, f"SET {option}"):
             found = same(rows, F("updated")).lastmods
             assert len(found) == len(MOMENTS)
             # Behind Django's back, another zone shifts times in both ways.
@@ -509,37 +498,36 @@ class TestPostgreSQL:
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
-    def test_reads_the_same_if_the_session_writes_days_differently(
-        self, postgresql: str, style: str
-    ) -> None:
-        rows = write(postgresql, MOMENTS)
-        with session(postgresql, f"SET DateStyle TO '{style}'"):
+    def test_reads_the_same_if_the_session_writes_days_differently(self, using: str, style: str) -> None:
+        rows = write(using, MOMENTS)
+        with session(using, f"SET DateStyle TO '{style}'"):
             # The driver understands only one style of times, and all but one style of dates.
             assert same(rows, F("updated")).failure == "NotImplementedError"
             assert by_columns(rows, F("day")) == by_instances(rows.only("slug", "day"), F("day"))
 
 
+@pytest.mark.parametrize("using", [parameter("mariadb")], indirect=True)
 class TestMariaDB:
     @pytest.mark.parametrize("value", ["0000-00-00 00:00:00", "2026-00-00 00:00:00", "2026-02-00 00:00:00"])
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_reads_zero_dates_as_python_does(self, mariadb: str, column: str, value: str) -> None:
-        rows = write(mariadb, MOMENTS)
-        with connections[mariadb].cursor() as cursor:
+    def test_reads_zero_dates_as_python_does(self, using: str, column: str, value: str) -> None:
+        rows = write(using, MOMENTS)
+        with connections[using].cursor() as cursor:
             cursor.execute("SELECT @@SESSION.sql_mode")
             before = cursor.fetchone()[0]
             cursor.execute("SET SESSION sql_mode = ''")
         try:
-            set_raw(mariadb, column, "a4", value)
+            set_raw(using, column, "a4", value)
             stored = rows.annotate(text=Cast(column, TextField())).get(slug="a4").text
             assert stored.startswith(value[:10])
             found = same(rows, F(column))
         finally:
-            with connections[mariadb].cursor() as cursor:
+            with connections[using].cursor() as cursor:
                 cursor.execute("SET SESSION sql_mode = %s", [before])
         assert found.failure or not str(found.lastmods[4]).startswith("0000")
 
-    def test_writes_a_fraction_that_a_column_has_room_for_or_none(self, mariadb: str) -> None:
-        rows = write(mariadb, MOMENTS)
+    def test_writes_a_fraction_that_a_column_has_room_for_or_none(self, using: str) -> None:
+        rows = write(using, MOMENTS)
         texts = rows.annotate(text=Cast("updated", TextField())).values_list("text", flat=True)
         assert {len(text) for text in texts if text} == {26}
         found = same(rows, Greatest("updated", Cast(Value(NOON), DateTimeField())))
