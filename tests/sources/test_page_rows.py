@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import combinations
@@ -25,9 +24,8 @@ from django.db.models import (
     Q,
     QuerySet,
     Value,
-    Window,
 )
-from django.db.models.functions import Cast, Collate, RowNumber, TruncDay
+from django.db.models.functions import Cast, Collate, TruncDay
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import PathTemplate
@@ -115,21 +113,6 @@ class TestTheFingerprint:
             assert list(source.fingerprints(some)) == expected
         for page in pages:
             assert assert_same(source, page)[:2] == (10 if page.until else mock.ANY, "2026-01-01T12:00:00Z")
-
-    @pytest.mark.parametrize(
-        "build",
-        [
-            lambda rows: rows.annotate(n=Window(RowNumber(), order_by="-pk")).filter(n__gt=3),
-            lambda rows: rows.filter(tags__name__in=["a", "b"]),
-            lambda rows: rows.filter(pk__in=[]),
-            lambda rows: rows.filter(pk=-1),
-        ],
-        ids=["a window", "a join", "none", "no match"],
-    )
-    def test_is_that_of_the_rows_of_a_join_or_a_window_and_of_no_rows(
-        self, articles: QuerySet[Article], build: Callable[[Any], Any]
-    ) -> None:
-        assert_same(compiled(declaration(queryset=build(articles), **COLUMNS)))
 
     @pytest.mark.parametrize("using", UNREADABLE, indirect=True)
     def test_is_unknown_if_a_row_is_unreadable(self, articles: QuerySet[Article], using: str) -> None:
