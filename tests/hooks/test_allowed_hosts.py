@@ -188,7 +188,7 @@ class TestHosts:
             *("https://www.example.com:443@evil.example/", "https://evil.example\\@www.example.com/"),
             *("https://www.example.com\\.evil.example/", "https://www.example.com%2eevil.example/"),
             *("https://www.example.com%00/", "https://www.example.com:443:443/"),
-            *("https://www.example.com:0443/",),
+            "https://www.example.com:0443/",
             "https://www.example.com:４４３/",  # noqa: RUF001 digits that are not ASCII
             *("https://www.example.com:-1/", "https://www.example.com:0/", "https://www.example.com:x/"),
             *("https://[::1/", "https://www.example.com:65536/", "https://[www.example.com]/"),

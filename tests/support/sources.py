@@ -179,14 +179,13 @@ def event_of(number: int) -> dict[str, Any]:
 
 
 ARTICLES = Kind(Article, "pk", article_of)
-SEATS = Kind(Seat, "pk", lambda n: {"row": ("a", "B", "c d")[n % 3], "number": n})
 KINDS = {
     "integer": ARTICLES,
     "integer by its name": Kind(Article, "id", article_of),
     "uuid": Kind(Document, "pk", lambda n: {"id": uuid.uuid5(uuid.NAMESPACE_URL, str(n)), "number": n}),
     "text": Kind(Word, "pk", lambda n: {"word": f"{TEXTS[n % len(TEXTS)]}{n}"}),
     "text without case": Kind(Name, "pk", lambda n: {"name": f"{LETTERS[n % 6]}{n}"}),
-    "composite": SEATS,
+    "composite": Kind(Seat, "pk", lambda n: {"row": ("a", "B", "c d")[n % 3], "number": n}),
     "composite with a relation": Kind(
         Ticket, "pk", lambda n: {"category_id": n % 3 + 1, "number": n}, make_categories
     ),
