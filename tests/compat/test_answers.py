@@ -21,7 +21,7 @@ from django.utils import translation
 
 from django_sitemaps09 import views
 from tests.compat import projects
-from tests.compat.cases.foreign import Tree
+from tests.compat.cases.classes import Tree
 from tests.compat.cases.parts import CASES, CONTRIB_BASES, LATE, UTC
 from tests.compat.projects import COMPAT, PROJECT_TEMPLATES, answer, compat_answer, contrib_answer
 from tests.support.site_factories import SiteFactory

@@ -7,20 +7,6 @@ compared by equality. Importing this package registers all cases.
 
 from __future__ import annotations
 
-from tests.compat.cases import (
-    failures,
-    foreign,
-    generic,
-    hooks,
-    items,
-    languages,
-    overrides,
-    pages,
-    sections,
-    times,
-)
+from tests.compat.cases import classes, hooks
 
-__all__ = [
-    "failures", "foreign", "generic", "hooks", "items", "languages", "overrides", "pages", "sections",
-    "times",
-]  # fmt: skip
+__all__ = ["classes", "hooks"]

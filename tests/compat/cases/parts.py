@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -33,10 +34,21 @@ Sections = Mapping[Any, Any]
 CASES: dict[str, Callable[[Bases], Sections]] = {}
 
 
-def case(declare: Callable[[Bases], Sections]) -> Callable[[Bases], Sections]:
-    """Register a case by the name of its function."""
-    CASES[declare.__name__] = declare
-    return declare
+def case(declare: Callable[[Bases], Any], name: str = "") -> Callable[[Bases], Sections]:
+    """Register a case by the name of its function. A single section is named `one`."""
+
+    def sections(bases: Bases) -> Sections:
+        found = declare(bases)
+        return found if isinstance(found, (Mapping, UserDict)) else {"one": found}
+
+    CASES[name or declare.__name__] = sections
+    return sections
+
+
+def cases(**declared: Callable[[Bases], Any]) -> None:
+    """Register a table of cases."""
+    for name, declare in declared.items():
+        case(declare, name)
 
 
 @dataclass(frozen=True)
