@@ -1,4 +1,4 @@
-"""The rows that the cases read."""
+"""The rows that the cases read, and the site and keys of their entries."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ UPDATED = {
     "delta": datetime(2024, 2, 29, tzinfo=UTC),
     'omega "x"': None,
 }
+KEYS = ["item", "location", "lastmod", "changefreq", "priority", "alternates"]
+
+
+class Host:
+    """A site with only the required attribute."""
+
+    domain = "shop.example.org"
 
 
 def populate() -> list[Article]:

@@ -24,7 +24,7 @@ from django_sitemaps09 import (
 )
 from tests.compat import projects
 from tests.compat.cases.parts import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, UTC, Bases, Leaf
-from tests.compat.declared import Host
+from tests.compat.data import Host
 from tests.compat.projects import outcome
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]

@@ -16,8 +16,7 @@ from django.test import modify_settings
 from django.test.utils import CaptureQueriesContext
 
 from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES, LEAVES, Bases, section, updated
-from tests.compat.data import UPDATED
-from tests.compat.declared import KEYS, Host
+from tests.compat.data import KEYS, UPDATED, Host
 from tests.compat.projects import outcome
 from tests.models import Article
 from tests.support.factories import ArticleFactory
