@@ -1,7 +1,11 @@
-"""Opaque sitemaps with their own `get_urls()`: every URL of contrib's view is listed."""
+"""Opaque sitemaps with their own `get_urls()`, and patches: every URL of contrib's view is listed."""
 
 from __future__ import annotations
 
+import datetime
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest import mock
@@ -22,6 +26,7 @@ from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.factories import ArticleFactory
+from tests.support.paths import ROOT
 from tests.support.published import indexed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
@@ -46,14 +51,14 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Any:
     return only
 
 
-def live(url: str) -> list[str]:
-    """Return the locations of a document; empty if it does not exist."""
+def live(url: str, name: str = "loc") -> list[str]:
+    """Return the texts of all elements with this name; empty if the document does not exist."""
     response = Client().get(url)
     if response.status_code == 404:
         return []
     assert response.status_code == 200
     root = ElementTree.fromstring(response.content)  # noqa: S314 our own output
-    return [str(part.text) for part in root.iter() if part.tag.endswith("}loc")]
+    return [str(part.text) for part in root.iter() if part.tag.endswith(f"}}{name}")]
 
 
 def named(*numbers: int) -> list[str]:
@@ -248,52 +253,148 @@ class Things(django_sitemaps09.Sitemap[int]):
     def location(self, item: int) -> str:
         return f"/{item}/"
 
+    def lastmod(self, item: int) -> datetime.date | None:
+        return None
+
+    def priority(self, item: int) -> float:
+        return 0.5
+
+    def changefreq(self, item: int) -> str:
+        return "daily"
+
 
 PATCHED = [{"location": f"{BASE}/patched/"}]
+#: What a project or its tests can patch: the class and the method, the result, and what is listed.
+PATCHES: dict[str, tuple[Any, str, Any, list[str]]] = {
+    **{
+        f"{name} of {base.__name__}": (base, name, PATCHED, [f"{BASE}/patched/"])
+        for name in ("get_urls", "_urls")
+        for base in (contrib.Sitemap, django_sitemaps09.Sitemap, Things)
+    },
+    "the languages of an item": (
+        django_sitemaps09.Sitemap,
+        "get_languages_for_item",
+        lambda item: ["de"][: item == 1],
+        named(1),
+    ),
+    "the list of items": (django_sitemaps09.Sitemap, "_items", [(7, "en")], named(7)),
+}
 
 
-class TestAPatch:
-    """A project's tests can patch the methods that contrib's view calls."""
+@pytest.mark.parametrize("patched", PATCHES)
+def test_a_patch_of_a_class_is_called_until_it_is_removed(patched: str, serve: Any, tmp_path: Path) -> None:
+    base, name, result, expected = PATCHES[patched]
+    serve(Things if result is PATCHED else type("Localized", (Things,), {"i18n": True}))
+    before = live("/contrib.xml"), live("/sitemap-s-1.xml")
+    given = {"side_effect": result} if callable(result) else {"return_value": result}
+    with mock.patch.object(base, name, **given):
+        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == expected
+        export(output=tmp_path, sitemaps=SITEMAPS)
+        assert indexed(tmp_path) == {*expected}
+    assert (live("/contrib.xml"), live("/sitemap-s-1.xml")) == before != (expected, expected)
 
-    @pytest.mark.parametrize("name", ["get_urls", "_urls"])
-    @pytest.mark.parametrize(
-        "base", [contrib.Sitemap, django_sitemaps09.Sitemap, Things], ids=["contrib", "compat", "own"]
+
+def test_a_patch_of_the_method_that_calls_hooks_in_contrib_is_called(serve: Any) -> None:
+    serve(Things)
+    with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
+        assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
+
+
+def test_a_patch_of_an_instance_is_called(serve: Any) -> None:
+    section = serve(Things())
+    with mock.patch.object(section, "get_urls", return_value=PATCHED):
+        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
+    assert live("/contrib.xml") == named(1, 2)
+
+
+HOOKS = [
+    ("location", "loc", "/patched/", f"{BASE}/patched/"),
+    ("lastmod", "lastmod", datetime.date(2020, 1, 1), "2020-01-01"),
+    ("priority", "priority", 0.1, "0.1"),
+    ("changefreq", "changefreq", "weekly", "weekly"),
+]
+
+
+@pytest.mark.parametrize("autospec", [None, True], ids=["any", "autospec"])
+@pytest.mark.parametrize(("hook", "element", "value", "text"), HOOKS)
+def test_a_mock_in_place_of_a_hook_is_a_method(
+    hook: str, element: str, value: Any, text: str, autospec: bool | None, serve: Any, tmp_path: Path
+) -> None:
+    serve(Things)
+    with mock.patch.object(Things, hook, autospec=autospec, return_value=value):
+        assert live("/contrib.xml", element) == live("/sitemap-s-1.xml", element) == [text, text]
+        report = export(output=tmp_path, sitemaps=SITEMAPS)
+    assert (report.urls, report.failures) == (2, [])
+
+
+@pytest.mark.parametrize("make", [mock.Mock, mock.NonCallableMagicMock])
+@pytest.mark.parametrize("spec", [contrib.Sitemap, Things, ModelSitemap, NewsSitemap])
+def test_a_mock_in_place_of_a_sitemap_is_listed(make: Any, spec: Any, serve: Any, tmp_path: Path) -> None:
+    section = make(spec=spec)
+    sitemap = section.return_value if callable(section) else section
+    location = f"{BASE}/patched/"
+    sitemap.get_urls.return_value = [{"location": location}]
+    sitemap.get_latest_lastmod.return_value = sitemap.latest_lastmod = None
+    sitemap.paginator.num_pages = sitemap.paginator.count = 1
+    serve(section)
+    assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [location]
+    export(output=tmp_path, sitemaps=SITEMAPS)
+    assert indexed(tmp_path) == {location}
+
+
+PATCHING = """
+    from functools import wraps
+    from django.conf import settings
+    from django.contrib import sitemaps as contrib
+    settings.configure()
+    originals = {name: getattr(contrib.Sitemap, name) for name in ("get_urls", "get_domain", "_location")}
+
+    @wraps(originals["get_urls"])
+    def get_urls(*args, **kwargs):
+        urls = originals["get_urls"](*args, **kwargs)
+        return [url | {"location": url["location"] + "?patched"} for url in urls]
+
+    def get_domain(self, site=None):
+        return "www." + originals["get_domain"](self, site)
+
+    def _location(self, item, force_lang_code=None):
+        return originals["_location"](self, item, force_lang_code) + "?patched"
+
+    patches = {"get_urls": get_urls, "get_domain": get_domain, "_location": _location}
+    for name, function in patches.items():
+        setattr(contrib.Sitemap, name, function)
+
+    import django
+    django.setup()
+    from django_sitemaps09 import Sitemap
+    from django_sitemaps09.sitemaps import is_contribs, is_original
+    from django_sitemaps09.sitemaps.declared import is_compiled
+
+    for name, function in originals.items():
+        setattr(contrib.Sitemap, name, function)
+    for name in patches:
+        for function in (patches[name], originals[name]):
+            setattr(contrib.Sitemap, name, function)
+            sitemap = Sitemap()
+            print(name, is_contribs(sitemap, name), is_original(sitemap, name), is_compiled(sitemap))
+"""
+
+
+def test_patches_made_before_the_import_of_this_package_are_called() -> None:
+    """For example, a project can patch contrib in its settings."""
+    done = subprocess.run(  # noqa: S603 our own interpreter and code
+        [sys.executable, "-c", textwrap.dedent(PATCHING)],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    def test_of_a_class_is_called_until_it_is_removed(
-        self, base: Any, name: str, serve: Any, tmp_path: Path
-    ) -> None:
-        serve(Things)
-        with mock.patch.object(base, name, return_value=PATCHED):
-            assert live("/contrib.xml") == [f"{BASE}/patched/"]
-            assert live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
-            export(output=tmp_path, sitemaps=SITEMAPS)
-            assert indexed(tmp_path) == {f"{BASE}/patched/"}
-        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(1, 2)
-
-    def test_of_the_method_that_calls_hooks_in_contrib_is_called(self, serve: Any) -> None:
-        serve(Things)
-        with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
-            assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
-
-    def test_of_the_languages_of_an_item_is_called(self, serve: Any) -> None:
-        serve(type("Localized", (Things,), {"i18n": True, "items": lambda self: [1]}))
-        with mock.patch.object(
-            django_sitemaps09.Sitemap,
-            "get_languages_for_item",
-            side_effect=lambda item: ["de"][: item or 0],
-        ):
-            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(1)
-
-    def test_of_the_list_of_items_is_called(self, serve: Any) -> None:
-        serve(type("Localized", (Things,), {"i18n": True}))
-        with mock.patch.object(django_sitemaps09.Sitemap, "_items", return_value=[(7, "en")]):
-            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == named(7)
-
-    def test_of_an_instance_is_called(self, serve: Any) -> None:
-        section = serve(Things())
-        with mock.patch.object(section, "get_urls", return_value=PATCHED):
-            assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
-        assert live("/contrib.xml") == named(1, 2)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        f"{name} {is_plain} {is_plain} {is_plain}"
+        for name in ("get_urls", "get_domain", "_location")
+        for is_plain in (False, True)
+    ]
 
 
 OURS = [django_sitemaps09.Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, GenericSitemap]
