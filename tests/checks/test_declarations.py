@@ -410,14 +410,8 @@ KINDS: list[Declared] = [
     ({"changefreq": F("weight")}, ["W038"]),
     ({"changefreq": F("slug")}, []),
     ({"changefreq": F("category__slug")}, []),
-    (
-        {"queryset": UNION, "lastmod": F("day")},
-        ["W031"],
-    ),
-    (
-        {"queryset": UNION, "lastmod": F("slug")},
-        ["W031", "W036"],
-    ),
+    ({"queryset": UNION, "lastmod": F("day")}, ["W031"]),
+    ({"queryset": UNION, "lastmod": F("slug")}, ["W031", "W036"]),
     ({"queryset": Article.objects.all()[:5], "lastmod": F("day")}, ["W031"]),
     (
         {"queryset": Article.objects.annotate(n=Count("comments"))[:5], "lastmod": Max("n")},

@@ -115,10 +115,7 @@ def test_a_class_in_a_mapping_of_the_urlconf_is_silent(apps: Apps, settings: Any
     given["products"] = shop.ProductSitemap
     assert ["blog." in each.msg for each in found()] == [True]
     # A mapping that cannot be read can contain any class.
-    settings.ROOT_URLCONF = (
-        path("", INCLUDED),
-        path("s", view, {"sitemaps": SimpleLazyObject(dict)}),
-    )
+    settings.ROOT_URLCONF = (path("", INCLUDED), path("s", view, {"sitemaps": SimpleLazyObject(dict)}))
     assert found() == []
 
 

@@ -97,10 +97,7 @@ def page(request: Any, **arguments: Any) -> Any:
         (path("sitemap.xml", views.index, {"sitemaps": {}}), ["/sitemap.xml"]),
         (path("sitemap-<section>.xml", views.sitemap, {"sitemaps": {}}), ["/sitemap-section-1.xml"]),
         (re_path(r"^(?P<path>.+)$", page), BOTH),
-        (
-            path("", include(([path("<path:path>", page)], "pages"))),
-            BOTH,
-        ),
+        (path("", include(([path("<path:path>", page)], "pages"))), BOTH),
         (path("<slug:slug>/", page), []),
         (path("sitemap.xml", cache_page(60)(views.sitemap_index)), []),
         (path("<hexadecimal:path>", page), []),

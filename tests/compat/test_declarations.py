@@ -15,13 +15,7 @@ from django.contrib import sitemaps as contrib
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from django_sitemaps09 import (
-    GenericSitemap,
-    ModelSitemap,
-    Sitemap,
-    StaticViewSitemap,
-    views,
-)
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, StaticViewSitemap, views
 from tests.compat import projects
 from tests.compat.cases.parts import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, UTC, Bases, Leaf
 from tests.compat.data import Host

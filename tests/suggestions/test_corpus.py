@@ -26,10 +26,7 @@ from tests.suggestions.corpus.helpers import Helpers
 from tests.suggestions.corpus.rows import create_rows
 from tests.support.sources import BASE
 
-pytestmark = [
-    pytest.mark.urls("tests.suggestions.blog.urls"),
-    pytest.mark.sitemaps09(),
-]
+pytestmark = [pytest.mark.urls("tests.suggestions.blog.urls"), pytest.mark.sitemaps09()]
 
 PARTS = 4
 HIDDEN = ("HiddenInText", "HiddenElsewhere", "HiddenInHelpers", "HiddenInSitemaps")

@@ -268,11 +268,7 @@ FALSE = [
 ]
 
 cases(
-    flatpages=lambda bases: {
-        "class": FlatPageSitemap,
-        "instance": FlatPageSitemap(),
-        "subclass": Limited,
-    },
+    flatpages=lambda bases: {"class": FlatPageSitemap, "instance": FlatPageSitemap(), "subclass": Limited},
     tree_as_class_and_instance=lambda bases: {
         "class": Tree,
         "instance": Tree(),
