@@ -226,17 +226,17 @@ def test_an_entry_whose_location_is_an_object_is_skipped(
     assert caplog.records
 
 
-@pytest.mark.parametrize("value", ["", Thing().takes_an_item, str])
-def test_an_entry_without_a_location_is_contribs(value: Any) -> None:
-    section = opaque(location=value)
-    assert element(compatible(section), "loc") == element(contribs(section), "loc") == ""
-
-
-@pytest.mark.parametrize("value", [0, 0.0, False])
-def test_a_false_priority_of_a_method_is_contribs_text(value: Any) -> None:
-    """Contrib's `get_urls()` converts it to a string, which is not false."""
-    section = compiled(priority=value)
-    assert element(compatible(section), "priority") == element(contribs(section), "priority") == str(value)
+@pytest.mark.parametrize(
+    ("section", "name", "text"),
+    [
+        *((opaque(location=value), "loc", "") for value in ("", Thing().takes_an_item, str)),
+        # Contrib's `get_urls()` converts a priority to a string, which is not false.
+        *((compiled(priority=value), "priority", str(value)) for value in (0, 0.0, False)),
+    ],
+    ids=["empty", "method that takes an item", "returns an empty string", "zero", "0.0", "false"],
+)
+def test_what_contribs_view_writes_for_no_value_is_written(section: Any, name: str, text: str) -> None:
+    assert element(compatible(section), name) == element(contribs(section), name) == text
 
 
 @pytest.mark.parametrize("value", [Thing().takes_an_item, None, "", lambda: None])
@@ -254,9 +254,8 @@ def test_a_safe_location_is_the_url_that_contribs_template_writes(way: Any) -> N
 
 @WAYS
 def test_an_entry_can_be_any_mapping(way: Any) -> None:
-    entry = MappingProxyType({"location": URL, "priority": "0.5"})
     section = opaque()
-    section.get_urls = lambda self, **kwargs: [entry]
+    section.get_urls = lambda self, **kwargs: [MappingProxyType({"location": URL, "priority": "0.5"})]
     assert [element(way(section), name) for name in ("loc", "priority")] == [URL, "0.5"]
 
 

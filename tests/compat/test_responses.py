@@ -118,11 +118,6 @@ class TestViews:
         sections = {"never": never, "one": Section}
         assert views.sitemap(RequestFactory().get("/"), sections, section="one").render()
 
-    def test_use_an_instance_for_every_request(self) -> None:
-        sections = {"one": Section()}
-        found = [views.sitemap(RequestFactory().get("/"), sections).render().content for _ in range(2)]
-        assert found[0] == found[1]
-
     def test_read_a_mapping_at_each_request(self) -> None:
         sections: dict[str, Any] = {}
         first = views.sitemap(RequestFactory().get("/"), sections).render().content
