@@ -171,27 +171,34 @@ def nothing(self: Any, name: str) -> Any:
     raise AttributeError(name)
 
 
+OWN_NAMES = ("__init__", "from_db", "__getattribute__", "__getattr__", "pk")
+TRUTH = ("__bool__", "__len__")
+CHANGES = ", which can change attributes."
+
+
 class TestModels:
     """What can give an instance other values than its row has is refused."""
 
     @pytest.mark.parametrize(
-        ("model", "name"),
+        ("owner", "name", "value", "note"),
         [
-            *((Entry, name) for name in ("__init__", "from_db", "__getattribute__", "__getattr__", "pk")),
-            (Section, "__bool__"),
-            (Section, "__len__"),
+            *((Entry, name, nothing, f": Entry: has its own {name}{CHANGES}") for name in OWN_NAMES),
+            *((Section, name, nothing, f": Section: has its own {name}{CHANGES}") for name in TRUTH),
+            (Entry, "slug", property(lambda self: "other"), ": is a lambda."),
+            (Entry, "slug", Moved(Entry._meta.get_field("slug")), "of `self`: `item.slug`."),
         ],
+        ids=[*OWN_NAMES, *TRUTH, "property", "descriptor"],
     )
     def test_with_their_own_attributes_are_not_read(
-        self, monkeypatch: pytest.MonkeyPatch, model: type[Model], name: str
+        self, monkeypatch: pytest.MonkeyPatch, owner: type[Model], name: str, value: Any, note: str
     ) -> None:
         assert suggestion(BySection).hooks == ("location",)
         with monkeypatch.context() as patched:
-            patched.setattr(model, name, nothing, raising=False)
+            patched.setattr(owner, name, value, raising=False)
             found = suggestion(BySection)
-        assert found.notes == (
-            f"location stays a method: {model.__name__}: has its own {name}, which can change attributes.",
-        )
+        [only] = found.notes
+        assert (found.code, only.startswith("location stays a method: ")) == (None, True)
+        assert only.endswith(note)
 
     def test_with_receivers_of_post_init_are_not_read(self) -> None:
         def receive(instance: Any, **kwargs: object) -> None:
@@ -203,18 +210,9 @@ class TestModels:
         finally:
             post_init.disconnect(receive, sender=Entry)
 
-    @pytest.mark.parametrize(
-        "value", [property(lambda self: "other"), Moved(Entry._meta.get_field("slug"))]
-    )
-    def test_with_their_own_descriptors_are_not_read(
-        self, monkeypatch: pytest.MonkeyPatch, value: Any
-    ) -> None:
-        with monkeypatch.context() as patched:
-            patched.setattr(Entry, "slug", value)
-            note = refusal(sitemap(Entry, queryset=Entry.objects.filter(number=-1)))
-        assert "self.slug" in note or "is a lambda" in note
-
-    def test_with_lookups_of_a_project_are_not_read(self) -> None:
+    def test_with_lookups_of_a_project_or_columns_of_extra_are_not_read(self) -> None:
+        section = sitemap(Entry, queryset=Entry.objects.extra(select={"slug": "UPPER(slug)"}))
+        assert "reads what is not a plain field" in refusal(section)
         blind = type("Blind", (Exact,), {"__module__": __name__})
         with register_lookup(SlugField, blind, lookup_name="exact"):
             assert "reads what is not a plain field" in refusal(sitemap(Entry))
@@ -256,11 +254,6 @@ class TestModels:
                 return f"/{item.pk}/{item.name}/"
 
         assert 'PathTemplate("/{pk}/{name}/"' in str(suggestion(Children).code)
-
-
-def test_columns_of_extra_replace_fields() -> None:
-    section = sitemap(Entry, queryset=Entry.objects.extra(select={"slug": "UPPER(slug)"}))
-    assert "reads what is not a plain field" in refusal(section)
 
 
 class TestMethods:
