@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -124,6 +125,14 @@ RANKED_SLUG = Concat("slug", Cast("rank", CharField()), Cast(Count("visits"), Ch
 #: A descriptor that has a field, as the attribute of a model has.
 FIELD = type("Own", (), {"__get__": unread, "field": Article.updated.field})
 WORD = {"model": Reading, "location": Route("word", word=F("serial"))}
+
+
+def in_language(self: Any, item: Any, language: str) -> str:
+    raise AssertionError("a check has called a hook")
+
+
+def for_host(self: Any, domain: str) -> Any:
+    raise AssertionError("a check has asked for a sitemap")
 
 
 def located(*rows: Declared) -> list[Declared]:
@@ -392,6 +401,16 @@ DECLARED: dict[str, Sequence[Declared]] = {
         ({"location": Article.slug}, ["E085"]),
         ({"lastmod": FIELD()}, []),
     ),
+    "methods for hosts": located(
+        ({"for_host": lambda self: self}, ["W049"]),
+        ({"for_host": lambda self, domain: self}, []),
+        # It can set what the class lacks.
+        ({"location": {"en": SLUG}, "alternates": True, "model": None}, ["W044", "E024", "E030"]),
+        ({"location": {"en": SLUG}, "alternates": True, "model": None, "for_host": for_host}, []),
+        # An opaque sitemap can call its hooks with other arguments.
+        ({"location": in_language}, ["E056"]),
+        ({"location": in_language, "_location": takes}, []),
+    ),
     "misspelled names": located(
         ({"last_mod": F("updated"), "imagess": takes}, ["W084"] * 2),
         ({"location": takes, "locations": ["a"], "images": takes, "image": takes}, []),
@@ -461,8 +480,7 @@ class Replaced:
 class PerHost:
     """A class that returns a sitemap for each host."""
 
-    def for_host(self, domain: str) -> Any:
-        raise AssertionError("a check has asked for a sitemap")
+    for_host = for_host
 
 
 def replace(self: Any, domain: str = "") -> Any:
@@ -552,6 +570,15 @@ SECTIONS: dict[str, list[tuple[Any, list[str]]]] = {
         (made(contrib.Sitemap, **OURS, videos=lambda self: ()), []),
         (made(contrib.Sitemap, items=takes, i18n=True, languages="en"), ["W040"]),
         (made(Sitemap, items=takes, i18n=True, languages="en"), ["W040"]),
+    ],
+    "locations of other types": [
+        *((made(items=lambda self: [1], location=each), ["E098"]) for each in (7, 1.5, b"/a/", ["/a/"])),
+        (made(items=lambda self: [1], location=("/a/",)), ["E098"]),
+        (made(items=lambda self: [1], location=PurePosixPath("/a/")), []),
+    ],
+    "dates of generic sitemaps": [
+        (GenericSitemap({"queryset": ROWS.annotate(newest=F("updated")), "date_field": name}), [])
+        for name in (None, "updated", "newest", "get_absolute_url")
     ],
     "names that a class uses": [
         (UsingItsDefault, []),

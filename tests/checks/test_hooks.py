@@ -90,25 +90,6 @@ def test_a_hook_that_may_take_the_item_is_neither_reported_nor_called(name: str,
     assert ids(declaration(**{name: SILENT[case]})) == []
 
 
-def test_a_method_for_hosts_can_set_what_the_class_lacks() -> None:
-    attributes = {"model": None, "location": {"en": SLUG}, "alternates": True}
-    assert sorted(ids(declaration(**attributes))) == ["E024", "E030", "W044"]
-    assert ids(declaration(**attributes, for_host=lambda self, domain: self)) == []
-
-
-def test_a_method_for_hosts_that_takes_no_host_is_reported() -> None:
-    assert ids(declaration(location=SLUG, for_host=lambda self: self)) == ["W049"]
-    assert ids(declaration(location=SLUG, for_host=lambda self, domain: self)) == []
-
-
-def test_an_opaque_sitemap_can_call_its_hooks_with_other_arguments() -> None:
-    def location(self: Any, item: Any, language: str) -> str:
-        raise AssertionError("a check has called a hook")
-
-    assert ids(declaration(location=location)) == ["E056"]
-    assert ids(declaration(location=location, _location=takes)) == []
-
-
 def test_hooks_of_an_instance_are_functions_and_not_bound() -> None:
     made = declaration(location=SLUG)()
     made.images = lambda item: takes(made, item)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Checks of the settings: each rule has its id."""
+"""Checks of the settings, and those for `check --deploy`: each rule has its id."""
 
 from __future__ import annotations
 
@@ -161,3 +161,57 @@ def test_a_storage_named_sitemaps_is_an_export() -> None:
     storages = {**settings.STORAGES, "sitemaps": settings.STORAGES["default"]}
     with override_settings(INSTALLED_APPS=WITHOUT_SITES, STORAGES=storages, SITEMAPS09={}):
         assert ids_of(checks.check_settings()) == ["W008"]
+
+
+BACKENDS = "django.core.cache.backends"
+SHARED = {"BACKEND": f"{BACKENDS}.db.DatabaseCache", "LOCATION": "cache"}
+OWN = {"BACKEND": f"{BACKENDS}.locmem.LocMemCache"}
+DUMMY = {"BACKEND": f"{BACKENDS}.dummy.DummyCache"}
+
+
+@pytest.mark.parametrize(
+    ("caches", "alias", "expected"),
+    [
+        ({"default": SHARED}, None, []),
+        ({"default": OWN}, None, ["W070"]),
+        ({"default": DUMMY}, None, ["W070"]),
+        ({"default": SHARED}, "default", []),
+        ({"default": SHARED, "pages": OWN}, "pages", ["W071"]),
+        ({"default": OWN, "pages": DUMMY}, "pages", ["W070", "W071"]),
+        ({"default": OWN, "pages": SHARED}, "pages", ["W070"]),
+        ({"default": SHARED}, "nowhere", []),
+        ({"default": SHARED}, 7, []),
+    ],
+)
+def test_a_deployed_site_has_a_shared_cache(
+    caches: dict[str, Any], alias: object, expected: list[str]
+) -> None:
+    with override_settings(CACHES=caches, SITEMAPS09={"LIVE_CACHE": alias}):
+        assert ids_of(checks.check_deployment()) == expected
+
+
+@override_settings(CACHES={"default": OWN}, ROOT_URLCONF="tests.support")
+def test_a_site_without_native_views_needs_no_shared_cache() -> None:
+    assert checks.check_deployment() == []
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://localhost:8000", ["W075"]),
+        ("http://127.0.0.1", ["W075"]),
+        ("http://[::1]:8000", ["W075"]),
+        ("https://0.0.0.0:8000", ["W075"]),
+        ("https://shop.localhost", ["W075"]),
+        ("https://localhost.example.com", []),
+        ("nowhere", []),
+    ],
+)
+def test_a_deployed_site_has_a_public_host(url: str, expected: list[str]) -> None:
+    with override_settings(CACHES={"default": SHARED}, SITEMAPS09={"BASE_URL": url}):
+        assert ids_of(checks.check_deployment()) == expected
+
+
+def test_checks_run_only_for_a_deployment() -> None:
+    assert checks.check_deployment in django_checks.registry.registry.get_checks(include_deployment_checks=True)
+    assert checks.check_deployment not in django_checks.registry.registry.get_checks()
