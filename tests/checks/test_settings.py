@@ -212,6 +212,7 @@ def test_a_deployed_site_has_a_public_host(url: str, expected: list[str]) -> Non
         assert ids_of(checks.check_deployment()) == expected
 
 
-def test_checks_run_only_for_a_deployment() -> None:
-    assert checks.check_deployment in django_checks.registry.registry.get_checks(include_deployment_checks=True)
-    assert checks.check_deployment not in django_checks.registry.registry.get_checks()
+def test_checks_of_a_deployment_run_only_for_one() -> None:
+    known = django_checks.registry.registry
+    assert checks.check_deployment in known.get_checks(include_deployment_checks=True)
+    assert checks.check_deployment not in known.get_checks()
