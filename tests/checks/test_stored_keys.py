@@ -29,6 +29,14 @@ def _settings(settings: Any) -> None:
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.DECLARED", "BASE_URL": "https://www.example.com"}
 
 
+def table(name: str, **key: Any) -> Any:
+    """Return the rows of a model of this table, which Django did not make."""
+    with isolate_apps("tests"):
+        meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": name})
+        model = type("Unmanaged", (models.Model,), {"__module__": __name__, "Meta": meta, **key})
+    return model._default_manager
+
+
 @pytest.fixture
 def _no_view(snapshot_using: str) -> Iterator[None]:
     yield
@@ -51,13 +59,10 @@ def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using: str) -
     DECLARED["s"] = section(Coupon.objects.using(using).all(), "pk")
     assert checks.check_keys(databases=[using]) == []
     # A number in the model, and text in its table.
-    with isolate_apps("tests"):
-        meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "tests_word"})
-        fields = {"word": models.IntegerField(primary_key=True)}
-        model = type("Mistyped", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    rows = table("tests_word", word=models.IntegerField(primary_key=True))
     with connections[using].cursor() as cursor:
         cursor.executemany("INSERT INTO tests_word (word) VALUES (%s)", [("9",), ("10",), ("100",)])
-    DECLARED["s"] = section(model._default_manager.using(using), "pk")
+    DECLARED["s"] = section(rows.using(using), "pk")
     [message] = checks.check_keys(databases=[using])
     assert ids_of([message]) == ["W069"]
     assert "changes when pk converts it to text" in message.msg
@@ -75,18 +80,16 @@ def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using: str) -
     ids=["UUID", "time", "decimal", "integer"],
 )
 def test_a_key_that_cannot_be_converted_is_named_by_a_check(field: Any, column: str, value: str) -> None:
-    with isolate_apps("tests"):
-        key = field.clone()
-        key.primary_key = True
-        meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_damaged"})
-        model = type("Damaged", (models.Model,), {"__module__": __name__, "Meta": meta, "id": key})
+    key = field.clone()
+    key.primary_key = True
+    rows = table("sitemaps09_damaged", id=key)
     with connections["default"].cursor() as cursor:
         cursor.execute(f"CREATE TABLE sitemaps09_damaged (id {column} PRIMARY KEY)")
         cursor.execute("INSERT INTO sitemaps09_damaged VALUES (%s)", [value])
-    DECLARED["s"] = section(model._default_manager.all(), "pk")
+    DECLARED["s"] = section(rows.all(), "pk")
     [message] = checks.check_keys(databases=["default"])
     assert ids_of([message]) == ["W069"]
-    assert re.search("of tests.Damaged cannot be converted|changes when pk converts it", message.msg)
+    assert re.search("of tests.Unmanaged cannot be converted|changes when pk converts it", message.msg)
 
 
 @pytest.mark.usefixtures("_no_view")
@@ -104,15 +107,12 @@ def test_a_key_that_repeats_is_named_by_a_check(snapshot_using: str) -> None:
 
 @pytest.mark.parametrize("snapshot_using", [parameter("mariadb", transaction=True)], indirect=True)
 def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_using: str) -> None:
-    with isolate_apps("tests"):
-        meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": "sitemaps09_level"})
-        fields = {"level": models.CharField(max_length=9, primary_key=True)}
-        model = type("Level", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
+    rows = table("sitemaps09_level", level=models.CharField(max_length=9, primary_key=True))
     with connections[snapshot_using].cursor() as cursor:
         cursor.execute("CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)")
         try:
             cursor.execute("INSERT INTO sitemaps09_level VALUES ('low'), ('high')")
-            DECLARED["s"] = section(model._default_manager.using(snapshot_using), "pk")
+            DECLARED["s"] = section(rows.using(snapshot_using), "pk")
             [message] = checks.check_keys(databases=[snapshot_using])
         finally:
             cursor.execute("DROP TABLE sitemaps09_level")

@@ -116,9 +116,6 @@ class Formats(Form):
 
 class Computed(Form):
     of_the_model = """
-    self.path or "/none/"
-        => Can be empty: Case(When(Q(path=""), then=Value("/none/")), default=F("path"),
-        output_field=CharField())
     self.path.strip() => Refused: calls `self.path.strip()`
     reverse("kind-entry", args=[f"{self.day:%Y}", self.slug]) => Refused: has `f'{self.day:%Y}'`
     reverse("kind-entry", args=[self.day.strftime("%b").lower(), self.slug])
