@@ -10,7 +10,7 @@ from django.contrib.sites.models import Site
 from django.core.cache import cache
 
 from tests.compat import middleware, projects
-from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES, LEAVES, Bases, Leaf
+from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES
 from tests.compat.data import populate
 from tests.models import Article
 
@@ -45,17 +45,3 @@ def articles(db: None, settings: Any) -> Iterator[list[Article]]:
 @pytest.fixture(params=[CONTRIB_BASES, COMPAT_BASES], ids=["contrib", "compat"])
 def bases(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-@pytest.fixture
-def leaves(bases: Bases) -> Any:
-    """A plain section."""
-
-    class Leaves(bases.Sitemap):
-        def items(self) -> list[Leaf]:
-            return LEAVES
-
-        def lastmod(self, item: Leaf) -> Any:
-            return item.updated
-
-    return Leaves

@@ -125,21 +125,21 @@ def found_or_refused(found: Any, bases: Bases) -> Any:
 
 
 class TestOverriding:
-    def test_may_name_any_hook_to_get(self, leaves: Any) -> None:
+    def test_may_name_any_hook_to_get(self, bases: Bases) -> None:
         """`_get()` reads any hook that a project adds, and returns the default for a missing hook."""
 
-        class Added(leaves):
+        class Added(section(bases, LEAVES, lastmod=updated)):
             rating = 5
 
             def title(self, item: Leaf) -> str:
                 return item.slug.upper()
 
-        section = Added()
-        assert section._get("rating", LEAVES[0]) == 5
-        assert section._get("title", LEAVES[0]) == "OAK"
-        assert section._get("none", LEAVES[0]) is None
-        assert section._get("none", LEAVES[0], "default") == "default"
-        assert section._get(name="none", item=LEAVES[0], default=3) == 3
+        made = Added()
+        assert made._get("rating", LEAVES[0]) == 5
+        assert made._get("title", LEAVES[0]) == "OAK"
+        assert made._get("none", LEAVES[0]) is None
+        assert made._get("none", LEAVES[0], "default") == "default"
+        assert made._get(name="none", item=LEAVES[0], default=3) == 3
 
     def test_accepts_a_mixin_that_extends_contribs_class(self) -> None:
         class Theirs(contrib.Sitemap):
@@ -178,10 +178,10 @@ class TestOverriding:
         made = views.sitemap(RequestFactory().get("/"), {"one": Named}).render()
         assert len(projects.texts(made.content, "loc")) == 3
 
-    def test_leaves_sitemaps_that_can_be_copied(self, leaves: Any) -> None:
-        section = leaves()
-        assert copy.copy(section).get_urls() == section.get_urls()
-        assert copy.deepcopy(section).get_urls() == section.get_urls()
+    def test_leaves_sitemaps_that_can_be_copied(self, bases: Bases) -> None:
+        made = plain(bases)
+        assert copy.copy(made).get_urls() == made.get_urls()
+        assert copy.deepcopy(made).get_urls() == made.get_urls()
 
 
 # What a project may call without a view.
