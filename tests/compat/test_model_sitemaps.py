@@ -184,6 +184,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
             "changefreq": ["daily"] * 2,
         },
     ),
+    "a method that has nothing to say": (variant(news=lambda self, item: None), {"news": [None] * 5}),
     "no static views": (StaticViewSitemap, {"item": []}),
 }
 
@@ -318,7 +319,14 @@ def test_the_views_call_an_overridden_get_urls() -> None:
     assert (len(locations), locations[-1]) == (6, "https://more/")
 
 
-def test_expressions_on_items_that_are_not_a_queryset_are_refused_clearly() -> None:
-    section = variant(Sitemap, lastmod=F("updated"), items=lambda self: [Article()])
+@pytest.mark.parametrize(
+    "section",
+    [
+        variant(Sitemap, lastmod=F("updated"), items=lambda self: [Article()]),
+        variant(queryset=Article.objects.all),
+    ],
+    ids=["items", "queryset"],
+)
+def test_rows_that_are_not_a_queryset_are_refused_clearly(section: Any) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"Section.*queryset"):
         section().get_urls(site=Host())
