@@ -29,6 +29,7 @@ from tests.support.factories import CommentFactory
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 SHOP_URL = "https://shop.example.org"
 TIMES = list(UPDATED.values())
+ROWS = Article.objects.order_by("pk")
 
 
 class Shop(ModelSitemap[Article]):
@@ -63,7 +64,7 @@ class ShopByMethods(Sitemap[Article]):
 class Localized(ModelSitemap[Article]):
     """A section whose locations depend on the active language."""
 
-    queryset = Article.objects.order_by("pk")
+    queryset = ROWS
     location = Route("localized-article", pk=F("pk"))
     lastmod = F("updated")
 
@@ -104,8 +105,15 @@ ALIKE: dict[str, tuple[Any, Any, Callable[[], Any], str]] = {
         "/en/article/",
     ),
     "a sitemap with a queryset": (
-        variant(Sitemap, items=lambda self: Localized.queryset, location=Localized.location),
-        variant(Sitemap, items=lambda self: Localized.queryset, location=LocalizedByMethods.location),
+        variant(
+            Sitemap, items=lambda self: ROWS.all(), location=Localized.location, lastmod=Localized.lastmod
+        ),
+        variant(
+            Sitemap,
+            items=lambda self: ROWS.all(),
+            location=LocalizedByMethods.location,
+            lastmod=LocalizedByMethods.lastmod,
+        ),
         lambda: override("de"),
         "/de/article/",
     ),
@@ -169,7 +177,7 @@ VALUES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "dates": (DAYS, {"lastmod": [date(2025, 1, day) for day in (1, 2, 3, 4)]}),
     "a generic sitemap": (
-        lambda: variant(GenericSitemap, priority=F("weight"))({"queryset": Localized.queryset}),
+        lambda: variant(GenericSitemap, priority=F("weight"))({"queryset": ROWS}),
         {"priority": [f"0.{number}00" for number in range(1, 6)]},
     ),
     "an overridden list of items": (
