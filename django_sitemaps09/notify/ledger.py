@@ -91,7 +91,7 @@ def change_messages(
     URLs on hosts without a key are counted in `without_key` instead.
     """
     urls, most = iter(urls), protocol.MAX_MESSAGE_URLS
-    while batch := dict.fromkeys(islice(urls, 10 * most)):
+    while batch := dict.fromkeys(islice(urls, 5 * most)):
         urls_by_host: defaultdict[str, list[str]] = defaultdict(list)
         for url in batch:
             host = host_of(url)
