@@ -205,17 +205,15 @@ class _Text:
         self.error: DocumentError | None = None
         # How often to look at a log, which is copied, and can have many warnings.
         self._looks = 10
-        self._previous = self._chunk = b""
         #: The two chunks, the number of lines before them, and of characters of the line that ends in them.
-        self.window: tuple[bytes, int, int] = (b"", 0, 0)
-        self.held: tuple[bytes, int, int] | None = None
+        self.window: tuple[bytes, bytes, int, int] = (b"", b"", 0, 0)
+        self.held: tuple[bytes, bytes, int, int] | None = None
 
     def add(self, chunk: bytes) -> None:
-        _, lines, columns = self.window
-        before, ending, line = self._previous.rpartition(b"\n")
+        removed, previous, lines, columns = self.window
+        before, ending, line = removed.rpartition(b"\n")
         columns = len(line.decode(errors="ignore")) + (0 if ending else columns)
-        self._previous, self._chunk = self._chunk, chunk
-        self.window = (self._previous + chunk, lines + before.count(b"\n") + len(ending), columns)
+        self.window = (previous, chunk, lines + before.count(b"\n") + len(ending), columns)
 
     def note(self, parser: Any) -> None:
         """Remember the first error of a parser that has been fed with the chunk."""
@@ -225,8 +223,8 @@ class _Text:
         if (first := next(iter(log.filter_from_errors()), None)) is None:
             return
         self._looks, where = 0, f"line {first.line:,}, column {first.column:,}"
-        for text, lines, columns in filter(None, (self.held, self.window)):
-            rows, number = text.decode(errors="replace").split("\n"), first.line - 1 - lines
+        for previous, chunk, lines, columns in filter(None, (self.held, self.window)):
+            rows, number = (previous + chunk).decode(errors="replace").split("\n"), first.line - 1 - lines
             column = first.column - 1 - (0 if number else columns)
             if 0 <= number < len(rows) and 0 <= column <= len(rows[number]):
                 start = max(column - _NEAR, 0)
@@ -330,17 +328,18 @@ class _XmlDocument:
     def _find_root(self, chunk: bytes) -> None:
         self._parse(chunk)
         element = next((element for _, element in self._parser.read_events()), None)
-        encoding = _encoding(bytes(self._head))
         if element is not None:
-            self._check_root(element, encoding)
+            self._check_root(element)
             self._parser = _parser(("start", "end", "start-ns"), self._tags)
-        elif self.error is not None and encoding.upper().startswith(("UTF-16", "UTF-32")):
-            how = "is not in" if b"\0" not in self._head else "cannot be read as"
-            raise DocumentError("document-encoding", f"it {how} {encoding}")
+        elif self.error is not None:
+            encoding = _encoding(bytes(self._head))
+            if encoding.upper().startswith(("UTF-16", "UTF-32")):
+                how = "is not in" if b"\0" not in self._head else "cannot be read as"
+                raise DocumentError("document-encoding", f"it {how} {encoding}")
         elif len(self._head) > _MAX_HEAD:
             raise DocumentError("document-limit", f"no root element in the first {_MAX_HEAD:,} bytes")
 
-    def _check_root(self, element: Any, encoding: str) -> None:
+    def _check_root(self, element: Any) -> None:
         # A name with a prefix that is not declared has a colon, which `etree.QName` does not accept.
         information, (namespace, _, name) = element.getroottree().docinfo, element.tag.rpartition("}")
         if name.lower() == "html":
@@ -356,7 +355,7 @@ class _XmlDocument:
             self._report("xml-namespace", namespace[1:] or "there is no namespace")
         if element.prefix:
             self._report("xml-prefix", element.prefix)
-        if encoding.upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
+        if (encoding := _encoding(bytes(self._head))).upper() not in ("UTF-8", "UTF8", "US-ASCII", "ASCII"):
             self._report("document-encoding", encoding)
         self._kind = "urlset" if name == "urlset" else "sitemapindex"
         self._start = element.tag.removesuffix(self._kind)
