@@ -52,11 +52,14 @@ def test_the_schema_alone_is_reported_once_for_each_document(tmp_path: Path) -> 
     assert finding.examples == (f"{PAGE}:3: {BASE}/words/0/ (schema only: lastmod loc)",)
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1"], ids=["plain", "with a warning"])
 @pytest.mark.parametrize(("line", "comment"), [(0, 0), (1, 0), (3_000, 0), (3_000, 70_000)])
-def test_invalid_xml_is_shown_with_the_text_around_it(line: int, comment: int, tmp_path: Path) -> None:
+def test_invalid_xml_is_shown_with_the_text_around_it(
+    line: int, comment: int, version: str, tmp_path: Path
+) -> None:
     entries = [url(f"/words/ä{n:05}/") for n in range(5_000)]
     entries[line] = url("/words/a?b=1&c=2")
-    page = urlset(f"<!--{'-x' * comment}-->", *entries)
+    page = urlset(f"<!--{'-x' * comment}-->", *entries).replace('"1.0"', f'"{version}"')
     page = page.replace("</url>\n", "</url>" if line == 1 else "</url>\n")
     finding = findings(tmp_path, PAGE, page)["xml-invalid"]
     assert "/words/a?b=1&c=2</loc>" in finding.examples[0]
