@@ -30,6 +30,7 @@ from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.engine_project import Project
+from tests.support.processes import forkable
 from tests.support.sections import Numbers
 
 EVERYTHING = Page(1, None, None)
@@ -551,8 +552,7 @@ def hints_by_processes(folder: str) -> list[dict[str, list[str]]]:
     call_command("migrate", run_syncdb=True, verbosity=0)
     populate()
     reports = [export(output=folder, workers=1)]
-    # With an open connection, workers would be spawned, which do not have these settings.
-    connections.close_all()
+    forkable()
     reports.append(export(output=folder, workers=2))
     return [
         {

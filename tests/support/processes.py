@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.paths import ROOT
-from tests.support.waiting import DEADLINE
+from tests.support.waiting import DEADLINE, until
 
 
 def environment(folder: Path, settings: str, **variables: object) -> dict[str, str]:
@@ -36,3 +36,16 @@ def ended(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[i
         finally:
             process.kill()
     return process.returncode, out, err
+
+
+def forkable() -> None:
+    """Let the workers of the next export be forked, so that they inherit overridden settings.
+
+    They are spawned if a connection is open or another thread lives. Up to Python 3.12, a thread
+    that was joined may still be listed for a moment.
+    """
+    from django.db import connections
+
+    connections.close_all()
+    tasks = Path("/proc/self/task")
+    until(lambda: not tasks.is_dir() or len(list(tasks.iterdir())) == 1, "another thread lives")

@@ -34,6 +34,7 @@ from tests.invariants.killing.scenarios import (
 from tests.support import published
 from tests.support.examples import KILL_STEP
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
+from tests.support.processes import forkable
 from tests.support.waiting import until
 
 
@@ -176,11 +177,8 @@ def orphans(place: str) -> int:
     first, last = Run(BOTH, sections=TWO), SCENARIOS["two"][-1]
     met = 0
 
-    from django.db import connections
-
     def with_workers(**more: Any) -> Any:
-        # Forked workers inherit these settings. With an open connection, workers would be spawned.
-        connections.close_all()
+        forkable()
         settings(last, SITEMAPS=SECTIONS_PATH)
         return run_it(output=folder, engine="processes", workers=2, **more)
 
@@ -225,8 +223,6 @@ def each_way(place: str) -> list[Any]:
 
     Return page maps and digests.
     """
-    from django.db import connections
-
     from django_sitemaps09 import compression
     from django_sitemaps09.export import export as run_it
     from django_sitemaps09.state import manifest as manifests
@@ -251,14 +247,13 @@ def each_way(place: str) -> list[Any]:
                 # Another codec does not rewrite unchanged files.
                 keys = {} if level is None else {"GZIP_LEVEL": level}
                 settings(run, SITEMAPS=SECTIONS_PATH, **keys)
-                # Forked workers inherit these settings.
-                connections.close_all()
+                forkable()
                 report = run_it(output=folder, **way)
                 assert report.failures == [], report.failures
                 assert_is_current(folder, run)
                 before = published.states(folder, hidden=True)
                 settings(run, SITEMAPS=SECTIONS_PATH, GZIP_LEVEL=9)
-                connections.close_all()
+                forkable()
                 again = run_it(output=folder, **way)
                 assert again.written == (), (way, level, again.written)
                 assert published.states(folder, hidden=True) == before, way
