@@ -1,10 +1,25 @@
-"""Sections that several test modules declare."""
+"""How a test declares a section: `declare()` for a queryset or hooks, `listing()` for items in memory.
+
+`Numbers` is a section that other processes can import.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from django_sitemaps09 import Sitemap
+from django_sitemaps09 import ModelSitemap, Sitemap
+
+
+def declare(base: Any = ModelSitemap, **attributes: Any) -> Any:
+    """Return a sitemap class with these attributes."""
+    return type("Declared", (base,), attributes)
+
+
+def listing(items: Iterable[Any], base: Any = Sitemap, **attributes: Any) -> Any:
+    """Return a sitemap class of these items, whose paths are `/item/`."""
+    attributes.setdefault("location", lambda self, item: f"/{item}/")
+    return declare(base, items=lambda self: items, **attributes)
 
 
 class Numbers(Sitemap[int]):
