@@ -16,7 +16,7 @@ from django_sitemaps09 import Route, checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
 from tests.models import Article
 from tests.support.shelves import BASE, LIMITS, OLD
-from tests.support.ways import WAYS, assert_entries, assert_paths, by, compatible_index, declare
+from tests.support.ways import READERS, assert_entries, assert_paths, by, compatible_index, declare
 
 pytestmark = [
     pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
@@ -95,7 +95,7 @@ def test_a_table_of_extra_keeps_its_rows_beside_a_join_of_the_same_table(shelf: 
     section = declare(queryset, lastmod=newest, limit=50)
     values = {row.slug: lastmod_text(row.newest) for row in shelf.annotate(newest=newest)}
     expected = {f"/articles/{row.slug}/": values[row.slug] for row in queryset}
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert dict(read(section)) == expected, way
 
 
@@ -137,7 +137,7 @@ def test_annotations_beside_an_aggregate_can_be_used(shelf: QuerySet[Article]) -
     section = declare(queryset, lastmod=Greatest(Max("visits__at"), F("first")))
     newest = newest_visits(shelf)
     expected = {f"/articles/{row.slug}/": newest[row.slug] for row in queryset if row.first}
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         lastmods = dict(read(section))
         assert len(lastmods) == len(queryset), way
         assert {path: lastmods[path] for path in expected} == expected, way
@@ -151,7 +151,7 @@ def test_an_aggregate_that_needs_annotations_is_refused_where_it_would_change_ro
     [found] = checks.check_declarations([section])
     assert found.id == "sitemaps09.E066"
     assert "Subquery" in found.hint
-    for read in WAYS.values():
+    for read in READERS.values():
         with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
             assert read(section)
         assert "the declared `lastmod` has an aggregate" in f"{caught.value}{caplog.text}"

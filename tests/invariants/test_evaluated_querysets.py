@@ -21,7 +21,7 @@ from django_sitemaps09.views import compat
 from tests.models import Article, Seat
 from tests.support.factories import SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD
-from tests.support.ways import WAYS, assert_entries, assert_paths, by, compatible_index
+from tests.support.ways import READERS, assert_entries, assert_paths, by, compatible_index
 
 pytestmark = [
     pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
@@ -106,7 +106,7 @@ def test_sections_that_share_rows_have_their_own_values(
         declare(rows, items=lambda _: rows, location=PathTemplate("/{x}/", x=F(name)), limit=50)
         for name in ("pk", "slug")
     ]
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert Counter(path for section in sections for path, _ in read(section)) == expected, way
 
 
@@ -153,7 +153,7 @@ def test_rows_with_a_composite_key_can_be_evaluated(using: str) -> None:
         SeatFactory(using=using, row="a", number=number)
     rows = Seat.objects.using(using).distinct().order_by("-number")
     section = declare(rows, lastmod=Value(OLD, output_field=DateTimeField()))
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert read(section) == [(f"/word-{n}/", "2020-05-17T22:30:00Z") for n in range(3)], way
 
 
@@ -174,7 +174,7 @@ def test_expressions_are_read_for_the_groups_of_values(shelf: QuerySet[Article])
 
 def test_equal_rows_with_different_values_are_refused(shelf: QuerySet[Article], caplog: Any) -> None:
     section = declare(shelf.values("published"), lastmod=F("updated"))
-    for read in WAYS.values():
+    for read in READERS.values():
         with pytest.raises((ImproperlyConfigured, AssertionError)) as caught:
             assert read(section)
         assert "Declared.items() evaluates its queryset" in f"{caught.value}{caplog.text}"
@@ -195,7 +195,7 @@ def test_expressions_of_a_slice_need_one_query(
     section = declare(
         shelf, location=Route("article", slug=F("slug")), lastmod=F("updated"), priority=0.5, limit=50
     )
-    for read in WAYS.values():
+    for read in READERS.values():
         with django_assert_max_num_queries(6, connection=connections[using]):
             assert len(read(section)) == 12
 

@@ -16,7 +16,7 @@ from django_sitemaps09.hooks.values import lastmod_text
 from tests.invariants.fuzz.models import Whole, WholeByNotes, WholeNote
 from tests.models import Article
 from tests.support.ways import (
-    WAYS,
+    READERS,
     assert_entries,
     assert_paths,
     by,
@@ -57,7 +57,7 @@ def test_rows_that_a_grouped_order_lists_are_listed(name: str, shelf: QuerySet[A
     expected = set(listed(section))
     assert expected
     assert expected != {f"/articles/{row.slug}/" for row in section.queryset.order_by()}
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         paths = [path for path, _ in read(section)]
         assert set(paths) == expected, way
         assert way == "compatible" or len(paths) == len(expected), way

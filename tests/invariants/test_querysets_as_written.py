@@ -25,7 +25,7 @@ from tests.support.databases import no_cursor_left, parameter
 from tests.support.factories import ArticleFactory, InvoiceFactory, SeatFactory
 from tests.support.shelves import BASE, LIMITS, OLD, Stubborn, at_least
 from tests.support.ways import (
-    WAYS,
+    READERS,
     assert_entries,
     assert_paths,
     by,
@@ -33,7 +33,7 @@ from tests.support.ways import (
     compatible_index,
     declare,
     entries,
-    exported,
+    exported_files as exported,
     listed,
     native,
 )
@@ -214,7 +214,7 @@ AGGREGATES: dict[str, Callable[[], Any]] = {
 def check_apart(section: Any) -> None:
     dates = Article.objects.using(section.queryset.db).annotate(made=LastmodExpression(section.lastmod))
     expected = {f"/articles/{row.slug}/": lastmod_text(row.made) for row in dates}
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         found = read(section)
         assert Counter(path for path, _ in found) == listed(section), way
         assert [lastmod for _, lastmod in found] == [expected[path] for path, _ in found], way
@@ -249,7 +249,7 @@ def test_an_aggregate_beside_the_own_counts_of_a_slice_covers_all_related_rows(
     section = declare(rows.order_by("pk")[:6], location=location)
     counts = {row.slug: row.visits.count() for row in shelf.order_by("pk")[:6]}
     assert any(row.m > row.visits.count() for row in rows)
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert {path for path, _ in read(section)} == {
             f"/articles/{slug}-{count}/" for slug, count in counts.items()
         }, way
@@ -259,7 +259,7 @@ def test_a_slice_queries_its_lastmods_at_once(
     shelf: QuerySet[Article], using: str, django_assert_max_num_queries: Any
 ) -> None:
     section = declare(shelf.order_by("pk")[:10], lastmod=Max("visits__at"), limit=50)
-    for read in WAYS.values():
+    for read in READERS.values():
         with django_assert_max_num_queries(8, connection=connections[using]):
             assert len(read(section)) == 10
 
@@ -287,7 +287,7 @@ def test_an_aggregate_is_taken_of_what_the_queryset_joins(
     dates = {row.slug: lastmod_text(row.made) for row in queryset.annotate(made=Max("visits__at"))}
     every = {row.slug: lastmod_text(row.made) for row in shelf.annotate(made=Max("visits__at")) if row.made}
     assert any(every[slug] != lastmod for slug, lastmod in dates.items())
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert {path.split("/")[-2]: lastmod for path, lastmod in read(section)} == dates, way
     assert compatible_index(section) == max(dates.values())
 

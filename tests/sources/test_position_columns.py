@@ -39,7 +39,7 @@ from tests.support.databases import parameter
 from tests.support.factories import CategoryFactory
 from tests.support.memory import traced
 from tests.support.sources import BASE, compiled, declaration, errors, rendered, set_slices
-from tests.support.ways import WAYS
+from tests.support.ways import READERS
 
 pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")]
 
@@ -180,7 +180,7 @@ def test_a_slice_or_a_union_with_columns_is_listed_in_its_order(
     set_slices(monkeypatch, 2)
     queryset = (WHOLE | APART)[name](articles)
     expected = expected_entries(queryset)
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert read(declaration(queryset=queryset, **HOOKS)) == expected, way
 
 
@@ -192,7 +192,7 @@ def test_a_union_of_slices_with_columns_is_listed_in_its_order(
 ) -> None:
     queryset = OF_SLICES[name](articles)
     expected = expected_entries(queryset)
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert read(declaration(queryset=queryset, **HOOKS)) == expected, way
 
 
@@ -370,5 +370,5 @@ def test_a_window_in_sql_of_the_project_numbers_all_rows(
     build, hooks = NUMBERED[name]
     section = declaration(queryset=build(articles), limit=5, **hooks)
     expected = sorted(f"/{row.slug}/{row.n}/" for row in numbered(articles))
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         assert sorted(path for path, _ in read(section)) == expected, way

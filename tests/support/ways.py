@@ -1,25 +1,44 @@
-"""The entries of a section from each reader: live, exported and on the compatibility views."""
+"""The ways by which a section's entries reach a reader: `WAYS`, each with all entries and all errors.
+
+A test of `section` in `WAYS` proves the same of live pages, files, runs of an export and Django's pages.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
+from functools import cache as once, partial
 from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple
+from unittest import mock
 from xml.etree import ElementTree
 
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import views as contrib_views
 from django.core.cache import cache
 from django.db.models import F
+from django.template.backends.django import DjangoTemplates
+from django.template.loader import get_template
 from django.test import RequestFactory
 from django.urls import resolve
 
 from django_sitemaps09 import ModelSitemap, Route, views
+from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.views import compat
 from django_sitemaps09.views.live import listing
+from tests.support.configuration import BASE
+from tests.support.killing import dies_at
 from tests.support.published import SPACE, pages, plain, quick_folder
-from tests.support.shelves import BASE
+
+HOST = BASE.partition("://")[2]
+
+# For the prefixes in the text of elements.
+for _prefix, _namespace in NAMESPACES.items():
+    ElementTree.register_namespace(_prefix, _namespace)
+
 
 #: The path of each entry and its lastmod.
 Entries = list[tuple[str, str | None]]
@@ -27,15 +46,48 @@ Entries = list[tuple[str, str | None]]
 Pages = list[tuple[str | None, Entries]]
 
 
-def entries(document: bytes) -> Entries:
-    root = ElementTree.fromstring(document)  # noqa: S314 our own output
+class Entry(NamedTuple):
+    """A whole entry. `others` has the canonical text of all other elements, in their order.
+
+    Languages are as they are written: `pt-BR` on our pages, `pt-br` on Django's.
+    """
+
+    path: str
+    lastmod: str | None = None
+    changefreq: str | None = None
+    priority: str | None = None
+    others: tuple[str, ...] = ()
+
+
+FIELDS = [f"{SPACE}{name}" for name in ("loc", "lastmod", "changefreq", "priority")]
+
+
+def whole(document):
+    """Return each entry of a page or of an index."""
     return [
-        (str(entry.findtext(f"{SPACE}loc")).removeprefix(str(BASE)), entry.findtext(f"{SPACE}lastmod"))
-        for entry in root
+        Entry(
+            str(entry.findtext(FIELDS[0])).removeprefix(BASE),
+            *map(entry.findtext, FIELDS[1:]),
+            others=tuple(
+                ElementTree.canonicalize(ElementTree.tostring(child), strip_text=True)
+                for child in entry
+                if child.tag not in FIELDS
+            ),
+        )
+        for entry in ElementTree.fromstring(document)  # noqa: S314 our own output
     ]
 
 
-def native_pages(section: Any) -> Pages:
+def entries(document):
+    """Return path and lastmod of each entry."""
+    return [entry[:2] for entry in whole(document)]
+
+
+# Live pages.
+
+
+def native_pages(section, read=entries):
+    """Return the lastmod of each page in the index, and its entries."""
     # No listing of another section with this name.
     cache.clear()
     listing._kept.clear()
@@ -44,93 +96,235 @@ def native_pages(section: Any) -> Pages:
     for path, lastmod in entries(views.sitemap_index(request, sitemaps=declared).content):
         match = resolve(path.removesuffix(".gz"))
         document = match.func(request, **{**match.kwargs, "sitemaps": declared}).content
-        found.append((lastmod, entries(document)))
+        found.append((lastmod, read(document)))
     return found
 
 
-def exported_pages(section: Any, *, again: bool = False) -> Pages:
-    """Export a section without skipped items. With `again`, a second run must write nothing."""
-    declared: Any = {"s": section}
-    with quick_folder() as folder:
-        report = export(sitemaps=declared, output=folder)
-        assert not report.failures, report.failures
-        if not (folder / "sitemap.xml").exists():
-            return []
-        lastmods = [lastmod for _, lastmod in entries((folder / "sitemap.xml").read_bytes())]
-        documents = [plain((folder / name).read_bytes(), compressed=False) for name in pages(folder)]
-        assert not (again and export(sitemaps=declared, output=folder, changed_only=True).written)
-    return list(zip(lastmods, map(entries, documents), strict=True))
+# Files.
 
 
-def native(section: Any) -> Entries:
-    return [entry for _, page in native_pages(section) for entry in page]
-
-
-def exported(section: Any) -> Entries:
-    return [entry for _, page in exported_pages(section) for entry in page]
-
-
-def compatible(section: Any) -> Entries:
-    """The pages of the compatibility views."""
-    found: Entries = []
-    for number in _numbers(section):
-        response = compat.sitemap(RequestFactory().get("/", {"p": number}), sitemaps={"s": section})
-        found += entries(response.render().content)
-    return found
-
-
-def url_dicts(section: Any) -> Entries:
-    """The entries of `get_urls()`."""
-    site: Any = SimpleNamespace(domain=BASE.domain, name=BASE.domain)
-    sitemap = section() if isinstance(section, type) else section
-    return [
-        (url["location"].removeprefix(str(BASE)), lastmod_text(url["lastmod"]))
-        for number in _numbers(section)
-        for url in sitemap.get_urls(page=number, site=site, protocol=BASE.scheme)
+def published_pages(folder, read=entries):
+    if not (folder / "sitemap.xml").exists():
+        return []
+    lastmods = [lastmod for _, lastmod in entries((folder / "sitemap.xml").read_bytes())]
+    documents = [
+        plain((folder / name).read_bytes(), compressed=name.endswith(".gz")) for name in pages(folder)
     ]
+    return list(zip(lastmods, map(read, documents), strict=True))
 
 
-def _numbers(section: Any) -> range:
-    return range(1, (section() if isinstance(section, type) else section).paginator.num_pages + 1)
+@contextmanager
+def folder_of(section):
+    with quick_folder() as folder:
+        yield folder, partial(export, sitemaps={"s": section}, output=folder)
 
 
-def compatible_index(section: Any) -> str | None:
-    """The lastmod in the index of the compatibility views."""
-    return lastmod_text(section().get_latest_lastmod())
+def exported_pages(section, *, again=False):
+    """Export a section without skipped items. With `again`, a second run must write nothing."""
+    with folder_of(section) as (folder, run):
+        report = run()
+        assert not report.failures, report.failures
+        found = published_pages(folder)
+        assert not (again and found and run(changed_only=True).written)
+        return found
 
 
-WAYS: dict[str, Callable[[Any], Entries]] = {
-    "native": native,
+def _of_files(folder, report):
+    errors = [str(error) for part in report.sections for error in part.errors]
+    return _flat(published_pages(folder, whole)), sorted([*errors, *report.failures])
+
+
+def exported(section):
+    with folder_of(section) as (folder, run):
+        return _of_files(folder, run())
+
+
+def changed_only(section, change=lambda: None):
+    """Export, which `--changed-only` must not repeat; then call `change`, and export with that option."""
+    with folder_of(section) as (folder, run):
+        found = _of_files(folder, run())
+        if not found[0]:
+            return found
+        assert not run(changed_only=True).written
+        change()
+        run(changed_only=True)
+        return _flat(published_pages(folder, whole)), found[1]
+
+
+def killed(section):
+    """Export, but end that like a power cut when one file is published, and export again.
+
+    It is ended by an error in this process, because a fork does not see the rows of a test's transaction.
+    """
+    with folder_of(section) as (folder, run):
+        was_killed = dies_at(2, run)
+        found = _of_files(folder, run())
+        assert was_killed or not found[0]
+        return found
+
+
+# Django's pages.
+
+
+def _bound(section):
+    return section() if isinstance(section, type) else section
+
+
+def _numbers(section):
+    return range(1, _bound(section).paginator.num_pages + 1)
+
+
+def _django_pages(view, section, **options):
+    for number in _numbers(section):
+        request = RequestFactory(HTTP_HOST=HOST).get("/", {"p": number}, secure=True)
+        yield view(request, sitemaps={"s": section}, **options).render()
+
+
+def compatible_entries(section, read=whole):
+    return [entry for answer in _django_pages(compat.sitemap, section) for entry in read(answer.content)]
+
+
+@once
+def _contrib_template():
+    folder = f"{contrib.__path__[0]}/templates"
+    options = {"NAME": "contrib", "DIRS": [folder], "APP_DIRS": False, "OPTIONS": {}}
+    return DjangoTemplates(options).get_template("sitemap.xml")
+
+
+def contrib_entries(section):
+    """Return the entries of contrib's own view and template, with their lastmods as we write them.
+
+    Contrib writes only the day of a time, and no images, videos, news and extensions.
+    """
+    found = []
+    site = SimpleNamespace(domain=HOST, name=HOST)
+    with mock.patch.object(contrib_views, "get_current_site", return_value=site):
+        for answer in _django_pages(contrib_views.sitemap, section, template_name=_contrib_template()):
+            lastmods = [lastmod_text(url["lastmod"] or None) for url in answer.context_data["urlset"]]
+            for entry, lastmod in zip(whole(answer.content), lastmods, strict=True):
+                assert (entry.lastmod is None) is (lastmod is None)
+                found.append(entry._replace(lastmod=lastmod))
+    return found
+
+
+def url_dict_entries(section):
+    """Return the entries of the dicts of `get_urls()`, rendered by our template."""
+    site = SimpleNamespace(domain=HOST, name=HOST)
+    arguments = {"site": site, "protocol": "https"}
+    urls = [
+        url for number in _numbers(section) for url in _bound(section).get_urls(page=number, **arguments)
+    ]
+    return whole(get_template("sitemap.xml").render({"urlset": urls}).strip())
+
+
+# All ways.
+
+
+def _flat(found):
+    return [entry for _, page in found for entry in page]
+
+
+class _Messages(logging.Handler):
+    """Keep what is skipped, as an export reports it."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.texts = []
+
+    def emit(self, record):
+        message = record.getMessage()
+        self.texts.append(message.partition("kipped ")[2] or message)
+
+
+def _logged(read):
+    """Return the entries of a reader, and what it logs or raises."""
+
+    def way(section):
+        logger, handler = logging.getLogger("django_sitemaps09"), _Messages()
+        logger.addHandler(handler)
+        try:
+            return read(section), sorted(handler.texts)
+        except Exception as error:  # noqa: BLE001 each is an error of the section
+            return [], sorted([*handler.texts, str(error)])
+        finally:
+            logger.removeHandler(handler)
+
+    return way
+
+
+#: Each returns the entries of a section in their order, and the texts of its errors, sorted.
+WAYS = {
+    "native": _logged(lambda section: _flat(native_pages(section, whole))),
     "exported": exported,
-    "compatible": compatible,
+    "changed_only": changed_only,
+    "killed": killed,
+    "compatible": _logged(compatible_entries),
+    "contrib": _logged(contrib_entries),
+    "get_urls": _logged(url_dict_entries),
 }
 
 
-def assert_entries(section: Any, expected: Iterable[tuple[str, str | None]]) -> None:
+def contrib_part(entry):
+    """Return what contrib's template writes of an entry: of all other elements only the alternates."""
+    return entry._replace(others=tuple(text for text in entry.others if text.startswith("<xhtml:")))
+
+
+# Readers of path and lastmod only.
+
+
+def native(section):
+    return _flat(native_pages(section))
+
+
+def exported_files(section):
+    return _flat(exported_pages(section))
+
+
+def compatible(section):
+    """Return the entries on the pages of the compatibility views."""
+    return compatible_entries(section, entries)
+
+
+def url_dicts(section):
+    return [entry[:2] for entry in url_dict_entries(section)]
+
+
+def compatible_index(section):
+    """Return the lastmod in the index of the compatibility views."""
+    return lastmod_text(section().get_latest_lastmod())
+
+
+READERS = {"native": native, "exported": exported_files, "compatible": compatible}
+
+
+def assert_entries(section, expected):
     """Check that each reader lists exactly these entries, each as often as it is given."""
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         _assert_same(way, Counter(read(section)), Counter(expected))
 
 
-def assert_paths(section: Any, expected: Iterable[str] | Mapping[str, int]) -> None:
+def assert_paths(section, expected):
     """Check that each reader lists exactly these paths, each as often as it is given."""
-    for way, read in WAYS.items():
+    for way, read in READERS.items():
         _assert_same(way, Counter(path for path, _ in read(section)), Counter(expected))
 
 
-def _assert_same(way: str, found: Counter[Any], expected: Counter[Any]) -> None:
+def _assert_same(way, found, expected):
     assert found == expected, f"{way}: too many {found - expected}, missing {expected - found}"
 
 
-def declare(queryset: Any, **hooks: Any) -> type[ModelSitemap[Any]]:
+# Declarations.
+
+
+def declare(queryset, **hooks):
     hooks = {"location": Route("article", slug=F("slug")), "limit": 2, "queryset": queryset, **hooks}
     return type("Declared", (ModelSitemap,), hooks)
 
 
-def by(*names: str) -> Callable[[Any, Any], str]:
+def by(*names):
     """A location that is made of dicts, of tuples or of instances."""
 
-    def location(_: object, item: Any) -> str:
+    def location(_, item):
         if isinstance(item, dict):
             parts = [item[name] for name in names]
         elif isinstance(item, tuple):
@@ -142,8 +336,8 @@ def by(*names: str) -> Callable[[Any, Any], str]:
     return location
 
 
-def listed(section: Any) -> Counter[str]:
-    """What the declared location gives for each row of `list(queryset)`."""
+def listed(section):
+    """Count what the declared location gives for each row of `list(queryset)`."""
     sitemap = section()
     return Counter(
         sitemap.location(item) if callable(sitemap.location) else f"/articles/{item.slug}/"
