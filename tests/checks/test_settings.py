@@ -1,172 +1,187 @@
-"""Checks of the settings, and those for `check --deploy`: each rule has its id."""
+"""Checks of the settings, and those for `check --deploy`: ids, and what the messages say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.core import checks as django_checks
-from django.test import override_settings
 
 from django_sitemaps09 import checks
 from tests.support.checking import SLUG, WITHOUT_SITES, declaration, ids_of
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
+URL = "https://example.org"
+ENGINE = "django_sitemaps09.export.engines.processes.Processes"
+STORAGES = {**django_settings.STORAGES, "sitemaps": django_settings.STORAGES["default"]}
+#: The setting `SITEMAPS09`, the ids of its messages, and what they say.
+TABLE = [
+    ([], "E001", "SITEMAPS09 must be a dict, such as .*, not list"),
+    ({"BASEURL": URL}, "E002", "unknown key: 'BASEURL'. Did you mean 'BASE_URL'?"),
+    ({"base_url": URL}, "E002", "unknown key: 'base_url'. Did you mean 'BASE_URL'?"),
+    ({"COMPRESSION": "gz"}, "E002", "unknown key: 'COMPRESSION'. Valid keys: .*GZIP"),
+    ({"BASE_URL": "example.org"}, "E003", "BASE_URL.*See the settings in the documentation"),
+    ({"ROOT": 7, "ROBOTS_TXT": 7}, "E003 E003", "ROOT.*ROBOTS_TXT"),
+    ({"LIVE_CACHE": 7, "LIVE_SECONDS": -1}, "E003 E003", "LIVE_SECONDS.*LIVE_CACHE"),
+    ({"ROOT": "x", "ROBOTS_TXT": Path("x/robots.txt")}, "W074 W074", "ROOT.*relative.*BASE_DIR / 'x'"),
+    (
+        {"STORAGE": "nowhere"},
+        "E004",
+        "STORAGE.*must be an alias in STORAGES, not 'nowhere'. Use an alias from",
+    ),
+    ({"STORAGE": "nowhere", "STATE": "nowhere"}, "E004 E004", "STATE.*alias in STORAGES, not 'nowhere'"),
+    (
+        {"LIVE_CACHE": "redis"},
+        "E004",
+        "LIVE_CACHE.* alias in CACHES, not 'redis'. Use an alias from CACHES: d",
+    ),
+    ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, "", ""),
+    ({"BASE_URL": URL, "MAX_BYTES": 52_428_800, "ROOT": "/x"}, "", ""),
+    ({"SERVE_EXPORTED": True}, "W009", r"SERVE_EXPORTED.* Set SITEMAPS09\['ROOT'\]"),
+    ({"SERVE_EXPORTED": True, "ROOT": "/x", "BASE_URL": URL}, "", ""),
+    ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": URL}, "", ""),
+    ({"SUBMIT": True}, "E080", "SUBMIT.* is on, but .*INDEXNOW_KEY.*in the documentation"),
+    ({"SUBMIT": True, "INDEXNOW_KEY": "short"}, "E003", "INDEXNOW_KEY.*8 to 128"),
+    ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, "", ""),
+    ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, "", ""),
+    *(({"ENGINE": name}, "", "") for name in ("serial", "processes", ENGINE)),
+    *(
+        ({"ENGINE": name}, "E007", f"{name}.*Set 'processes'.* the dotted path of your own")
+        for name in ("celry", "a.b.C", "django.http.HttpResponse", "os.path.join")
+    ),
+]
+
+
+def said(messages):
+    return " ".join(f"{message.msg} {message.hint}" for message in messages)
+
+
+@pytest.mark.parametrize(("value", "expected", "says"), TABLE)
+def test_the_setting_has_the_messages_of_its_row(settings, value, expected, says):
+    settings.SITEMAPS09 = value
+    messages = checks.check_settings()
+    assert ids_of(messages) == expected.split()
+    assert re.search(says, said(messages))
+
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("value", "expected", "says"),
     [
-        ([], ["E001"]),
-        ({"BASEURL": "https://example.org"}, ["E002"]),
-        ({"BASE_URL": "example.org"}, ["E003"]),
-        ({"ROOT": 7, "ROBOTS_TXT": 7}, ["E003", "E003"]),
-        ({"ROOT": "x", "ROBOTS_TXT": Path("x/robots.txt")}, ["W074", "W074"]),
-        ({"STORAGE": "nowhere"}, ["E004"]),
-        ({"STORAGE": "nowhere", "STATE": "nowhere"}, ["E004", "E004"]),
-        ({"LIVE_CACHE": "nowhere"}, ["E004"]),
-        ({"LIVE_CACHE": 7, "LIVE_SECONDS": -1}, ["E003", "E003"]),
-        ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, []),
-        ({"BASE_URL": "https://example.org", "MAX_BYTES": 52_428_800, "ROOT": "/x"}, []),
-        ({"SERVE_EXPORTED": True}, ["W009"]),
-        ({"SUBMIT": True}, ["E080"]),
-        ({"SUBMIT": True, "INDEXNOW_KEY": "short"}, ["E003"]),
-        ({"SUBMIT": True, "INDEXNOW_KEY": "0123456789"}, []),
-        ({"SUBMIT": True, "PING_URLS": ["https://example.org/ping"]}, []),
-        ({"SERVE_EXPORTED": True, "ROOT": "/x", "BASE_URL": "https://example.org"}, []),
-        ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": "https://example.org"}, []),
+        *((value, "E001", f"not {type(value).__name__}.") for value in (["BASE_URL"], None, "x")),
+        ({"SITEMAPS": 7}, "E003", "not 7 (int)."),
     ],
 )
-def test_each_rule_of_the_settings_has_its_id(given: Any, expected: list[str]) -> None:
-    with override_settings(SITEMAPS09=given):
-        assert ids_of(checks.check_settings()) == expected
+def test_an_invalid_setting_is_one_error_of_all_checks(settings, value, expected, says):
+    settings.SITEMAPS09 = value
+    messages = [*checks.check_settings(), *checks.check_sections(), *checks.check_deployment()]
+    # The test's own cache is not shared.
+    (message,) = [each for each in messages if each.id != "sitemaps09.W070"]
+    assert ids_of([message]) == [expected]
+    assert says in message.msg
 
 
-@pytest.mark.parametrize("value", [["BASE_URL"], None, "x", {"SITEMAPS": 7}])
-def test_an_invalid_setting_is_one_error(value: Any) -> None:
-    code = "E003" if isinstance(value, dict) else "E001"
-    with override_settings(SITEMAPS09=value):
-        messages = [*checks.check_settings(), *checks.check_sections(), *checks.check_deployment()]
-        # The test's own cache is not shared.
-        (message,) = [each for each in messages if each.id != "sitemaps09.W070"]
-    assert ids_of([message]) == [code]
-    assert f"not {type(value).__name__ if code == 'E001' else '7 (int)'}." in message.msg
-
-
-def test_an_unknown_key_is_reported_with_the_nearest_known_one() -> None:
-    with override_settings(SITEMAPS09={"BASEURL": ""}):
-        (message,) = checks.check_settings()
-    assert message.hint == "Did you mean 'BASE_URL'?"
-
-
-def test_a_setting_with_a_similar_name_has_no_effect(settings: Any) -> None:
+def test_a_setting_with_a_similar_name_has_no_effect(settings):
     settings.SITEMAPS09_ROOT = "/x"
     settings.SITEMAP09 = {"ROOT": "/x"}
     settings.SITEMAPS09 = {}
-    assert ids_of(checks.check_settings()) == ["W076"]
+    (message,) = checks.check_settings()
+    assert ids_of([message]) == ["W076"]
+    assert message.msg.startswith(
+        "The setting SITEMAPS09_ROOT has no effect: all settings of this package "
+    )
     del settings.SITEMAPS09
     # A project can have this setting for its own code.
     settings.SITEMAPS = {}
-    assert ids_of(checks.check_settings()) == ["W076", "W076"]
+    messages = checks.check_settings()
+    assert ids_of(messages) == ["W076", "W076"]
+    assert "The setting SITEMAP09 has no effect" in said(messages)
+    del settings.SITEMAP09, settings.SITEMAPS09_ROOT
+    settings.SITEMAPS_09 = {}
+    assert ids_of(checks.check_settings()) == ["W076"]
 
 
 BROKEN = {"a b": declaration()}
+ALIKE = {"shop": declaration(), "Shop": declaration()}
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("tests.nowhere.SITEMAPS", "E005"),
-        ("tests.support.checking.HOOKS", "E005"),
-        ("tests.support.checking", "E005"),
-        ("tests.support.checking.ids", "E005"),
-        ("tests.checks.test_settings.BROKEN", "W006"),
-        ("tests.checks.test_urlconf.ALIKE", "W006"),
+        *((f"tests.support.checking{name}", "E005") for name in ("", ".WITHOUT_SITES", ".ids")),
+        *((f"{__name__}.{name}", "W006") for name in ("BROKEN", "ALIKE")),
     ],
 )
-def test_the_setting_for_sections_is_checked(path: str, expected: str) -> None:
-    with override_settings(SITEMAPS09={"SITEMAPS": path}):
-        assert ids_of(checks.check_sections()) == [expected]
+def test_the_setting_for_sections_is_checked(settings, path, expected):
+    settings.SITEMAPS09 = {"SITEMAPS": path}
+    assert ids_of(checks.check_sections()) == [expected]
 
 
-def test_registered_declarations_are_checked_by_manage_py_check(register: Callable[..., None]) -> None:
+def test_checks_are_run_by_manage_py_check_and_those_of_a_deployment_only_for_one(register):
     register(bad=declaration(changefreq="x", location=SLUG))
+    registry = django_checks.registry.registry
+    always, deployed = registry.get_checks(), registry.get_checks(include_deployment_checks=True)
+    ours = [checks.check_settings, checks.check_sections, checks.check_urls]
+    assert {*ours} <= {*always}
     # Django's own checks of models ask MariaDB for its version.
-    every = django_checks.registry.registry.get_checks()
-    ours = [check for check in every if check in (checks.check_settings, checks.check_sections)]
-    assert len(ours) == 2
     found = [message for check in ours for message in check(app_configs=None)]
-    assert [message.id for message in found] == ["sitemaps09.E011"]
-
-
-@pytest.mark.parametrize("engine", ["nope", "a.b.C", "django.http.HttpResponse", "os.path.join"])
-def test_an_invalid_engine_is_an_error(settings: Any, engine: str) -> None:
-    settings.SITEMAPS09 = {"ENGINE": engine}
-    (error,) = checks.check_settings()
-    assert (error.id, engine in str(error.msg)) == ("sitemaps09.E007", True)
-    assert "'processes'" in str(error.hint)
-
-
-@pytest.mark.parametrize(
-    "engine", ["serial", "processes", "django_sitemaps09.export.engines.processes.Processes"]
-)
-def test_a_valid_engine_is_not_reported(settings: Any, engine: str) -> None:
-    settings.SITEMAPS09 = {"ENGINE": engine}
-    assert checks.check_settings() == []
+    assert ids_of(found) == ["E011"]
+    for check in (checks.check_deployment, checks.check_site):
+        assert check in deployed
+        assert check not in always
 
 
 @pytest.mark.services
 @pytest.mark.parametrize(
-    ("backend", "code", "what"),
+    ("backend", "expected", "says"),
     [
-        ("Dummy", "sitemaps09.E007", "never runs a task"),
-        ("Immediate", "sitemaps09.W072", "the export itself renders all pages"),
-        ("nowhere.Backend", "sitemaps09.E007", "nowhere.Backend"),
+        ("Dummy", "E007", "never runs a task"),
+        ("Immediate", "W072", "the export itself renders all pages"),
+        ("nowhere.Backend", "E007", "nowhere.Backend"),
     ],
 )
-def test_a_backend_of_django_tasks_without_workers_is_reported(
-    settings: Any, backends: Callable[..., None], backend: str, code: str, what: str
-) -> None:
+def test_a_backend_of_django_tasks_without_workers_is_reported(settings, backends, backend, expected, says):
     backends(default=backend)
     settings.SITEMAPS09 = {"ENGINE": "tasks"}
-    (found,) = checks.check_settings()
-    assert (found.id, what in str(found.msg)) == (code, True)
+    (message,) = checks.check_settings()
+    assert ids_of([message]) == [expected]
+    assert says in str(message.msg)
     backends(default="Dummy", sitemaps="django_tasks_db.DatabaseBackend")
     assert checks.check_settings() == []
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("value", "expected", "without_sites"),
     [
-        ({}, []),
-        ({"ROOT": "/public"}, ["W008"]),
-        ({"STORAGE": "default"}, ["W008"]),
-        ({"ROBOTS_TXT": "/robots.txt"}, ["W008"]),
-        ({"ROOT": "/public", "BASE_URL": "https://example.org"}, []),
+        ({}, [], []),
+        ({"ROOT": "/public"}, [], ["W008"]),
+        ({"STORAGE": "default"}, [], ["W008"]),
+        ({"ROBOTS_TXT": "/robots.txt"}, [], ["W008"]),
+        ({"ROOT": "/public", "BASE_URL": URL}, [], []),
         # The error is reported only once.
-        ({"ROOT": "/public", "BASE_URL": "example.org"}, ["E003"]),
+        ({"ROOT": "/public", "BASE_URL": "example.org"}, ["E003"], ["E003"]),
     ],
 )
-def test_an_export_needs_a_host(given: dict[str, Any], expected: list[str]) -> None:
-    with override_settings(SITEMAPS09=given):
-        assert ids_of(checks.check_settings()) == [code for code in expected if code != "W008"]
-        with override_settings(INSTALLED_APPS=WITHOUT_SITES):
-            assert ids_of(checks.check_settings()) == expected
+def test_an_export_needs_a_host(settings, value, expected, without_sites):
+    settings.SITEMAPS09 = value
+    assert ids_of(checks.check_settings()) == expected
+    settings.INSTALLED_APPS = WITHOUT_SITES
+    messages = checks.check_settings()
+    assert ids_of(messages) == without_sites
+    assert without_sites != ["W008"] or re.search("BASE_URL.* such as 'https://www.ex", said(messages))
 
 
-def test_a_storage_named_sitemaps_is_an_export() -> None:
-    storages = {**settings.STORAGES, "sitemaps": settings.STORAGES["default"]}
-    with override_settings(INSTALLED_APPS=WITHOUT_SITES, STORAGES=storages, SITEMAPS09={}):
-        assert ids_of(checks.check_settings()) == ["W008"]
+def test_a_storage_named_sitemaps_is_an_export(settings):
+    settings.INSTALLED_APPS, settings.STORAGES, settings.SITEMAPS09 = WITHOUT_SITES, STORAGES, {}
+    assert ids_of(checks.check_settings()) == ["W008"]
 
 
 BACKENDS = "django.core.cache.backends"
 SHARED = {"BACKEND": f"{BACKENDS}.db.DatabaseCache", "LOCATION": "cache"}
-OWN = {"BACKEND": f"{BACKENDS}.locmem.LocMemCache"}
-DUMMY = {"BACKEND": f"{BACKENDS}.dummy.DummyCache"}
+OWN, DUMMY = {"BACKEND": f"{BACKENDS}.locmem.LocMemCache"}, {"BACKEND": f"{BACKENDS}.dummy.DummyCache"}
 
 
 @pytest.mark.parametrize(
@@ -183,36 +198,23 @@ DUMMY = {"BACKEND": f"{BACKENDS}.dummy.DummyCache"}
         ({"default": SHARED}, 7, []),
     ],
 )
-def test_a_deployed_site_has_a_shared_cache(
-    caches: dict[str, Any], alias: object, expected: list[str]
-) -> None:
-    with override_settings(CACHES=caches, SITEMAPS09={"LIVE_CACHE": alias}):
-        assert ids_of(checks.check_deployment()) == expected
-
-
-@override_settings(CACHES={"default": OWN}, ROOT_URLCONF="tests.support")
-def test_a_site_without_native_views_needs_no_shared_cache() -> None:
+def test_a_deployed_site_with_native_views_has_a_shared_cache(settings, caches, alias, expected):
+    settings.CACHES, settings.SITEMAPS09 = caches, {"LIVE_CACHE": alias}
+    assert ids_of(checks.check_deployment()) == expected
+    settings.ROOT_URLCONF = "tests.support"
     assert checks.check_deployment() == []
 
 
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("http://localhost:8000", ["W075"]),
-        ("http://127.0.0.1", ["W075"]),
-        ("http://[::1]:8000", ["W075"]),
-        ("https://0.0.0.0:8000", ["W075"]),
-        ("https://shop.localhost", ["W075"]),
-        ("https://localhost.example.com", []),
-        ("nowhere", []),
+        *((f"http://{host}", ["W075"]) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000")),
+        *((f"https://{host}", ["W075"]) for host in ("0.0.0.0:8000", "shop.localhost")),
+        *((url, []) for url in ("https://localhost.example.com", "nowhere")),
     ],
 )
-def test_a_deployed_site_has_a_public_host(url: str, expected: list[str]) -> None:
-    with override_settings(CACHES={"default": SHARED}, SITEMAPS09={"BASE_URL": url}):
-        assert ids_of(checks.check_deployment()) == expected
-
-
-def test_checks_of_a_deployment_run_only_for_one() -> None:
-    known = django_checks.registry.registry
-    assert checks.check_deployment in known.get_checks(include_deployment_checks=True)
-    assert checks.check_deployment not in known.get_checks()
+def test_a_deployed_site_has_a_public_host(settings, url, expected):
+    settings.CACHES, settings.SITEMAPS09 = {"default": SHARED}, {"BASE_URL": url}
+    messages = checks.check_deployment()
+    assert ids_of(messages) == expected
+    assert not expected or f"is '{url}', which crawlers cannot reach. Set the URL of" in said(messages)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from io import StringIO
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.apps import apps
 from django.contrib.sites.models import Site
 from django.core.checks import registry, run_checks
-from django.core.management import call_command
 from django.db import connection
 
-from django_sitemaps09 import checks
+from django_sitemaps09 import GenericSitemap, checks
+from django_sitemaps09.export import export
+from tests.models import Article
 from tests.support.checking import WITHOUT_SITES, ids_of
+from tests.support.commands import said
 
 pytestmark = pytest.mark.django_db
 WARNING = "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host."
@@ -23,7 +20,7 @@ HINT = "Set its domain to that of your site, or set SITEMAPS09['BASE_URL']."
 
 
 @pytest.fixture(autouse=True)
-def _settings(settings: Any) -> Iterator[None]:
+def _settings(settings):
     settings.SITEMAPS09 = {"SITEMAPS": "tests.support.commands.FINE"}
     Site.objects.update_or_create(pk=settings.SITE_ID, defaults={"domain": "example.com"})
     Site.objects.clear_cache()
@@ -31,14 +28,11 @@ def _settings(settings: Any) -> Iterator[None]:
     Site.objects.clear_cache()
 
 
-def warnings(folder: Path, **options: Any) -> str:
-    """Return what an export prints besides its report."""
-    err = StringIO()
-    call_command("export_sitemaps", output=str(folder), stdout=StringIO(), stderr=err, **options)
-    return err.getvalue()
+def warnings(folder, **options):
+    return said("export_sitemaps", output=str(folder), **options)[1]
 
 
-def test_the_initial_domain_is_a_warning(folder: Path) -> None:
+def test_the_initial_domain_is_a_warning(folder):
     assert warnings(folder) == f"{WARNING} {HINT}\n"
     assert checks.check_site() == checks.check_site(databases=["other"]) == []
     (message,) = checks.check_site(databases=["default"])
@@ -46,18 +40,16 @@ def test_the_initial_domain_is_a_warning(folder: Path) -> None:
     assert (message.msg, message.hint) == (WARNING, HINT)
 
 
-def test_a_domain_or_a_base_url_of_the_project_is_silent(folder: Path, settings: Any) -> None:
+def test_a_domain_or_a_base_url_of_the_project_is_silent(folder, settings):
     assert warnings(folder / "a", base_url=["https://example.com"]) == ""
     Site.objects.update(domain="www.example.com")
-    assert warnings(folder / "b") == ""
-    assert checks.check_site(databases=["default"]) == []
+    assert (warnings(folder / "b"), checks.check_site(databases=["default"])) == ("", [])
     Site.objects.update(domain="example.com")
     settings.SITEMAPS09 |= {"BASE_URL": "https://example.com"}
-    assert warnings(folder / "c") == ""
-    assert checks.check_site(databases=["default"]) == []
+    assert (warnings(folder / "c"), checks.check_site(databases=["default"])) == ("", [])
 
 
-def test_a_site_that_cannot_be_read_is_silent(settings: Any) -> None:
+def test_a_site_that_cannot_be_read_is_silent(settings):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE django_site RENAME TO renamed")
     assert checks.check_site(databases=["default"]) == []
@@ -67,15 +59,25 @@ def test_a_site_that_cannot_be_read_is_silent(settings: Any) -> None:
     assert checks.check_site(databases=["default"]) == []
 
 
-def test_only_a_check_of_a_deployment_and_a_database_queries_it() -> None:
-    assert checks.check_site in registry.registry.get_checks(include_deployment_checks=True)
-    assert checks.check_site not in registry.registry.get_checks()
-    assert checks.check_site.tags == (registry.Tags.database,)  # type: ignore[attr-defined]
+def test_the_site_is_queried_only_by_a_check_of_a_deployment_and_a_database():
+    assert checks.check_site.tags == (registry.Tags.database,)
     # Without the checks of models, which query some servers.
     ours = [apps.get_app_config("django_sitemaps09")]
+    for databases, is_queried in ((["default"], True), (None, False)):
+        found = run_checks(ours, include_deployment_checks=True, databases=databases)
+        assert ("sitemaps09.W073" in [each.id for each in found]) == is_queried
 
-    def ids(**options: Any) -> list[str | None]:
-        return [each.id for each in run_checks(ours, include_deployment_checks=True, **options)]
 
-    assert "sitemaps09.W073" in ids(databases=["default"])
-    assert "sitemaps09.W073" not in ids()
+@pytest.mark.sitemaps09(ENGINE="serial")
+@pytest.mark.urls("tests.urls")
+def test_an_export_names_a_date_field_that_a_check_would_report(tmp_path):
+    Article.objects.create(slug="a")
+    wrong, missing = (
+        GenericSitemap({"queryset": Article.objects.all(), "date_field": n}) for n in (7, "modifed")
+    )
+    [failure] = export(sitemaps={"s": wrong}, output=tmp_path / "wrong", base_url="https://a.b").failures
+    assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
+    [section] = export(
+        sitemaps={"s": missing}, output=tmp_path / "missing", base_url="https://a.b"
+    ).sections
+    assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.contrib.sitemaps import views as contrib_views
 from django.urls import path
 from django.utils.functional import SimpleLazyObject
 
 from django_sitemaps09 import Sitemap, checks, views
-from tests.support.apps import Apps, apps, registry
+from tests.support.apps import apps, registry
 from tests.support.checking import INCLUDED, ids_of
 
 __all__ = ["apps", "registry"]
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
-FORGOTTEN = """
-    class ProductSitemap(Sitemap): ...
-"""
-NEWS = """
-    @register("news")
-    class NewsPages(Sitemap): ...
-"""
+CLASS = "class A(Sitemap): ...\n"
+FORGOTTEN = "class ProductSitemap(Sitemap): ..."
+NEWS = "\n@register('news')\nclass NewsPages(Sitemap): ..."
+EMPTY = {}
 
 
-def found() -> list[Any]:
+@pytest.fixture(autouse=True)
+def _urls(settings):
+    settings.ROOT_URLCONF = (path("", INCLUDED),)
+
+
+def found():
     """Return the messages, except that these classes have no items."""
     return [each for each in checks.check_sections() if each.id != "sitemaps09.W086"]
 
 
-def test_a_class_that_is_not_registered_is_a_warning(apps: Apps, settings: Any) -> None:
+class Elsewhere(Sitemap):
+    """A class that a project imports from another module."""
+
+
+def test_a_class_that_is_not_registered_is_a_warning(apps):
     apps.add("shop", FORGOTTEN + NEWS)
-    settings.ROOT_URLCONF = (path("", INCLUDED),)
     (message,) = found()
     assert ids_of([message]) == ["W016"]
     assert message.msg == "shop.sitemaps.ProductSitemap is not registered, so no sitemap lists its URLs."
@@ -41,85 +44,61 @@ def test_a_class_that_is_not_registered_is_a_warning(apps: Apps, settings: Any) 
 
 
 @pytest.mark.parametrize(
-    "text",
+    "texts",
     [
         # Registered, by the class, by an instance, and by a factory.
-        NEWS,
-        "class A(Sitemap): ...\nregister('a', A)",
-        "class A(Sitemap): ...\nregister('a', A())",
-        "class A(Sitemap): ...\nregister('a', lambda: A())",
+        {"shop": NEWS},
+        *({"shop": f"{CLASS}register('a', {section})"} for section in ("A", "A()", "lambda: A()")),
         # A base, a mixin, and a class for a mapping.
-        "class A(Sitemap): ...\n@register('b')\nclass B(A): ...",
-        "class A: ...\n@register('b')\nclass B(A, Sitemap): ...",
-        "class A(Sitemap): ...\nsitemaps = {'a': A}",
-        "class A(Sitemap): ...\n@register('b')\nclass B(Sitemap):\n def for_host(self, domain): return A()",
+        {"shop": f"{CLASS}@register('b')\nclass B(A): ..."},
+        {"shop": "class A: ...\n@register('b')\nclass B(A, Sitemap): ..."},
+        {"shop": f"{CLASS}sitemaps = {{'a': A}}"},
+        {"shop": f"{CLASS}@register('b')\nclass B(Sitemap):\n def for_host(self, domain): return A()"},
         # A class of Django, and one of another module.
-        "from django.contrib import sitemaps\nclass A(sitemaps.Sitemap): ...",
-        "from tests.checks.test_unregistered import Elsewhere",
+        {"shop": "from django.contrib import sitemaps\nclass A(sitemaps.Sitemap): ..."},
+        {"shop": "from tests.checks.test_unregistered import Elsewhere"},
+        # Another module holds the class or its module, or derives from the class.
+        {"blog": CLASS, "deals": "from blog.sitemaps import A as B"},
+        {"core": CLASS, "shop": "from core import sitemaps\ndef view(): return sitemaps.A()"},
+        {"core": CLASS, "shop": "import core.sitemaps as c\n@register('a')\nclass B(c.A): ..."},
     ],
 )
-def test_a_class_that_is_used_or_of_another_module_is_silent(apps: Apps, settings: Any, text: str) -> None:
-    apps.add("shop", text)
-    settings.ROOT_URLCONF = (path("", INCLUDED),)
+def test_a_class_that_is_used_or_of_another_module_is_silent(apps, texts):
+    for name, text in texts.items():
+        apps.add(name, text)
     assert ids_of(found()) == []
-    assert apps.shared.runs == ["shop"]
+    assert apps.shared.runs == [*texts]
 
 
-def test_a_class_of_a_module_that_other_code_holds_is_silent(apps: Apps, settings: Any) -> None:
-    apps.add("blog", FORGOTTEN)
-    apps.add("deals", "from blog.sitemaps import ProductSitemap as Products")
-    apps.add("core", FORGOTTEN)
-    apps.add("shop", "from core import sitemaps\ndef view(): return sitemaps.ProductSitemap()")
-    settings.ROOT_URLCONF = (path("", INCLUDED),)
-    assert ids_of(found()) == []
-
-
-def test_a_class_is_silent_if_a_factory_can_return_it(apps: Apps, settings: Any) -> None:
+def test_a_class_that_a_factory_can_return_or_of_a_module_without_a_file_is_silent(
+    apps, settings, monkeypatch
+):
     apps.add("shop", FORGOTTEN)
+    assert ids_of(found()) == ["W016"]
     settings.ROOT_URLCONF = (path("", INCLUDED), path("s", views.index, {"sitemaps": {"a": found}}))
     assert ids_of(found()) == []
-
-
-def test_a_module_without_a_file_is_silent(
-    apps: Apps, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    apps.add("shop", FORGOTTEN)
     settings.ROOT_URLCONF = (path("", INCLUDED),)
-    assert ids_of(found()) == ["W016"]
     monkeypatch.delattr("shop.sitemaps.__file__")
     assert ids_of(found()) == []
 
 
-def test_a_base_of_a_class_in_another_app_is_silent(apps: Apps, settings: Any) -> None:
-    apps.add("core", "class Base(Sitemap): ...")
-    apps.add("shop", "import core.sitemaps as core\n@register('a')\nclass A(core.Base): ...")
-    apps.add("blog", FORGOTTEN)
-    apps.add("deals", "from blog.sitemaps import ProductSitemap")
-    settings.ROOT_URLCONF = (path("", INCLUDED),)
-    assert ids_of(found()) == []
-
-
-@pytest.mark.parametrize(
-    "view",
-    [views.index, contrib_views.index, lambda request, sitemaps: None],
-    ids=["ours", "contrib", "own"],
-)
-def test_a_class_in_a_mapping_of_the_urlconf_is_silent(apps: Apps, settings: Any, view: Any) -> None:
+@pytest.mark.parametrize("view", [views.index, contrib_views.index, found], ids=["ours", "contrib", "own"])
+def test_a_class_in_a_mapping_of_the_urlconf_is_silent(apps, settings, view):
     apps.add("shop", FORGOTTEN)
     apps.add("blog", "class PostSitemap(Sitemap): ...")
-    given: dict[str, Any] = {}
-    settings.ROOT_URLCONF = (path("", INCLUDED), path("s", view, {"sitemaps": given}))
+    passed = {}
+    settings.ROOT_URLCONF = (path("", INCLUDED), path("s", view, {"sitemaps": passed}))
     assert ids_of(found()) == ["W016", "W016"]
-    import shop.sitemaps as shop  # type: ignore[import-not-found]  # an app of this test
+    import shop.sitemaps as shop  # an app of this test
 
-    given["products"] = shop.ProductSitemap
+    passed["products"] = shop.ProductSitemap
     assert ["blog." in each.msg for each in found()] == [True]
     # A mapping that cannot be read can contain any class.
     settings.ROOT_URLCONF = (path("", INCLUDED), path("s", view, {"sitemaps": SimpleLazyObject(dict)}))
     assert found() == []
 
 
-def test_without_registered_sections_no_class_is_a_warning(apps: Apps, settings: Any) -> None:
+def test_without_registered_sections_no_class_is_a_warning(apps, settings):
     apps.add("shop", FORGOTTEN)
     __import__("shop.sitemaps")
     settings.ROOT_URLCONF = (path("", INCLUDED, {"sitemaps": {}}),)
@@ -127,10 +106,3 @@ def test_without_registered_sections_no_class_is_a_warning(apps: Apps, settings:
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.EMPTY"}
     settings.ROOT_URLCONF = (path("", INCLUDED),)
     assert found() == []
-
-
-class Elsewhere(Sitemap[Any]):
-    """A class that a project imports from another module."""
-
-
-EMPTY: dict[str, Any] = {}

@@ -1,209 +1,202 @@
-"""Checks of sections that are passed in a URLconf: they are found, and not called."""
+"""Checks of a URLconf: the sections that it passes, its routes, and views that cannot work in it."""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from types import ModuleType
-from typing import Any
 from unittest import mock
 
 import pytest
-from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.db.models import F
 from django.test import RequestFactory, override_settings
-from django.urls import include, path, re_path
+from django.urls import clear_script_prefix, include, path, re_path, register_converter, set_script_prefix
+from django.urls.converters import StringConverter
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.cache import cache_page, never_cache
+from django.views.generic import View
 
 from django_sitemaps09 import Route, checks, sections, views
 from tests.models import Tag
 from tests.support.checking import ARTICLE, INCLUDED, SLUG, checked, declaration, ids, ids_of, takes, unread
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
-ALIKE = {"shop": declaration(), "Shop": declaration()}
 
 
-# Sections in a URLconf
+# Sections that are passed: they are found, and not called
 
 INVALID_SECTION = declaration(location=SLUG, changefreq="sometimes")
 INVALID_PASSED = {"sitemaps": {"bad": INVALID_SECTION}}
 NAMES = {"sitemaps": {"a b": declaration(location=SLUG)}}
+ALIKE = {"sitemaps": {"shop": declaration(), "Shop": declaration()}}
 
 
-def plain_view(request: Any, **kwargs: Any) -> Any:
-    """A view of another package."""
+def page(request, **arguments):
+    """A view of the project."""
 
 
-def wraps_itself(request: Any, **kwargs: Any) -> Any:
+def wraps_itself(request, **kwargs):
     """A decorated view that wraps itself."""
 
 
-wraps_itself.__wrapped__ = wraps_itself  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    "patterns",
-    [
-        [path("", INCLUDED, INVALID_PASSED)],
-        [path("", INCLUDED, INVALID_PASSED), path("b/", INCLUDED, INVALID_PASSED)],
-        [path("a/", include([path("b/", INCLUDED)]), INVALID_PASSED)],
-        [path("a/", include([path("b/", INCLUDED, INVALID_PASSED)]), {"sitemaps": {}})],
-        [*i18n_patterns(path("", INCLUDED, INVALID_PASSED))],
-        [path("sitemap.xml", views.sitemap, INVALID_PASSED)],
-        [path("sitemap.xml", cache_page(60)(views.index), INVALID_PASSED)],
-        [re_path("a", never_cache(cache_page(60)(views.page)), INVALID_PASSED)],
-        [path("robots.txt", views.robots_txt, INVALID_PASSED)],
-    ],
-)
-def test_what_is_passed_in_a_urlconf_is_checked_once(patterns: list[Any]) -> None:
-    assert checked(*patterns) == ["E011"]
-    assert checked(*patterns, registered={"bad": INVALID_SECTION}) == ["E011"]
-
-
-@pytest.mark.parametrize(
-    "patterns",
-    [
-        [],
-        [path("", INCLUDED)],
-        [path("", INCLUDED, {"sitemaps": None})],
-        [path("", INCLUDED, {"sitemaps": SimpleLazyObject(unread)})],
-        [path("", plain_view, INVALID_PASSED)],
-        [path("", wraps_itself, INVALID_PASSED)],
-        [path("", include([path("b/", INCLUDED, {"sitemaps": {}})]), INVALID_PASSED)],
-        [path("", INCLUDED, {"sitemaps": {"made": unread}})],
-    ],
-)
-def test_sections_for_other_views_or_created_at_each_access_are_not_checked(patterns: list[Any]) -> None:
-    assert checked(*patterns) == []
-
-
-@pytest.mark.parametrize(
-    "sitemaps", [INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", takes]
-)
-def test_sitemaps_that_are_not_a_mapping_are_an_error(sitemaps: object) -> None:
-    assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == ["E093"]
+wraps_itself.__wrapped__ = wraps_itself
 
 
 class Delegating:
     """A proxy that, like `werkzeug.local.LocalProxy`, looks up attributes elsewhere."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr({}, name)
 
 
-@pytest.mark.parametrize("sitemaps", [Delegating(), mock.MagicMock(spec=dict)])
-def test_a_proxy_of_a_mapping_is_accepted(sitemaps: Any) -> None:
-    assert checked(path("", INCLUDED, {"sitemaps": sitemaps})) == []
-    assert sections.mapping(sitemaps) is sitemaps
-
-
-class Stored(Mapping[str, Any]):
+class Stored(Mapping):
     """A mapping with a section for each row. Reading it fails without tables."""
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter([tag.name for tag in Tag.objects.all()])
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name):
         return INVALID_SECTION
 
-    def __len__(self) -> int:
+    def __len__(self):
         return Tag.objects.count()
 
 
-class StoredDict(dict[str, Any]):
+class StoredDict(dict):
     """A dict that is filled when it is first read."""
 
-    def fill(self) -> StoredDict:
+    def items(self):
         self.update(Stored())
-        return self
+        return super().items()
 
-    def items(self) -> Any:
-        return super(StoredDict, self.fill()).items()
-
-    def values(self) -> Any:
-        return super(StoredDict, self.fill()).values()
+    values = items
 
 
-class Unreadable(Mapping[str, Any]):
+class Unreadable(Mapping):
     """A mapping that cannot be read yet."""
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         raise RuntimeError("not before the first request")
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.items())
 
     __getitem__ = takes
 
 
+class Unusual(dict):
+    """A project's subclass of dict that is read like any dict."""
+
+    def __missing__(self, name):
+        raise AssertionError("a check has asked for a section")
+
+    __len__ = __getitem__ = __contains__ = takes
+
+
 STORED, STORED_DICT, UNREADABLE = Stored(), StoredDict(), Unreadable()
-LAZY: Any = SimpleLazyObject(lambda: {tag.name: INVALID_SECTION for tag in Tag.objects.all()})
+LAZY = SimpleLazyObject(lambda: {tag.name: INVALID_SECTION for tag in Tag.objects.all()})
+NO_DICTS = (INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", takes)
+RENAMED = "has an invalid name: .* Rename"
+
+
+@pytest.mark.parametrize(
+    ("expected", "patterns"),
+    [
+        *(("E011", [path("", view, INVALID_PASSED)]) for view in (INCLUDED, views.sitemap)),
+        ("E011", [path("", INCLUDED, INVALID_PASSED), path("b/", INCLUDED, INVALID_PASSED)]),
+        ("E011", [path("a/", include([path("b/", INCLUDED)]), INVALID_PASSED)]),
+        ("E011", [path("a/", include([path("b/", INCLUDED, INVALID_PASSED)]), {"sitemaps": {}})]),
+        ("E011", [*i18n_patterns(path("", INCLUDED, INVALID_PASSED))]),
+        ("E011", [path("sitemap.xml", cache_page(60)(views.index), INVALID_PASSED)]),
+        ("E011", [re_path("a", never_cache(cache_page(60)(views.page)), INVALID_PASSED)]),
+        ("E011", [path("robots.txt", views.robots_txt, INVALID_PASSED)]),
+        # Nothing is passed, or to views of others, or code returns it.
+        *(("", patterns) for patterns in ([], [path("", INCLUDED)])),
+        *(("", [path("", view, INVALID_PASSED)]) for view in (page, wraps_itself)),
+        ("", [path("", INCLUDED, {"sitemaps": None})]),
+        ("", [path("", INCLUDED, {"sitemaps": SimpleLazyObject(unread)})]),
+        ("", [path("", INCLUDED, {"sitemaps": {"made": unread}})]),
+        ("", [path("", include([path("b/", INCLUDED, {"sitemaps": {}})]), INVALID_PASSED)]),
+        # A mapping that is not a plain dict is not read.
+        *(
+            ("", [path("", INCLUDED, {"sitemaps": each}), path("a", views.index, {"sitemaps": each})])
+            for each in (STORED, STORED_DICT, UNREADABLE, LAZY, Delegating(), mock.MagicMock(spec=dict))
+        ),
+        *(("E093", [path("", INCLUDED, {"sitemaps": each})]) for each in NO_DICTS),
+        # Names must be valid in the URLs of the native views, but not in those of the project.
+        *(("W006", [path("", INCLUDED, passed)]) for passed in (NAMES, ALIKE)),
+        ("", [path("sitemap-<section>.xml", views.sitemap, NAMES)]),
+        ("W006", [path("", views.sitemap, {"sitemaps": {7: declaration(location=SLUG)}})]),
+    ],
+)
+def test_what_a_urlconf_passes_to_views_is_checked_once(expected, patterns):
+    assert checked(*patterns) == expected.split()
+    if expected == "E011":
+        assert checked(*patterns, registered={"bad": INVALID_SECTION}) == ["E011"]
+
+
+@pytest.mark.parametrize(
+    "kind", [dict, OrderedDict, Unusual, partial(defaultdict, takes), type("Own", (OrderedDict,), {})]
+)
+def test_a_dict_of_another_class_is_read_unless_that_changes_how(kind):
+    passed = {"sitemaps": kind({"a b": INVALID_SECTION})}
+    assert checked(path("sitemap.xml", views.index, passed)) == ["E011"]
+    assert checked(path("", INCLUDED, passed)) == ["W006", "E011"]
 
 
 @pytest.mark.parametrize("name", ["STORED", "STORED_DICT", "UNREADABLE", "LAZY"])
-def test_a_mapping_that_is_not_a_plain_dict_is_not_read(name: str) -> None:
-    given = {"sitemaps": globals()[name]}
-    assert checked(path("sitemap.xml", views.index, given), path("s", views.sitemap, given)) == []
-    assert checked(path("", INCLUDED, given)) == []
+def test_a_mapping_of_the_setting_is_read_by_views_and_not_by_a_check(name):
     with override_settings(SITEMAPS09={"SITEMAPS": f"{__name__}.{name}"}):
         assert checked(path("", INCLUDED), path("sitemap.xml", views.index)) == []
-    # The views read it.
     with pytest.raises((AssertionError, RuntimeError)):
-        views.sitemap_index(RequestFactory().get("/"), **given)
+        views.sitemap_index(RequestFactory().get("/"), sitemaps=globals()[name])
 
 
-class Unusual(dict[str, Any]):
-    """A project's subclass of dict that is read like any dict."""
-
-    def __missing__(self, name: str) -> Any:
-        raise AssertionError("a check has asked for a section")
-
-    __len__ = __getitem__ = __contains__ = takes  # type: ignore[assignment]
+def test_views_accept_a_proxy_of_a_mapping():
+    for sitemaps in (Delegating(), mock.MagicMock(spec=dict)):
+        assert sections.mapping(sitemaps) is sitemaps
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [dict, OrderedDict, Unusual, lambda given: defaultdict(takes, given), type("Own", (OrderedDict,), {})],
-)
-def test_a_dict_of_another_class_is_read_unless_that_changes_how(kind: Any) -> None:
-    given = kind({"a b": INVALID_SECTION})
-    assert checked(path("sitemap.xml", views.index, {"sitemaps": given})) == ["E011"]
-    assert checked(path("", INCLUDED, {"sitemaps": given})) == ["W006", "E011"]
-
-
-def test_names_that_are_passed_to_our_urls_can_be_in_urls() -> None:
-    assert checked(path("", INCLUDED, NAMES)) == ["W006"]
-    assert checked(path("", INCLUDED, {"sitemaps": ALIKE})) == ["W006"]
-    assert checked(path("sitemap-<section>.xml", views.sitemap, NAMES)) == []
+# Messages for sections of a URLconf
 
 
 @pytest.mark.parametrize(
-    "urlconf", ["tests.nowhere", "tests.checks.test_urlconf", (path("", include(ModuleType("empty"))),)]
+    ("sitemaps", "says"),
+    [
+        (INVALID_SECTION, "`sitemaps` of a view is not a dict.*Pass a dict"),
+        ({7: declaration()}, rf"The section 7 {RENAMED}"),
+        ({"a b": declaration()}, f"'a b' {RENAMED}"),
+        ({"news": declaration(), "News": declaration()}, "'news' and 'News' differ only in case.*Rename"),
+    ],
 )
-def test_an_invalid_urlconf_is_left_to_djangos_checks(urlconf: Any) -> None:
-    with override_settings(ROOT_URLCONF=urlconf):
-        assert ids_of(checks.check_sections()) == []
-        assert ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
+def test_a_message_names_the_section_and_what_to_do(settings, sitemaps, says):
+    settings.ROOT_URLCONF = (path("", INCLUDED, {"sitemaps": sitemaps}),)
+    assert any(re.search(says, f"{each.msg} {each.hint}") for each in checks.check_sections())
 
 
-def test_a_urlconf_may_include_itself() -> None:
-    module = ModuleType("recursive")
-    module.app_name = "recursive"  # type: ignore[attr-defined]
-    module.urlpatterns = [ARTICLE]  # type: ignore[attr-defined]
-    module.urlpatterns += [  # type: ignore[attr-defined]
-        path("again/", include(module)),
-        path("", INCLUDED, INVALID_PASSED),
-    ]
-    with override_settings(ROOT_URLCONF=module):
-        assert ids_of(checks.check_sections()) == ["E011"]
+# Invalid URLconfs, and routes
 
 
-def test_without_a_urlconf_there_are_no_views() -> None:
-    with override_settings():
+@pytest.mark.parametrize(
+    "urlconf", ["tests.nowhere", __name__, (path("", include(ModuleType("empty"))),), None]
+)
+def test_an_invalid_urlconf_is_left_to_djangos_checks(settings, urlconf):
+    settings.ROOT_URLCONF = urlconf
+    if urlconf is None:
         del settings.ROOT_URLCONF
-        assert ids_of(checks.check_sections()) == []
+    assert ids_of(checks.check_sections()) == []
+    assert ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
+
+
+def test_a_urlconf_may_include_itself(settings):
+    settings.ROOT_URLCONF = module = ModuleType("recursive")
+    module.app_name, module.urlpatterns = "recursive", [ARTICLE]
+    module.urlpatterns += [path("again/", include(module)), path("", INCLUDED, INVALID_PASSED)]
+    assert ids_of(checks.check_sections()) == ["E011"]
 
 
 SPACES = [
@@ -214,19 +207,235 @@ SPACES = [
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("names", "expected"),
     [
-        ("shop:article", []),
-        ("news:article", []),
-        # By the app name, which reverse() accepts.
-        ("blog:article", []),
-        # The prefix takes arguments, too.
-        ("tenant:article", []),
-        ("shop:nothing", ["E021"]),
-        ("nothing:article", ["E021"]),
-        ("shop:news:article", ["E021"]),
+        # By the app name, which reverse() accepts; and the prefix takes arguments, too.
+        (["shop:article", "news:article", "blog:article", "tenant:article"], []),
+        (["shop:nothing", "nothing:article", "shop:news:article"], ["E021"] * 3),
     ],
 )
-def test_a_route_may_lead_into_a_namespace(name: str, expected: list[str]) -> None:
-    declared = declaration(location=Route(name, slug=F("slug")))
-    assert checked(*SPACES, registered={"a": declared}) == expected
+def test_a_route_may_lead_into_a_namespace(names, expected):
+    routes = [declaration(location=Route(name, slug=F("slug"))) for name in names]
+    assert checked(*SPACES, registered={f"section-{n}": each for n, each in enumerate(routes)}) == expected
+
+
+# Views that cannot work with other patterns or settings
+
+NATIVE = path("", INCLUDED)
+INSPECTOR = path("sitemaps/", include("django_sitemaps09.inspector.urls"))
+SESSIONS, USERS = "django.contrib.sessions", "django.contrib.auth"
+SESSION_MIDDLEWARE = f"{SESSIONS}.middleware.SessionMiddleware"
+USER_MIDDLEWARE = f"{USERS}.middleware.AuthenticationMiddleware"
+ROBOTS, ANY = path("robots.txt", views.robots_txt), path("<path:page>", page)
+OWN_NAMES = include(([path("index.xml", views.sitemap_index, name="index")], "django_sitemaps09"))
+LISTED = [
+    path("sitemap.xml", views.index, name="my-index"),
+    path("site/", include("django_sitemaps09.urls", namespace="site")),
+]
+BOTH = ["/sitemap.xml", "/sitemap-section-1.xml"]
+MISSPELLED = {"sitemap": {}}
+FORBIDDEN = "User-agent: *\nDisallow: /"
+
+
+class OwnSessions(SessionMiddleware):
+    """A middleware that a project derives from Django's."""
+
+
+class Robots(View):
+    """A view of the project that may call ours."""
+
+
+class Hexadecimal(StringConverter):
+    """A converter of the project, which a check must not call."""
+
+    regex = ".+"
+
+    def to_python(self, value):
+        raise AssertionError
+
+
+register_converter(Hexadecimal, "hexadecimal")
+
+
+def check(*patterns):
+    with override_settings(ROOT_URLCONF=patterns):
+        return checks.check_urls()
+
+
+def robots(view=views.robots_txt, **arguments):
+    return path("robots.txt", view, arguments)
+
+
+#: The ids of messages, what these say, and the URL patterns.
+VIEWS = [
+    ("W090", "'django_sitemaps09:index', but there is no namespace.* Include django_s", ROBOTS),
+    ("W090", "'my-indxe', but .*did you mean 'my-index'", *LISTED, robots(sitemap_url_name="my-indxe")),
+    *(
+        ("", "", *LISTED, robots(cache_page(60)(views.robots_txt), sitemap_url_name=name))
+        for name in ("my-index", "site:index", "django_sitemaps09:index")
+    ),
+    ("", "", path("sitemap.xml", views.sitemap_index)),
+    ("", "", NATIVE, ROBOTS),
+    # Crawlers look for robots.txt and an index at the root.
+    ("", "", NATIVE, ROBOTS, ANY),
+    ("", "", path("seo/", INCLUDED), ROBOTS),
+    ("", "", path("", INCLUDED, {"sitemaps": {}}), ROBOTS),
+    ("W087", r'/sitemap.xmlsitemap.xml.* Write path\(""', path("sitemap.xml", INCLUDED), ROBOTS),
+    ("W092 W092 W092", "/robots.txt is answered by", ANY, NATIVE, ROBOTS),
+    ("W092", "No URL pattern answers /robots.txt.*root URLconf", NATIVE, path("seo/", include([ROBOTS]))),
+    ("W092 W092", r"answered by .*\.page, .*before others", ROBOTS, ANY, NATIVE),
+    ("", "", path("café/", INCLUDED), ROBOTS),
+    ("", "", path("maps/", OWN_NAMES), ROBOTS),
+    ("", "", NATIVE, robots(partial(views.robots_txt, rules=""))),
+    ("", "", NATIVE, robots(cache_page(60)(partial(views.robots_txt)))),
+    ("W092", "", robots(partial(page)), NATIVE, ROBOTS),
+    ("", "", *i18n_patterns(NATIVE, ROBOTS)),
+    ("", "", NATIVE, robots(Robots.as_view()), path("de/", include([ROBOTS]))),
+    # Rules and other arguments
+    ("W088", "'Disallow: /'.* blocks crawlers.*Allow this URL", NATIVE, robots(rules=FORBIDDEN)),
+    ("", "", NATIVE, robots(rules=f"{FORBIDDEN}admin/")),
+    *(
+        ("E096", "`rules` of the view robots_txt must be a string.*one string", NATIVE, robots(rules=rules))
+        for rules in (["Disallow: /"], b"Disallow: /", 7, lambda: "")
+    ),
+    ("E089", "argument 'rule', .*Did you mean 'rules'", NATIVE, robots(partial(views.robots_txt, rule=""))),
+    ("E089", "Did you mean 'sitemaps'", path("", INCLUDED, MISSPELLED), path("other", page, MISSPELLED)),
+    ("", "", path("sitemap.xml", cache_page(60)(views.index), {"sitemap": {}, "sitemaps": {}})),
+    # A middleware can remove other arguments in process_view().
+    ("", "", path("", INCLUDED, {"tenant": "a", "site": "b"})),
+]
+
+
+@pytest.mark.parametrize("row", VIEWS)
+def test_the_views_of_a_urlconf_have_the_messages_of_their_row(row):
+    expected, says, *patterns = row
+    messages = check(*patterns)
+    assert ids_of(messages) == expected.split()
+    assert re.search(says, " ".join(f"{each.msg} {each.hint}" for each in messages))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "answered"),
+    [
+        (path("sitemap.xml", views.index, {"sitemaps": {}}), ["/sitemap.xml"]),
+        (path("sitemap-<section>.xml", views.sitemap, {"sitemaps": {}}), ["/sitemap-section-1.xml"]),
+        (re_path(r"^(?P<path>.+)$", page), BOTH),
+        (path("", include(([path("<path:path>", page)], "pages"))), BOTH),
+        (path("<slug:slug>/", page), []),
+        (path("sitemap.xml", cache_page(60)(views.sitemap_index)), []),
+        (path("<hexadecimal:path>", page), []),
+        (path("<hexadecimal:path>.", include([path("xml", page)])), []),
+    ],
+)
+def test_a_pattern_before_the_native_views_that_answers_for_them(earlier, answered):
+    messages = check(earlier, NATIVE)
+    assert ids_of(messages) == ["W092"] * len(answered)
+    assert [each.msg.split()[0] for each in messages] == answered
+    assert check(NATIVE, earlier) == []
+
+
+def test_the_order_is_checked_below_a_prefix(settings):
+    settings.FORCE_SCRIPT_NAME = "/app"
+    set_script_prefix("/app/")
+    try:
+        messages = check(path("maps/<path:path>", page), path("maps/", INCLUDED))
+    finally:
+        clear_script_prefix()
+    assert [each.msg.split()[0] for each in messages] == [f"/maps{url}" for url in BOTH]
+    assert f"{__name__}.page" in messages[0].msg
+
+
+@pytest.mark.parametrize(
+    ("apps", "middleware", "engine", "missing"),
+    [
+        ([USERS, SESSIONS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "db", []),
+        ([USERS, SESSIONS], [f"{__name__}.OwnSessions", USER_MIDDLEWARE], "db", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "signed_cookies", []),
+        ([USERS], [SESSION_MIDDLEWARE, USER_MIDDLEWARE], "cached_db", [SESSIONS]),
+        ([USERS, SESSIONS], [USER_MIDDLEWARE, "no.where", "os.getcwd"], "db", [SESSION_MIDDLEWARE]),
+        ([SESSIONS], [SESSION_MIDDLEWARE], "db", [USERS, USER_MIDDLEWARE]),
+        ([], [], "db", [USERS, SESSIONS, SESSION_MIDDLEWARE, USER_MIDDLEWARE]),
+    ],
+)
+def test_an_inspector_that_cannot_know_users_is_a_warning(settings, apps, middleware, engine, missing):
+    settings.INSTALLED_APPS = ["django.contrib.contenttypes", *apps, "django_sitemaps09"]
+    settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{engine}"
+    settings.MIDDLEWARE = middleware
+    messages = check(INSPECTOR)
+    assert check(NATIVE) == []
+    assert ids_of(messages) == (["W091"] if missing else [])
+    named = [each for each in (USERS, SESSIONS) if f"'{each}' to INSTALLED_APPS" in str(messages)]
+    named += [m for m in (SESSION_MIDDLEWARE, USER_MIDDLEWARE) if f"'{m}' to MIDDLEWARE" in str(messages)]
+    assert named == missing
+
+
+def test_robots_txt_is_either_a_view_or_a_file(settings):
+    settings.SITEMAPS09 = {"ROBOTS_TXT": "/srv/robots.txt"}
+    assert ids_of(check(NATIVE, ROBOTS)) == ["W094"]
+    assert ids_of(check(NATIVE)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"ROOT": "/srv/public"}, ["W095"]),
+        ({"STORAGE": "sitemaps"}, ["W095"]),
+        ({"ROOT": "/srv/public", "FILES_URL": "https://files.example.com/"}, []),
+        ({}, []),
+    ],
+)
+def test_the_live_index_has_the_path_of_the_exported_one(settings, options, expected):
+    settings.SITEMAPS09 = options
+    assert ids_of(check(path("seo/", INCLUDED))) == expected
+    assert ids_of(check(NATIVE)) == []
+    settings.FORCE_SCRIPT_NAME = "/shop"
+    assert ids_of(check(NATIVE)) == expected
+
+
+def by_host(get_response):
+    """Middleware that chooses a URLconf by host."""
+
+    def respond(request):
+        request.urlconf = "shop.hosts"
+        return get_response(request)
+
+    return respond
+
+
+class ByHost:
+    """The same as a class."""
+
+    def process_request(self, request):
+        request.urlconf = "shop.hosts"
+
+
+class ByOurHost(ByHost):
+    """A subclass, as a project has of another package's class."""
+
+
+class Keeping:
+    """Middleware with an attribute of this name."""
+
+    def __init__(self, get_response):
+        self.urlconf = "shop.hosts"
+
+
+def reading(get_response):
+    """Middleware that reads the URLconf that another one sets."""
+    return lambda request: get_response(request) if request.urlconf == "shop.hosts" else None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, ["W079"]) for name in ("by_host", "ByHost", "ByOurHost")),
+        *((name, []) for name in ("Keeping", "reading", "missing")),
+    ],
+)
+def test_an_export_does_not_know_the_urlconf_of_a_middleware(settings, name, expected):
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, f"{__name__}.{name}"]
+    assert ids_of(check(NATIVE)) == []
+    settings.SITEMAPS09 = {"ROOT": "/srv/public"}
+    assert ids_of(check(NATIVE)) == expected
+    settings.SITEMAPS09, settings.STORAGES = {}, {**settings.STORAGES, "sitemaps": {"BACKEND": "any"}}
+    assert ids_of(check(NATIVE)) == expected

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any
 from unittest import mock
 
 import pytest
 from django.core import checks as django_checks
-from django.core.checks import CheckMessage
 from django.db.models import F
 from django.test import override_settings
 from django.urls import include, path
 
-from django_sitemaps09 import ModelSitemap, Route, checks, sections
+from django_sitemaps09 import Route, checks, sections
 from tests.models import Article
+from tests.support.sections import declare
 
 FORBIDDEN = {
     "django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection": "opened a connection",
@@ -26,7 +24,7 @@ FORBIDDEN = {
 
 
 @pytest.fixture
-def nothing_is_asked() -> Iterator[None]:
+def nothing_is_asked():
     """Block all connections to all databases."""
     with ExitStack() as stack:
         for target, deed in FORBIDDEN.items():
@@ -34,7 +32,7 @@ def nothing_is_asked() -> Iterator[None]:
         yield
 
 
-def ids_of(messages: Iterable[CheckMessage]) -> list[str]:
+def ids_of(messages):
     """Check that each message has a hint, and an id that matches its level."""
     found = []
     for message in messages:
@@ -45,38 +43,29 @@ def ids_of(messages: Iterable[CheckMessage]) -> list[str]:
     return found
 
 
-def ids(*declared: Any) -> list[str]:
+def ids(*declared):
     return ids_of(checks.check_declarations(declared))
 
 
-def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
-    return type("Declared", (ModelSitemap,), {"model": Article, **attributes})
+def declaration(**attributes):
+    return declare(**{"model": Article, **attributes})
 
 
-SLUG = Route("article", slug=F("slug"))
-
-Declared = tuple[dict[str, Any], list[str]]
-
-
-def takes(self: Any, item: Any) -> Any:
+def takes(self, item):
     raise AssertionError("a check has called a hook")
 
 
-def unread(self: Any) -> Any:
+def unread(self=None):
     raise AssertionError("a check has read a property")
 
 
-HOOKS = (
-    *("images", "videos", "news", "alternates", "x_default", "get_languages_for_item"),
-    *("location", "lastmod", "changefreq", "priority"),
-)
-
+SLUG = Route("article", slug=F("slug"))
 WITHOUT_SITES = ["django.contrib.contenttypes", "django.contrib.auth", "django_sitemaps09", "tests"]
 INCLUDED = include("django_sitemaps09.urls")
 ARTICLE = path("articles/<slug:slug>/", takes, name="article")
 
 
-def checked(*patterns: Any, registered: Any = None) -> list[str]:
+def checked(*patterns, registered=None):
     """Return the ids of the messages for a site with these URL patterns."""
     # Not the real registry: apps of the tests register nothing.
     with (
