@@ -40,6 +40,7 @@ SAME = [
     *(("MAX_URLS", 1), ("MAX_URLS", 50_000), ("MAX_BYTES", 1), ("MAX_BYTES", 52_428_800)),
     *(("MAX_SHRINK", value) for value in (0.0, 0.25, 1.0)),
     *(("ENGINE", "serial"), ("ENGINE", "shop.engines.Mine"), ("INDEXNOW_MAX_URLS", 1)),
+    ("INDEXNOW_MAX_URLS", 10_000_000),
     *(("CACHE_CONTROL", value) for value in ({}, {"public": True, "s_maxage": 0, "max_age": 60})),
     *(("INDEXNOW_KEY", key) for key in ("a" * 8, "Aa0-" * 32, {"www.example.com": "b" * 32}, {})),
 ]

@@ -9,12 +9,11 @@ import codecs
 import gzip
 import http
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from django.contrib import sitemaps
@@ -23,16 +22,11 @@ from django.template import Context, Engine
 from django.urls import re_path
 
 from django_sitemaps09.audit import RULES, audit
-from django_sitemaps09.audit.rules import Finding
 from tests.support.configuration import BASE
 from tests.support.site_files import ALL, HEAD, PAGE, SPACE, sound, write
 from tests.support.wsgi import serve
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.sitemaps09,
-    pytest.mark.urls("tests.audit.test_corpus"),
-]
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09, pytest.mark.urls("tests.audit.test_corpus")]
 
 CORPUS = Path(__file__).parent / "corpus"
 #: Agents whose rules in robots.txt are checked beside those for all.
@@ -62,7 +56,7 @@ _ROOTS = {
     "sitemap": f"{HEAD}<sitemapindex {SPACE}>\n%s</sitemapindex>\n",
 }
 #: What can be done to the bytes of a document. Any other step is the name of an encoding.
-_STEPS: dict[str, Callable[[bytes], bytes]] = {
+_STEPS = {
     "gzip": lambda content: gzip.compress(content, mtime=0),
     "bom": lambda content: codecs.BOM_UTF8 + content,
     "zeros": lambda content: content + bytes(512),
@@ -85,7 +79,7 @@ class File(NamedTuple):
     status: int = 200
     headers: Sequence[tuple[str, str]] = ()
 
-    def content(self, base: str = BASE) -> bytes:
+    def content(self, base=BASE):
         text, steps = self.text.replace(BASE, base), self.steps
         if steps and steps[0].startswith("repeat "):
             count, steps = int(steps[0].removeprefix("repeat ")), steps[1:]
@@ -111,19 +105,18 @@ class Case(NamedTuple):
     files: Mapping[str, File]
 
     @property
-    def is_served(self) -> bool:
-        """Return whether the site must be read over HTTP: it has pages, or responses with headers."""
-        return any(
-            name.endswith("/") or file.status != 200 or file.headers for name, file in self.files.items()
-        )
+    def is_served(self):
+        """Whether the site must be read over HTTP: it has pages, or responses with headers."""
+        files = self.files.items()
+        return any(name.endswith("/") or file.status != 200 or file.headers for name, file in files)
 
 
-def _moment(match: re.Match[str]) -> str:
+def _moment(match):
     moment = datetime.now(timezone.utc) + timedelta(days=int(match[1] or 0))
     return moment.isoformat(timespec="seconds")
 
 
-def _cases(name: str) -> Iterator[Case]:
+def _cases(name):
     for block in (CORPUS / name).read_text("utf-8").split("\n=== ")[1:]:
         head, *parts = block.split("\n--- ")
         title, _, rules = head.partition(" | ")
@@ -133,7 +126,7 @@ def _cases(name: str) -> Iterator[Case]:
         yield Case(title.strip(), words, {"robots.txt": File(_ROBOTS), **files})
 
 
-def _file(part: str) -> tuple[str, File]:
+def _file(part):
     first, _, text = part.partition("\n")
     name, *steps = first.split(" | ")
     status, headers = 200, []
@@ -153,17 +146,17 @@ FAULTY = [*_cases("faulty.txt")]
 urlpatterns = [re_path(r"^(?!unknown/|words/[^/]+$)", lambda request: HttpResponse(), name="anything")]
 
 
-def _type(name: str) -> str:
+def _type(name):
     if name.endswith(".gz"):
         return "application/gzip"
     return "application/xml" if name.endswith(".xml") else "text/plain"
 
 
 @contextmanager
-def _served(files: Mapping[str, File]) -> Iterator[str]:
+def _served(files):
     """Serve the files, and a page for each other path that has no extension."""
 
-    def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    def application(environ, start_response):
         name, base = environ["PATH_INFO"].encode("latin-1").decode()[1:], f"http://{environ['HTTP_HOST']}"
         file = files.get(name, File("<!doctype html><title>Page</title>", (), 404 if "." in name else 200))
         default = "text/html; charset=utf-8" if name.endswith("/") or "." not in name else _type(name)
@@ -176,7 +169,7 @@ def _served(files: Mapping[str, File]) -> Iterator[str]:
         yield base
 
 
-def _findings(case: Case, folder: Path) -> Sequence[Finding]:
+def _findings(case, folder):
     if case.is_served:
         with _served(case.files) as base:
             return audit(base, fetch="all", rate=0, agents=AGENTS).findings
@@ -185,31 +178,29 @@ def _findings(case: Case, folder: Path) -> Sequence[Finding]:
 
 
 @pytest.mark.parametrize("case", VALID, ids=lambda case: case.name)
-def test_a_valid_document_gets_no_error_and_only_the_expected_warnings(case: Case, tmp_path: Path) -> None:
+def test_a_valid_document_gets_no_error_and_only_the_expected_warnings(case, tmp_path):
     findings = _findings(case, tmp_path)
     assert {finding.rule: finding.examples for finding in findings if finding.severity == "error"} == {}
     assert {finding.rule: finding.examples for finding in findings if finding.rule not in case.rules} == {}
 
 
 @pytest.mark.parametrize("case", FAULTY, ids=lambda case: case.name)
-def test_a_fault_is_named_by_its_rule_and_by_no_other(case: Case, tmp_path: Path) -> None:
+def test_a_fault_is_named_by_its_rule_and_by_no_other(case, tmp_path):
     rule, words = next(iter(case.rules.items()))
     examples = {finding.rule: finding.examples for finding in _findings(case, tmp_path)}
     assert examples.keys() == case.rules.keys()
     assert [word for word in words if word.lower() not in " ".join(examples[rule]).lower()] == []
 
 
-def test_the_templates_of_django_make_a_valid_index_and_documents(tmp_path: Path) -> None:
+def test_the_templates_of_django_make_a_valid_index_and_documents(tmp_path):
     templates = Path(sitemaps.__file__).parent / "templates"
 
-    def rendered(name: str, **values: object) -> str:
+    def rendered(name, **values):
         return Engine().from_string((templates / name).read_text()).render(Context(values))
 
     moment = datetime(2026, 1, 31, 10, tzinfo=timezone.utc)
-    links = [
-        {"location": f"{BASE}/words/a/", "lang_code": "en"},
-        {"location": "https://example.de/", "lang_code": "de"},
-    ]
+    locations = {"en": f"{BASE}/words/a/", "de": "https://example.de/"}
+    links = [{"location": location, "lang_code": code} for code, location in locations.items()]
     first = {"location": f"{BASE}/words/a/", "alternates": links}
     values = {"lastmod": date(2026, 1, 31), "changefreq": "daily", "priority": "0.5"}
     second = {"location": f"{BASE}/words/b/", **values}
@@ -221,13 +212,9 @@ def test_the_templates_of_django_make_a_valid_index_and_documents(tmp_path: Path
     assert (report.findings, report.urls) == ((), 3)
 
 
-def test_the_corpus_has_a_fault_of_each_rule_but_those_of_size_and_of_histories() -> None:
+def test_the_corpus_has_a_fault_of_each_rule_but_those_of_size_and_of_histories():
     others = {"document-too-large", "page-changed", "page-unchanged"}
     assert RULES.keys() - {rule for case in FAULTY for rule in case.rules} == others
-    assert len(FAULTY) >= 150
-    assert len(VALID) >= 80
-    assert len([*_cases("generated.txt")]) >= 40
+    assert (len(FAULTY) >= 150, len(VALID) >= 80, len([*_cases("generated.txt")]) >= 40) == (True,) * 3
     assert {rule for case in VALID + FAULTY for rule in case.rules} <= RULES.keys()
-    assert [
-        name for name, count in Counter(case.name for case in VALID + FAULTY).items() if count > 1
-    ] == []
+    assert len({case.name for case in VALID + FAULTY}) == len(VALID + FAULTY)

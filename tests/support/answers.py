@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.support.site_files import sound
 from tests.support.wsgi import serve
@@ -21,18 +21,11 @@ class Answer(NamedTuple):
     seconds: float = 0
 
 
-#: From the base of the site to the answers that replace those of a sound site, by path without a slash.
-Answers = Callable[[str], Mapping[str, Answer | str | bytes | None]]
-
-
 @contextmanager
-def site(
-    answers: Answers = lambda base: {},
-    on_request: Callable[[dict[str, Any]], object] = lambda environ: None,
-) -> Iterator[str]:
-    """Serve a site without faults but for these answers, and yield its base."""
+def site(answers=lambda base: {}, on_request=lambda environ: None):
+    """Serve a site without faults but for these answers by path without a slash, and yield its base."""
 
-    def application(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    def application(environ, start_response):
         on_request(environ)
         base = f"http://{environ['HTTP_HOST']}"
         content = {**sound(base), **answers(base)}.get(environ["PATH_INFO"].removeprefix("/"))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-
 from tests.support.configuration import BASE
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -19,22 +16,22 @@ ALL = (
 PAGE, OTHER = "sitemap-a-1.xml", "sitemap-b-1.xml"
 
 
-def url(location: str = "/words/a/", rest: str = "", *, base: str = BASE) -> str:
+def url(location="/words/a/", rest="", *, base=BASE):
     """Return an entry. A location without a scheme is joined to the base."""
     start = base if location.startswith("/") and not location.startswith("//") else ""
     return f"<url><loc>{start}{location}</loc>{rest}</url>"
 
 
-def urlset(*entries: str, root: str = SPACE) -> str:
+def urlset(*entries, root=SPACE):
     return f"{HEAD}<urlset {root}>\n" + "\n".join(entries) + "\n</urlset>"
 
 
-def index(*names: str, base: str = BASE) -> str:
+def index(*names, base=BASE):
     entries = "".join(f"<sitemap><loc>{base}/{name}</loc></sitemap>\n" for name in names)
     return f"{HEAD}<sitemapindex {SPACE}>\n{entries}</sitemapindex>"
 
 
-def sound(base: str = BASE) -> dict[str, str | bytes | None]:
+def sound(base=BASE):
     """Return the files of a site without faults, by name. Set one to `None` to omit it."""
     return {
         "robots.txt": f"User-agent: *\nDisallow: /private/\n\nSitemap: {base}/sitemap.xml\n",
@@ -51,7 +48,7 @@ def sound(base: str = BASE) -> dict[str, str | bytes | None]:
 DUPLICATE = {PAGE: urlset(url(), url())}
 
 
-def write(folder: Path, files: Mapping[str, str | bytes | None]) -> Path:
+def write(folder, files):
     """Write the files that are not `None`."""
     for name, content in files.items():
         if content is not None:
