@@ -49,7 +49,6 @@ CONVERTED = [
     ("BASE_URL", "https://www.example.com/", Base("https", "www.example.com")),
     ("BASE_URL", "http://exämple.com:8000", Base("http", "xn--exmple-cua.com:8000")),
     ("ROOT", "public", Path("public")),
-    ("ROOT", "~", Path.home()),
     ("ROBOTS_TXT", "public/robots.txt", Path("public/robots.txt")),
     ("ENGINE", None, "processes"),
     *(("MAX_SHRINK", value, float(value)) for value in (0, 1)),
@@ -61,7 +60,7 @@ CONVERTED = [
     ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
 ]
 SECRETS = ("a" * 129, "a" * 8 + "/", "a" * 8 + "\n")
-#: Keys, what an error must say, and invalid values.
+#: Keys, what an error must say, and invalid values. Those of paths are in `test_paths.py`.
 INVALID = [
     *((key, " must be True or False, not", "false", "", 0, 1, None, []) for key in ("GZIP", *OFF)),
     ("SITEMAPS", " must be a string, not", {}, {"products": object}, 7, b"shop.urls.sitemaps"),
@@ -71,9 +70,6 @@ INVALID = [
     ("BASE_URL", ".* contains a user name", "https://u:p@a.b"),
     ("BASE_URL", " must be a string, not", 7, b"https://a", [BASE]),
     *((key, " must be a string, not", 7, Path("x"), ["a"]) for key in ("STORAGE", "STATE", "LIVE_CACHE")),
-    *((key, " must be a path, not", "", 7, b"a", ["a"], False, "\0") for key in ("ROOT", "ROBOTS_TXT")),
-    ("ROOT", ".*not the URL 's3://a/b'.* set SITEMAPS09..STORAGE", "s3://a/b"),
-    ("ROBOTS_TXT", ".*~nobody-here is not the home directory of a user. Set an absolute", "~nobody-here/a"),
     ("FILES_URL", " must be an absolute, percent-encoded URL", "", "/", "/files/", "cdn.example.com/"),
     ("FILES_URL", ".*URL that ends in a slash, not", BASE, "https://", "https:///", "https://a b/"),
     ("FILES_URL", "", 7, "https://a.b/\n/", "https://exämple.com/", "ftp://a.b/"),

@@ -17,31 +17,8 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections
-from django.db.models import (
-    CASCADE,
-    Case,
-    CharField,
-    Count,
-    DateTimeField,
-    Exists,
-    F,
-    FloatField,
-    ForeignKey,
-    Func,
-    Max,
-    Min,
-    Model,
-    OneToOneField,
-    OuterRef,
-    Prefetch,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-    Window,
-)
+from django.db import connections, models
+from django.db.models import Case, Count, Exists, F, Max, Min, OuterRef, Q, Subquery, Value, When, Window
 from django.db.models.functions import Cast, Coalesce, Concat, Lower, Random, Rank
 from django.test import override_settings
 from django.test.utils import isolate_apps
@@ -59,23 +36,12 @@ from django_sitemaps09 import (
     Sitemap,
     StaticViewSitemap,
     checks,
-    register,
-    sections,
 )
 from django_sitemaps09.protocol import INDEX_LIMITS, parse_base
 from django_sitemaps09.sources import source
 from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit
-from tests.support.checking import (
-    INCLUDED,
-    SLUG,
-    WITHOUT_SITES,
-    checked,
-    declaration,
-    ids,
-    ids_of,
-    takes,
-    unread,
-)
+from tests.support import checking
+from tests.support.checking import INCLUDED, SLUG, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
 from tests.support.sections import declare
 
@@ -130,9 +96,9 @@ class Shuffled(Article):
 
 @isolate_apps("tests")
 def related(relation, to):
-    class Offer(Model):
-        site = relation(to, CASCADE)
-        name = CharField(max_length=20)
+    class Offer(models.Model):
+        site = relation(to, models.CASCADE)
+        name = models.CharField(max_length=20)
 
         class Meta:
             app_label = "tests"
@@ -204,14 +170,15 @@ NEEDY = Max("visits__at", filter=Q(visits__at__gt=F("first")))
 TAGGED, PUBLISHED = ROWS.annotate(n=Count("tags")).filter(n__gt=0), ROWS.filter(published=True)
 #: Django cannot group such a queryset, but the aggregate is a subquery.
 RANKED = ROWS.annotate(rank=Window(Rank(), order_by="slug")).filter(Q(rank__lt=2) | Q(published=True))
-RANKED_SLUG = Concat("slug", Cast("rank", CharField()), Cast(Count("visits"), CharField()))
+RANKED_SLUG = Concat("slug", Cast("rank", models.CharField()), Cast(Count("visits"), models.CharField()))
 SHUFFLED, RANDOM = ROWS.order_by("?"), ROWS.annotate(r=Random())
 COMMENTED = ROWS.annotate(comment_count=Count("comments"))
 WORD = {"model": Reading, "location": Route("word", word=F("serial"))}
 #: A descriptor that has a field, as the attribute of a model has.
 FIELD = type("Own", (), {"__get__": unread, "field": Article.updated.field})
 GET_SITES = {"location": takes, "get_queryset": unread}
-FREE = {"location": takes}
+PARSED = models.Func("slug", function="PARSED")
+FREE, DATETIME = {"location": takes}, models.DateTimeField()
 OF_SITES = {"model": FlatPage, **FREE}
 ON = {"i18n": True, "alternates": True}
 ALL_ON = {**ON, "x_default": True}
@@ -284,6 +251,8 @@ TABLE = [
     *rows("E030", "model", None, says="Declared has no queryset. Set `queryset` or `model`"),
     *rows("", "queryset", Article.objects, property(unread), model=None),
     *rows("", "get_queryset", takes, model=None),
+    # A queryset without a model is left to the request.
+    *given("", declare(queryset=models.QuerySet())),
     *rows("", "items", takes, model=None),
     *rows("E032", "key", "nothing", "code"),
     *rows("E032", "key", F("pk"), says="`key` must be the name of a field, not F"),
@@ -325,13 +294,13 @@ TABLE = [
     *rows("E034", "item_language", F("name")),
     *rows("E035", "lastmod", F("comments__id"), says=r"multi-valued relation.* Max\(\)"),
     *rows("W036", "lastmod", F("slug"), F("pk"), F("category"), Lower("slug"), Value("2026-01-31")),
-    *rows("W036", "lastmod", Subquery(Visit.objects.values("pk")[:1]), Func("slug", function="PARSED")),
+    *rows("W036", "lastmod", Subquery(Visit.objects.values("pk")[:1]), PARSED),
     *rows("W036", "lastmod", F("slug"), says="must be a date or .* type CharField. Use a DateField"),
-    *rows("", "lastmod", F("updated"), F("day"), Max("visits__at"), Cast("slug", DateTimeField())),
-    *rows("", "lastmod", Coalesce("updated", "day", output_field=DateTimeField()), Value(None)),
+    *rows("", "lastmod", F("updated"), F("day"), Max("visits__at"), Value(None)),
+    *rows("", "lastmod", Cast("slug", DATETIME), Coalesce("updated", "day", output_field=DATETIME)),
     *rows("", "lastmod", Subquery(Visit.objects.values("at")[:1])),
     *rows("W037", "priority", F("slug"), F("published"), F("updated"), says="priority must be a number"),
-    *rows("", "priority", F("weight"), F("pk"), Cast("slug", FloatField())),
+    *rows("", "priority", F("weight"), F("pk"), Cast("slug", models.FloatField())),
     *rows("W038", "changefreq", F("weight"), says="changefreq must be text.*changefreq values"),
     *rows("", "changefreq", F("slug"), F("category__slug")),
     *rows("W031", "queryset", UNION, ROWS[:5], lastmod=F("day")),
@@ -402,12 +371,12 @@ TABLE = [
     *rows("", "site_field", "title", **GET_SITES, model=FlatPage),
     *rows("", "site_field", "visits", **GET_SITES),
     *rows("E055", "site_field", "visits", location=takes),
-    *rows("", "site_field", "site", **FREE, model=related(ForeignKey, Site)),
-    *rows("", "site_field", "site", **FREE, model=related(OneToOneField, Site)),
-    *rows("E055", "site_field", "name", **FREE, model=related(ForeignKey, Site)),
-    *rows("E055", "site_field", "site", **FREE, model=related(ForeignKey, Tag), says="points to tests.Tag"),
+    *rows("", "site_field", "site", **FREE, model=related(models.ForeignKey, Site)),
+    *rows("", "site_field", "site", **FREE, model=related(models.OneToOneField, Site)),
+    *rows("E055", "site_field", "name", **FREE, model=related(models.ForeignKey, Site)),
+    *rows("E055", "site_field", "site", **FREE, model=related(models.ForeignKey, Tag), says="to tests.Tag"),
     # Django's own checks report the missing model.
-    *rows("", "site_field", "site", **FREE, model=related(ForeignKey, "nowhere.Site")),
+    *rows("", "site_field", "site", **FREE, model=related(models.ForeignKey, "nowhere.Site")),
     *rows("E055", "site_field", "sites", **OF_SITES, items=unread, says=r"overrides items\(\).*get_query"),
     *rows("W049", "for_host", lambda self: self, says=r"def for_host\(self, domain\)"),
     *rows("", "for_host", lambda self, domain: self),
@@ -496,7 +465,7 @@ TABLE = [
     *given("", *dated(None), *dated("updated"), *dated("get_absolute_url")),
     *given("", *dated("newest", ROWS.annotate(newest=F("updated")))),
     # Code sets the attribute.
-    *given("", *dated("remarks", ROWS.prefetch_related(Prefetch("comments", to_attr="remarks")))),
+    *given("", *dated("remarks", ROWS.prefetch_related(models.Prefetch("comments", to_attr="remarks")))),
     *given("W012", GenericSitemap({"queryset": ROWS}, priority=3.0)),
     # News
     *rows("", "date_field", "updated", "day", property(unread), base=NewsSitemap),
@@ -602,23 +571,6 @@ def test_a_date_field_can_be_set_by_code_of_the_model(monkeypatch):
     assert ids(wrong) == []
 
 
-def test_a_module_or_a_name_that_cannot_be_registered_is_an_error(monkeypatch):
-    def fail(*args, **kwargs):
-        raise ImportError("no module named shop.prices")
-
-    def register_twice(*args, **kwargs):
-        register("shop", Sitemap)
-        register("Shop", Sitemap)
-
-    monkeypatch.setattr(sections, "_registered", {})
-    for discover, text in ((fail, "shop.prices"), (register_twice, "'shop' is already registered in")):
-        monkeypatch.setattr(sections, "_discovered", False)
-        monkeypatch.setattr(sections, "autodiscover_modules", discover)
-        (message,) = checks.check_sections()
-        assert ids_of([message]) == ["E005"]
-        assert text in message.msg
-
-
 def test_no_router_of_the_project_is_called(settings):
     router = mock.Mock(spec=["db_for_read"])
     settings.DATABASE_ROUTERS = [router]
@@ -635,14 +587,10 @@ def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error():
     assert ids(declaration(location=SLUG, queryset=counted)) == []
 
 
-def test_a_queryset_without_a_model_is_left_to_the_request():
-    assert checks.check_declarations([declare(queryset=QuerySet())]) == []
-
-
 def test_the_language_code_and_the_sites_framework_are_those_of_the_settings(settings):
     settings.LANGUAGE_CODE = "en-us"
     assert ids(declaration(location=SLUG, **ALL_ON)) == ["W046"]
-    settings.INSTALLED_APPS = WITHOUT_SITES
+    settings.INSTALLED_APPS = checking.WITHOUT_SITES
     assert ids(declaration(location=SLUG, site_field="site")) == ["E055"]
     assert ids(declaration(location=SLUG, site_field=None)) == []
 
@@ -715,7 +663,7 @@ def test_all_checks_together_query_nothing_and_call_nothing():
     declared = [Everything, Lazy, Listed, explosive, object.__new__(explosive)]
     declared += [factory, lambda: factory(), SimpleLazyObject(factory)]
     passed = {f"section-{number}": section for number, section in enumerate(declared)}
-    found = checked(path("", INCLUDED, {"sitemaps": passed}), registered=passed)
+    found = checking.checked(path("", INCLUDED, {"sitemaps": passed}), registered=passed)
     assert found.count("W053") == 2
     assert ids(Lazy) == []
     assert ids(Listed) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]

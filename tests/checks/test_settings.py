@@ -108,16 +108,18 @@ ALIKE = {"shop": declaration(), "Shop": declaration()}
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"),
+    ("path", "expected", "hint"),
     [
-        ("tests.nowhere.SITEMAPS", "E005"),
-        *((f"tests.support.checking{name}", "E005") for name in ("", ".WITHOUT_SITES", ".ids")),
-        *((f"{__name__}.{name}", "W006") for name in ("BROKEN", "ALIKE")),
+        ("tests.nowhere.SITEMAPS", "E005", "Fix SITEMAPS09"),
+        *((f"tests.support.checking{name}", "E005", "Fix") for name in ("", ".WITHOUT_SITES", ".ids")),
+        *((f"{__name__}.{name}", "W006", "Rename the section") for name in ("BROKEN", "ALIKE")),
     ],
 )
-def test_the_setting_for_sections_is_checked(settings, path, expected):
+def test_the_setting_for_sections_is_checked(settings, path, expected, hint):
     settings.SITEMAPS09 = {"SITEMAPS": path}
-    assert ids_of(checks.check_sections()) == [expected]
+    (message,) = checks.check_sections()
+    assert ids_of([message]) == [expected]
+    assert message.hint.startswith(hint)
 
 
 def test_checks_are_run_by_manage_py_check_and_those_of_a_deployment_only_for_one(register):
