@@ -32,23 +32,13 @@ CORPUS = Path(__file__).parent / "corpus"
 #: Agents whose rules in robots.txt are checked beside those for all.
 AGENTS = ["Newsbot"]
 #: The ids of rules whose names in `faulty.txt` differ. Rename a rule here.
-NAMES = {
-    "robots-other-host": "robots-host",
-    "robots-html": "robots-type",
-    "robots-misspelled": "robots-misspelled",
-    "crawler-blocked": "robots-blocks-crawler",
-    "several-canonicals": "page-canonicals",
-    "page-language": "page-language",
-    "stray-text": "element-text",
-    "stray-attribute": "element-attribute",
-    "old-lastmod": "lastmod-old",
-    "placeholder-in-url": "url-placeholder",
-    "url-in-url": "url-nested",
-    "session-in-url": "url-session",
-    "encoded-twice": "url-encoding-twice",
-    "document-as-page": "url-document",
-    "both-slashes": "url-slash",
-}
+NAMES = (
+    {"robots-other-host": "robots-host", "robots-html": "robots-type", "old-lastmod": "lastmod-old"}
+    | {"crawler-blocked": "robots-blocks-crawler", "several-canonicals": "page-canonicals"}
+    | {"stray-text": "element-text", "stray-attribute": "element-attribute", "both-slashes": "url-slash"}
+    | {"placeholder-in-url": "url-placeholder", "url-in-url": "url-nested", "session-in-url": "url-session"}
+    | {"encoded-twice": "url-encoding-twice", "document-as-page": "url-document"}
+)
 _ROBOTS = f"User-agent: *\nDisallow:\n\nSitemap: {BASE}/sitemap.xml\n"
 _XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 _ROOTS = {

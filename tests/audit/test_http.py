@@ -23,9 +23,8 @@ from django_sitemaps09.audit import AuditInterrupted, audit, readers
 from django_sitemaps09.audit.rules import pages as page_rules
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.notify.client import Client, Connections
-from tests.support.answers import Answer, site
 from tests.support.commands import failed, said
-from tests.support.site_files import OTHER, PAGE, sound, url, urlset, write
+from tests.support.site_files import OTHER, PAGE, Answer, site, sound, url, urlset, write
 
 
 def rules(report):

@@ -91,21 +91,17 @@ def test_a_failing_view_is_reported_and_does_not_end_the_audit(register):
     assert rules(audit()) == {"document-status", "robots-no-sitemap"}
 
 
-def test_the_rules_of_the_robots_view_apply_to_the_urls(register, settings):
-    robots = path("robots.txt", views.robots_txt, {"rules": "User-agent: *\nDisallow: /words/1/\n"})
-    settings.ROOT_URLCONF = urls(robots, *urlpatterns[1:])
-    register(words=words(3))
-    [finding] = audit().findings
-    assert (finding.rule, finding.count) == ("url-blocked", 1)
-
-
-def test_robots_txt_is_read_from_the_file_that_the_web_server_serves(
+def test_the_rules_of_robots_txt_are_those_of_the_view_or_of_the_file_that_the_web_server_serves(
     register, folder, tmp_path, configure, settings
 ):
+    register(words=words(3))
+    robots = path("robots.txt", views.robots_txt, {"rules": "User-agent: *\nDisallow: /words/1/\n"})
+    settings.ROOT_URLCONF = urls(robots, *urlpatterns[1:])
+    [finding] = audit().findings
+    assert (finding.rule, finding.count) == ("url-blocked", 1)
     settings.ROOT_URLCONF = urls(*urlpatterns[1:3])
     file = tmp_path / "www.example.com.txt"
     configure(ROBOTS_TXT=str(tmp_path / "{host}.txt"))
-    register(words=words(3))
     assert rules(audit()) == {"robots-no-sitemap"}
     file.write_text(f"User-agent: *\nDisallow: /words/2/\nSitemap: {BASE}/sitemap.xml\n")
     assert rules(audit()) == {"url-blocked"}
@@ -245,28 +241,27 @@ def test_the_last_report_of_a_directory_is_that_of_base_url_or_its_own(register,
     assert last_report(directory=folder) == report
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000])
-def test_a_damaged_report_is_ignored(exported, content, caplog):
-    (exported / STATE / FILE).write_text(content)
-    assert last_report(directory=exported) is None
-    assert "The report of the last audit cannot be read" in caplog.text
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
+    "values",
     [
-        *(("started", value) for value in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 5)),
-        *(("seconds", float("nan")), ("seconds", -1), ("urls", 10**4_000), ("pages", -1), ("findings", {})),
-        ("findings", [{**FINDING, "count": 10**4_000}]),
-        ("findings", [{**FINDING, "accepted": float("inf")}]),
+        *({"started": value} for value in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", 5)),
+        *({"seconds": value} for value in (float("nan"), -1)),
+        *({"urls": 10**4_000}, {"pages": -1}, {"findings": {}}),
+        {"findings": [{**FINDING, "count": 10**4_000}]},
+        {"findings": [{**FINDING, "accepted": float("inf")}]},
+        *("", "{}", "[]", '{"format": 2}', "\0", "[" * 100_000),
     ],
-    ids=[*range(10)],
+    ids=[*range(16)],
 )
-def test_a_report_with_values_that_no_audit_has_is_ignored(exported, name, value):
+def test_a_report_that_is_damaged_or_has_values_that_no_audit_has_is_ignored(exported, values, caplog):
     rewrite(exported)
     assert last_report(directory=exported) is not None
-    rewrite(exported, **{name: value})
+    if isinstance(values, dict):
+        rewrite(exported, **values)
+    else:
+        (exported / STATE / FILE).write_text(values)
     assert last_report(directory=exported) is None
+    assert "The report of the last audit cannot be read" in caplog.text
 
 
 def test_a_report_that_is_read_has_the_bounds_of_an_audit(exported):

@@ -1,17 +1,246 @@
-"""Each mistake that a beginner makes is answered with what is wrong and what to do."""
+"""Each mistake that a beginner makes is answered with what is wrong and what to do.
+
+These need a whole project. Those that a check finds are rows in `tests/checks`, and invalid settings are in `tests/test_conf.py`.
+"""
 
 from __future__ import annotations
 
+import html
+import io
 import logging
 import re
 import sys
+import textwrap
 
 import pytest
+from django.contrib.sites.models import Site
+from django.core import checks
+from django.core.checks.model_checks import check_all_models
+from django.core.management import call_command
+from django.core.management.base import CommandError, SystemCheckError
+from django.test import Client
+from django.urls import include, path
 
-from tests.beginners.mistakes import MISTAKES, Project
+from django_sitemaps09 import views
+from tests.models import Article
 from tests.support.apps import registry
+from tests.support.configuration import BASE
+from tests.urls import nothing
 
 __all__ = ["registry"]
+
+HEAD = """
+from datetime import *
+from django.contrib import sitemaps as contrib
+from django.db.models import *
+from django.urls import reverse
+from django.utils import timezone
+from django_sitemaps09 import *
+from tests.models import *
+"""
+PAGES = (
+    path("articles/<slug:slug>/", nothing, name="article"),
+    path("about/", nothing, name="about"),
+    path("seats/<str:row>/<int:number>/", nothing, name="seat"),
+)
+SITEMAPS = (path("", include("django_sitemaps09.urls")), path("robots.txt", views.robots_txt))
+
+
+class Project:
+    """A project with an app `store`, two articles, and the URLs of the quick start."""
+
+    def __init__(self, settings, patch, folder, log):
+        self.settings, self.patch, self.folder, self.log = settings, patch, folder, log
+        self.output = []
+        (folder / "store").mkdir()
+        (folder / "store" / "__init__.py").touch()
+        self.declare("@register('products')\nclass Products(ModelSitemap): model = Article")
+        # The tests have many models, whose checks take long and have nothing to do with sitemaps.
+        registered = checks.registry.registry.registered_checks - {check_all_models}
+        patch.setattr(checks.registry.registry, "registered_checks", registered)
+        settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "store"]
+        settings.DEBUG = True
+        settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": folder / "public", "ENGINE": "serial"}
+        settings.ROOT_URLCONF = (*SITEMAPS, *PAGES)
+        Article.objects.bulk_create([Article(slug="tools"), Article(slug="watering")])
+
+    def declare(self, code, name="sitemaps.py"):
+        """Write the module with the sections of the app."""
+        (self.folder / "store" / name).write_text(f"{HEAD}{code}\n", encoding="utf-8")
+
+    def configure(self, **keys):
+        """Change keys of the setting `SITEMAPS09`. `None` removes a key."""
+        changed = {**self.settings.SITEMAPS09, **keys}
+        self.settings.SITEMAPS09 = {key: value for key, value in changed.items() if value is not None}
+
+    def run(self, command, *arguments):
+        """Run a command, as `manage.py` does, and return whether it succeeded."""
+        stream = io.StringIO()
+        try:
+            call_command(command, *arguments, stdout=stream, stderr=stream)
+        except (CommandError, SystemCheckError) as error:
+            self.output += [stream.getvalue(), str(error)]
+            return False
+        self.output.append(stream.getvalue())
+        return True
+
+    def get(self, address):
+        """Request a page in a browser."""
+        try:
+            response = Client().get(address)
+        except Exception as error:  # noqa: BLE001 shown by the debug page
+            self.output.append(f"{type(error).__name__}: {error}")
+            return
+        if response.status_code != 200:
+            reason = re.search('exception_value">(.*?)</pre>', response.content.decode())
+            self.output.append(f"{response.status_code} {html.unescape(reason[1]) if reason else ''}")
+
+    def look(self):
+        """Do what the tutorial says: check the project, export it and look at the pages."""
+        if self.run("check"):
+            self.run("export_sitemaps")
+            for address in ("/sitemap.xml", "/sitemap-products-1.xml", "/robots.txt"):
+                self.get(address)
+
+    @property
+    def said(self):
+        """Everything that a beginner could read."""
+        return "\n".join([*self.output, *(record.getMessage() for record in self.log.records)])
+
+
+def module(code, name="sitemaps.py"):
+    """Make a mistake in the module with the sections."""
+
+    def make(project):
+        (project.folder / "store" / "sitemaps.py").unlink()
+        project.declare(code, name)
+        project.look()
+
+    return make
+
+
+def section(body, base="ModelSitemap"):
+    """Make a mistake in the body of a class."""
+    rows = "model = Article\n" if base == "ModelSitemap" and "queryset" not in body else ""
+    return module(f"@register('products')\nclass Products({base}):\n{textwrap.indent(rows + body, ' ')}")
+
+
+def items(body):
+    """Make a mistake in a class whose items are two numbers."""
+    location = "" if "location" in body else "def location(self, item): return f'/articles/{item}/'\n"
+    listing = "" if "def items" in body else "def items(self): return [1, 2]\n"
+    return section(listing + location + body, "Sitemap")
+
+
+def setting(**keys):
+    """Make a mistake in the dict `SITEMAPS09`. `None` removes a key."""
+    return lambda project: (project.configure(**keys), project.look())
+
+
+def command(name, *arguments):
+    """Make a mistake in the arguments of a command."""
+    return lambda project: project.run(name, *arguments)
+
+
+def without_a_site(project):
+    project.configure(BASE_URL=None)
+    Site.objects.all().delete()
+    Site.objects.clear_cache()
+    project.get("/sitemap.xml")
+
+
+def without_site_id(project):
+    project.configure(BASE_URL=None)
+    del project.settings.SITE_ID
+    project.run("export_sitemaps")
+
+
+def folder_is_a_file(project):
+    (project.folder / "public").write_text("mine")
+    project.look()
+
+
+def included_twice(project):
+    project.settings.ROOT_URLCONF = (path("seo/", include("django_sitemaps09.urls")), *SITEMAPS, *PAGES)
+    project.look()
+
+
+def after_losing_rows(project):
+    Article.objects.bulk_create(Article(slug=f"a{number}") for number in range(300))
+    project.run("export_sitemaps")
+    Article.objects.all().delete()
+    project.run("export_sitemaps")
+
+
+def same_urls_in_all_languages(project):
+    section("i18n = True; alternates = True")(project)
+    project.run("audit_sitemaps")
+
+
+def submit_first(project):
+    project.configure(INDEXNOW_KEY="0123456789")
+    project.run("submit_sitemaps")
+
+
+# fmt: off
+#: What is wrong, how to make the mistake, and patterns of which each must be found in what is said about it.
+MISTAKES = [
+    # Settings and the system
+    ("there is no site", without_a_site, "Site matching query does not exist", "create a Site and set SITE_ID"),
+    ("SITE_ID is missing", without_site_id, "SITE_ID", "[Cc]reate|set"),
+    ("ROOT is a file", folder_is_a_file, "public is a file, not a folder", "another folder with --output"),
+    ("ROOT is missing", setting(ROOT=None), "ROOT", "--output"),
+    # A check that the whole way of a project shows
+    ("SITEMAPS does not exist", setting(SITEMAPS="store.sitemaps.SECTIONS"), r"SITEMAPS.*store.sitemaps.*SECTIONS", "Fix"),
+    # Modules and names
+    ("a reserved name", module("@register('index')\nclass P(ModelSitemap): model = Article"), "'index' is reserved", "Choose another name"),
+    ("a name that is used twice", module("class P(ModelSitemap): model = Article\nregister('a', P)\nregister('a', P)"), "'a' is already registered in store.sitemaps", "Rename one"),
+    ("register without parentheses", module("@register\nclass P(ModelSitemap): model = Article"), r'write @register\("products"\) above P'),
+    ("register without a name", module("@register()\nclass P(ModelSitemap): model = Article"), "register.*name"),
+    ("register a model", module("register('products', Article)"), "tests.models.Article .*is not a sitemap", "ModelSitemap"),
+    ("sitemap.py instead of sitemaps.py", module("@register('products')\nclass Products(ModelSitemap): model = Article", "sitemap.py"), "sitemaps.py", "(?i)register"),
+    ("sitemaps.py has a typo", module("@register('products')\nclass Products(ModelSitemap): model = Artcle"), r"sitemaps.py, line \d+: NameError: name 'Artcle'", "Fix"),
+    ("sitemaps.py has a syntax error", module("@register('products')\nclass Products(ModelSitemap)\n model = Article"), r"sitemaps.py, line \d+: SyntaxError", "Fix"),
+    ("query before the start", module("FIRST = Article.objects.get(slug='nothing')"), r"sitemaps.py, line \d+: .*DoesNotExist", "Fix"),
+    ("a GenericSitemap of a queryset", module("register('products', GenericSitemap(Article.objects.all()))"), r"sitemaps.py, line \d+: GenericSitemap\(\) needs a dict .*'queryset', not QuerySet"),
+    ("a GenericSitemap of nothing", module("register('products', GenericSitemap(None))"), r"sitemaps.py, line \d+: .*'queryset', not NoneType"),
+    ("a GenericSitemap without a queryset", module("register('products', GenericSitemap({'model': Article}))"), r"sitemaps.py, line \d+", "queryset"),
+    ("a path without a value", section("location = PathTemplate('/articles/{slug}')"), "slug.* has no value", "pass slug=F"),
+    ("reverse() in the class", section("location = reverse('article', args=['tools'])"), "same URL for every row|ImproperlyConfigured", "expression|Route"),
+    ("URLs that are included twice", included_twice, "namespace 'django_sitemaps09' isn't unique"),
+    # What methods and columns return
+    ("items() returns None", items("def items(self): [1, 2]"), "items", "return|None"),
+    ("items() returns dicts", section("def items(self): return [{'slug': 'a'}]", "Sitemap"), "Products has no `location`", "define `def location"),
+    ("get_queryset() returns None", section("def get_queryset(self): Article.objects.all()"), "queryset", "return|None"),
+    ("location is None", items("def location(self, item): pass"), "location.*None", "skipped|must"),
+    ("location on another host", items("def location(self, item): return 'https://shop.example.net/'"), "shop.example.net", "hosts|host"),
+    ("location without a slash", items("def location(self, item): return f'articles/{item}/'"), "articles/1/", "begin|start|slash"),
+    ("location is a column without a slash", section("location = F('slug')"), "tools", "begin|start|slash"),
+    ("lastmod() returns text", items("def lastmod(self, item): return '2026-01-01'"), "lastmod.*'2026-01-01'", "date"),
+    ("lastmod() raises", items("def lastmod(self, item): return item.updated"), "lastmod.*updated"),
+    ("priority() returns 7", items("def priority(self, item): return 7"), "priority", "0.0.*1.0"),
+    ("changefreq() returns another word", items("def changefreq(self, item): return 'often'"), "changefreq.*'often'", "daily"),
+    ("i18n without i18n_patterns", same_urls_in_all_languages, "duplicate|same", "languages?|URL"),
+    ("alternates() returns codes", items("def alternates(self, item): return ['de', 'fr']"), "alternates: .*'de' is not an Alternate", r"such as Alternate\("),
+    ("images() returns an image", items("def images(self, item): return Image('/a.png')"), "images: .* is not a list"),
+    ("a video without a title", items("def videos(self, item): return [Video('/a.png')]"), "videos: .*missing .*'title'"),
+    # Commands
+    ("a section that is misspelled", command("export_sitemaps", "prodcuts"), "'prodcuts'", "Did you mean 'products'"),
+    ("an option that does not exist", command("export_sitemaps", "--dir", "x"), "--dir"),
+    ("a base URL without a scheme", command("export_sitemaps", "--base-url", "example.com"), "example.com", "https?://"),
+    ("robots.txt in a folder that is missing", command("export_sitemaps", "--robots", "missing/robots.txt"), "missing/robots.txt", "(?i)create|does not exist|is missing"),
+    ("repair without verify", command("export_sitemaps", "--repair"), "--repair is only valid with --verify"),
+    ("remove a section that is declared", command("export_sitemaps", "--remove", "products"), "'products' cannot be removed", "still declared"),
+    ("force a section that does not exist", command("export_sitemaps", "--force", "prodcuts"), "prodcuts", "products"),
+    ("verify before the first export", command("export_sitemaps", "--verify"), "public", "export"),
+    ("status before the first export", command("sitemaps_status"), "nothing published"),
+    ("submit before the first export", submit_first, "public", "export_sitemaps"),
+    ("submit without a key", command("submit_sitemaps"), "INDEXNOW_KEY", "--generate-key|Set"),
+    ("audit before the first export", command("audit_sitemaps", "--dir", "public"), "public is not a directory", "Export to it"),
+    ("suggest an unknown section", command("suggest_sitemaps", "prodcuts"), "'prodcuts'", "Did you mean 'products'"),
+    ("a table that is empty", after_losing_rows, "products", "--force"),
+]
+# fmt: on
 
 
 @pytest.fixture

@@ -46,13 +46,6 @@ def wraps_itself(request, **kwargs):
 wraps_itself.__wrapped__ = wraps_itself
 
 
-class Delegating:
-    """A proxy that, like `werkzeug.local.LocalProxy`, looks up attributes elsewhere."""
-
-    def __getattr__(self, name):
-        return getattr({}, name)
-
-
 class Stored(Mapping):
     """A mapping with a section for each row. Reading it fails without tables."""
 
@@ -76,18 +69,15 @@ class StoredDict(dict):
     values = items
 
 
-class Unusual(dict):
-    """A project's subclass of dict that is read like any dict."""
-
-    def __missing__(self, name):
-        raise AssertionError("a check has asked for a section")
-
-    __len__ = __getitem__ = __contains__ = takes
-
-
+#: A project's subclass of dict that is read like any dict.
+UNUSUAL = type(
+    "Unusual", (dict,), dict.fromkeys(["__missing__", "__len__", "__getitem__", "__contains__"], takes)
+)
+#: A proxy that, like `werkzeug.local.LocalProxy`, looks up attributes elsewhere.
+DELEGATING = type("Delegating", (), {"__getattr__": lambda self, name: getattr({}, name)})()
 STORED, STORED_DICT = Stored(), StoredDict()
 LAZY = SimpleLazyObject(lambda: {tag.name: INVALID_SECTION for tag in Tag.objects.all()})
-PROXIES = (Delegating(), mock.MagicMock(spec=dict))
+PROXIES = (DELEGATING, mock.MagicMock(spec=dict))
 NO_DICTS = (INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", takes)
 
 
@@ -128,7 +118,7 @@ def test_what_a_urlconf_passes_to_views_is_checked_once(expected, patterns):
 
 
 @pytest.mark.parametrize(
-    "kind", [dict, OrderedDict, Unusual, partial(defaultdict, takes), type("Own", (OrderedDict,), {})]
+    "kind", [dict, OrderedDict, UNUSUAL, partial(defaultdict, takes), type("Own", (OrderedDict,), {})]
 )
 def test_a_dict_of_another_class_is_read_unless_that_changes_how(kind):
     passed = {"sitemaps": kind({"a b": INVALID_SECTION})}

@@ -9,9 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from django_sitemaps09.audit.rules import robots
-from tests.support.answers import site
 from tests.support.configuration import BASE
-from tests.support.site_files import DUPLICATE, OTHER, PAGE, index, sound, url, urlset, write
+from tests.support.site_files import DUPLICATE, OTHER, PAGE, index, site, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
 

@@ -223,25 +223,24 @@ def test_the_export_of_each_host_is_described_or_that_there_is_no_target(target,
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_section_that_fails_leaves_the_others(register):
+def test_a_section_and_caches_that_fail_are_reported_once_and_leave_the_rest(
+    settings, configure, register, caplog
+):
     register(broken=Broken(1), articles=Articles)
-    error = "OSError: the disk with the numbers is gone"
-    assert [each["error"] for each in reported()["sections"]] == [error, None]
-    assert f"\nbroken: {error}\n" in said()
-
-
-@pytest.mark.usefixtures("articles")
-def test_caches_that_fail_are_reported_once(settings, configure, caplog):
     broken = {"BACKEND": f"{__name__}.BrokenCache"}
     settings.CACHES = {"default": broken, "pages": broken}
     configure(LIVE_CACHE="pages")
     status = reported()
     for name, alias in (("listing_cache", "default"), ("live_cache", "pages")):
         assert (status[name]["alias"], status[name]["error"]) == (alias, REFUSED)
+    failed, fine = status["sections"]
+    assert failed["error"] == "OSError: the disk with the numbers is gone"
     nothing = dict.fromkeys(["live", "export", "exported", "lag", "error"])
     name = {"section": "articles", "sitemap": "tests.support.articles.Articles"}
-    assert status["sections"][0] == {**name, "paging": "key ranges", "hooks": "columns", **nothing}
-    assert f"fails: {REFUSED}" in said()
+    assert fine == {**name, "paging": "key ranges", "hooks": "columns", **nothing}
+    output = said()
+    assert f"\nbroken: {failed['error']}\n" in output
+    assert f"fails: {REFUSED}" in output
     # The cache is not tried again for each section.
     assert caplog.messages == []
 
@@ -416,11 +415,17 @@ def test_the_age_is_exceeded_by_a_section_that_fails_or_is_not_declared_any_more
     assert "numbers: not declared any more, but the export keeps its files" in said()
 
 
-def test_the_age_counts_no_rows_if_nothing_else_is_shown(later, register, django_assert_num_queries):
+def test_the_age_counts_no_rows_and_is_exceeded_if_the_time_is_damaged(
+    later, folder, register, django_assert_num_queries
+):
     register(slice=SLICE)
     export()
     with django_assert_num_queries(0):
         assert aged("1d") == ""
+    (folder / STATE / EXPORTED).write_text("{")
+    assert aged("1d").endswith(": slice (never).")
+    export()
+    assert aged("1d") == ""
 
 
 def test_the_age_counts_neither_a_dry_run_nor_a_repair_and_is_reported_after_the_rest(later, folder):
@@ -442,11 +447,3 @@ def test_the_age_has_a_line_for_each_host(later):
     assert [*reported(*options)["hosts"]] == HOSTS
     later(48)
     assert [line.partition(": ")[0] for line in aged("1d", *options).splitlines()] == HOSTS
-
-
-def test_the_age_is_exceeded_if_the_time_is_damaged(later, folder):
-    export()
-    (folder / STATE / EXPORTED).write_text("{")
-    assert aged("1d").endswith(": articles (never), numbers (never).")
-    export()
-    assert aged("1d") == ""

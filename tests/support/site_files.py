@@ -1,8 +1,15 @@
-"""Files of a small site without faults, and the parts to change them: entries, documents and indexes."""
+"""Files of a small site without faults, the parts to change them, and a server of such a site."""
 
 from __future__ import annotations
 
+import http
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
 from tests.support.configuration import BASE
+from tests.support.wsgi import serve
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -56,3 +63,30 @@ def write(folder, files):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
     return folder
+
+
+class Answer(NamedTuple):
+    """A response. `seconds` is how long the server waits before it."""
+
+    content: str | bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = {}
+    seconds: float = 0
+
+
+@contextmanager
+def site(answers=lambda base: {}, on_request=lambda environ: None):
+    """Serve a site without faults but for these answers by path without a slash, and yield its base."""
+
+    def application(environ, start_response):
+        on_request(environ)
+        base = f"http://{environ['HTTP_HOST']}"
+        content = {**sound(base), **answers(base)}.get(environ["PATH_INFO"].removeprefix("/"))
+        answer = content if isinstance(content, Answer) else Answer(content or "", 200 if content else 404)
+        time.sleep(answer.seconds)
+        status = f"{answer.status} {http.HTTPStatus(answer.status).phrase}"
+        start_response(status, [*answer.headers.items()])
+        return [answer.content.encode() if isinstance(answer.content, str) else answer.content]
+
+    with serve(application) as base:
+        yield base
