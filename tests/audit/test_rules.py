@@ -1,31 +1,310 @@
-"""Rules and readers of the audit as functions: documents, URLs, robots.txt, hosts and languages."""
+"""Rules of the audit: a table of folders and what is found in them, sites that harm, and functions.
+
+`corpus/` has a fault of each rule. Here are faults of whole sites, and sites that try to harm the audit.
+"""
 
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 
 import pytest
 from django.conf.locale import LANG_INFO
+from hypothesis import given, strategies as st
 
 from django_sitemaps09 import protocol
-from django_sitemaps09.audit import documents
+from django_sitemaps09.audit import audit, crawl, documents
 from django_sitemaps09.audit.api import choose_target
 from django_sitemaps09.audit.documents import ParserThread, ReadEntry
 from django_sitemaps09.audit.readers import Response
-from django_sitemaps09.audit.rules import Findings
+from django_sitemaps09.audit.rules import Findings, links, urls
 from django_sitemaps09.audit.rules.links import parse_language
 from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
 from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import parse_base
+from django_sitemaps09.protocol import MAX_BYTES, parse_base
 from tests.support.configuration import BASE
+from tests.support.hostile_sites import SITES, write_site
 from tests.support.sections import listing
-from tests.support.site_files import url, urlset
+from tests.support.site_files import ALL, HEAD, OTHER, PAGE, SPACE, index, sound, url, urlset, write
 
 pytestmark = pytest.mark.sitemaps09
+
+INDEX, ROBOTS, STAGING = "sitemap.xml", "robots.txt", "https://staging.example.com"
+NAMED = f"Sitemap: {BASE}/sitemap.xml"
+BOMB = gzip.compress(urlset(url()).encode() + b" " * (4 * MAX_BYTES), 9)
+LAUGHS = "<!ENTITY e0 'lol'>" + "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
+NAMESPACE, LONG = f'{SPACE} xmlns:i="urn:example"', f"{SPACE} xmlns:i='{'a' * 100_000}'"
+UNORDERED = [f"<url><lastmod>2026-01-31</lastmod><loc>{BASE}/words/{n}/</loc></url>" for n in range(9)]
+GOOGLEBOT = f"User-agent: Googlebot\nDisallow: /%s\n\nUser-agent: *\nDisallow:\n{NAMED}"
+LINE = f"{BASE}/words/{'a' * 2_000_000}/"
+SPACES = [url(f"/words/{n} /") for n in range(30)]
+ENTITY, LISTED = "<!ENTITY e SYSTEM 'SECRET'>", f"<urlset {SPACE}><url><loc>&e;</loc></url>"
+BLOCKS, FORBIDDEN = "robots-blocks-crawler", "is forbidden for Googlebot"
+CHAIN = {f"sitemap-{n}.xml": index(f"sitemap-{n + 1}.xml") for n in range(2, 20)}
+
+
+def packed(times):
+    content = urlset(url()).encode()
+    for _ in range(times):
+        content = gzip.compress(content)
+    return content
+
+
+def found(folder, changes):
+    """Return the report for a sound site in a folder with these changes, and its findings by rule."""
+    report = audit(directory=write(folder, sound() | changes))
+    return report, {finding.rule: finding for finding in report.findings}
+
+
+HOSTS = [STAGING, "http://www.example.com"]
+OTHER_HOST = f"is not in {BASE}/; BASE_URL is {BASE}, the Site is example.com"
+#: The files that differ from a sound site, the number of URLs, the rules with their counts, and what the
+#: first example says.
+TABLE = [
+    ({}, 3, {}, ""),
+    # Bombs, entities and endless documents
+    ({INDEX: index(f"{PAGE}.gz"), f"{PAGE}.gz": BOMB}, 1, {"document-too-large": 1}, f"{PAGE}.gz"),
+    ({PAGE: packed(10)}, 1, {"gzip-damaged": 1, "gzip-twice": 1}, PAGE),
+    ({**CHAIN, INDEX: index("sitemap-2.xml")}, 0, {"document-limit": 1, "index-nested": 5}, ""),
+    ({PAGE: urlset(url(rest="<i:a/>"), root=LONG)}, 1, {"document-limit": 1}, ""),
+    ({INDEX: index("a.txt"), "a.txt": f"{LINE}\n{BASE}/words/b/"}, 2, {"url-length": 1}, "a.txt:1"),
+    # Examples are escaped, and only the first ones are kept.
+    ({PAGE: urlset(url("/words/\u202e/"))}, 2, {"url-encoding": 1}, f"{PAGE}:3: {BASE}/words/\\u202e/"),
+    ({PAGE: urlset(*SPACES)}, 31, {"url-encoding": 30}, f"{PAGE}:3: {BASE}/words/0 /"),
+    # The order of elements is reported once for each document.
+    ({PAGE: urlset(*UNORDERED)}, 10, {"element-order": 1}, "/words/0/ (schema only: lastmod loc)"),
+    # The robots.txt of another environment, and a crawler that is blocked alone
+    *(
+        ({ROBOTS: f"Sitemap: {each}/a.xml"}, 3, {"robots-host": 1}, f": {each}/a.xml {OTHER_HOST}")
+        for each in HOSTS
+    ),
+    ({ROBOTS: GOOGLEBOT % "words/"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/words/a/ {FORBIDDEN}"),
+    ({ROBOTS: GOOGLEBOT % "sitemap"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/sitemap.xml {FORBIDDEN}"),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("changes", "count", "expected", "example"), TABLE)
+def test_an_audit_names_the_faults_of_a_folder(tmp_path, changes, count, expected, example):
+    report, findings = found(tmp_path, changes)
+    assert (report.urls, {rule: finding.count for rule, finding in findings.items()}) == (count, expected)
+    assert report.documents <= crawl.MAX_LEVELS + 1
+    for finding in report.findings:
+        assert len(finding.examples) == min(finding.count, 10)
+        assert all(each.isprintable() for each in finding.examples)
+    assert not example or example in report.findings[0].examples[0]
+
+
+@pytest.mark.parametrize("place", ["<urlset {} a='&e11;'>", "<urlset {}><url><loc>&e11;</loc></url>"])
+def test_entities_are_never_expanded(tmp_path, place):
+    page = f"{HEAD}<!DOCTYPE urlset [{LAUGHS}]>{place.format(SPACE)}</urlset>"
+    report, findings = found(tmp_path, {PAGE: page})
+    assert [*findings] in (["xml-doctype"], ["xml-invalid"])
+    assert "lollol" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        *(
+            ({INDEX: index(name)}, "document-missing")
+            for name in (
+                "../secret.xml",
+                "%2e%2e/secret.xml",
+                "a/../../secret.xml",
+                "..%2fsecret.xml",
+                "%00",
+            )
+        ),
+        ({INDEX: index("link.xml")}, "document-unreachable"),
+        ({INDEX: index(PAGE), PAGE: f"<!DOCTYPE urlset [{ENTITY}]>{LISTED}</urlset>"}, "xml-doctype"),
+    ],
+)
+def test_files_outside_the_folder_are_never_read(tmp_path, changes, expected):
+    secret, folder = tmp_path / "secret.xml", tmp_path / "public"
+    secret.write_text(urlset(url("/words/secret/")))
+    folder.mkdir()
+    (folder / "link.xml").symlink_to(secret)
+    changes = {name: content.replace("SECRET", secret.as_uri()) for name, content in changes.items()}
+    report, findings = found(folder, changes)
+    assert [*findings] == [expected]
+    assert "words/secret" not in str(report)
+
+
+def test_no_more_documents_than_the_limit_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(crawl, "MAX_DOCUMENTS", 2)
+    report, findings = found(tmp_path, {})
+    assert ([*findings], report.documents) == (["document-limit"], 2)
+
+
+def test_reading_ends_soon_after_the_limit_of_urls(tmp_path):
+    report, findings = found(tmp_path, {PAGE: urlset("<url/>" * 500_000)})
+    assert 50_000 < report.urls < 65_000
+    assert "document-too-many-urls" in findings
+
+
+def test_an_entry_with_many_elements_is_read_in_linear_time_and_without_keeping_its_names(tmp_path):
+    """Entries of 5,000 elements are read, and the first larger one ends the document."""
+    started = time.process_time()
+    many = urlset(*(url(f"/words/{n}/", "<i:a/>" * 4_999) for n in range(40)), root=NAMESPACE)
+    assert found(tmp_path, {PAGE: many})[1] == {}
+    larger = urlset(url(rest="<i:a/>" * 200_000), root=NAMESPACE)
+    assert [*found(tmp_path, {PAGE: larger})[1]] == ["document-limit"]
+    assert time.process_time() - started < 5
+    documents._names.cache_clear()
+    found(tmp_path, {PAGE: urlset(url(rest="<i:a/>" * 1_000), root=NAMESPACE)})
+    # The entries of the page, the index and the other page: only those with few names are kept.
+    assert documents._names.cache_info().currsize == 2
+
+
+def test_a_document_that_takes_too_long_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "DOCUMENT_SECONDS", -1.0)
+    assert [*found(tmp_path, {})[1]] == ["document-unreachable"]
+
+
+def test_long_invalid_urls_are_not_kept_with_each_of_their_alternates(tmp_path, monkeypatch):
+    kept = []
+    monkeypatch.setattr(Scratch, "add_links", lambda self, source, *_: kept.append(source))
+    link = f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/b/"/>'
+    _, findings = found(tmp_path, {PAGE: urlset(url(f"/{'x' * 100_000}", link), root=ALL)})
+    assert findings.keys() >= {"url-length", "hreflang-no-self"}
+    assert kept == []
+
+
+def test_a_long_robots_txt_is_applied_to_the_first_urls(tmp_path, monkeypatch):
+    monkeypatch.setattr(urls, "_MAX_COST", 10_000)
+    robots = f"User-agent: *\nDisallow: /words/\n{NAMED}"
+    page = urlset(*(url(f"/words/{n}/") for n in range(500)))
+    _, findings = found(tmp_path, {PAGE: page, ROBOTS: robots})
+    assert findings.keys() == {"url-blocked", "document-limit"}
+    assert f"to the first {findings['url-blocked'].count} URLs" in findings["document-limit"].examples[0]
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"], ids=["plain", "with a warning"])
+@pytest.mark.parametrize(("line", "comment"), [(0, 0), (1, 0), (3_000, 0), (3_000, 70_000)])
+def test_invalid_xml_is_shown_with_the_text_around_it(line, comment, version, tmp_path):
+    entries = [url(f"/words/ä{n:05}/") for n in range(5_000)]
+    entries[line] = url("/words/a?b=1&c=2")
+    page = urlset(f"<!--{'-x' * comment}-->", *entries).replace('"1.0"', f'"{version}"')
+    page = page.replace("</url>\n", "</url>" if line == 1 else "</url>\n")
+    [example] = found(tmp_path, {PAGE: page})[1]["xml-invalid"].examples
+    assert "/words/a?b=1&c=2</loc>" in example
+    assert example.count("EntityRef") == example.count("line ") == 1
+
+
+@pytest.mark.parametrize("most", [0, 1, 1_000])
+def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(links, "_MAX_GROUPS", most)
+    link = f'<xhtml:link rel="alternate" hreflang="%s" href="{BASE}/words/%s%s/"/>'
+
+    def version(language):
+        entries = (
+            url(f"/words/{language}{n}/", link % ("en", "en", n) + link % ("de", "de", n))
+            for n in range(20)
+        )
+        return urlset(*entries, root=ALL)
+
+    assert found(tmp_path, {PAGE: version("en"), OTHER: version("de")})[1] == {}
+    broken = version("de").replace(link % ("en", "en", 7), link % ("x-default", "de", 7))
+    [finding] = found(tmp_path, {PAGE: version("en"), OTHER: broken})[1].values()
+    assert (finding.rule, finding.count) == ("hreflang-no-return", 1)
+    assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
+
+
+# Random changes
+
+PUBLICATION = (
+    "<news:publication><news:name>The Times</news:name><news:language>en</news:language></news:publication>"
+)
+FULL = urlset(
+    url(
+        "/words/en/",
+        "<lastmod>2026-01-31T10:30:00Z</lastmod>"
+        f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/words/en/"/>'
+        f"<video:video><video:thumbnail_loc>{BASE}/a.jpg</video:thumbnail_loc><video:title>A</video:title>"
+        f"<video:description>B</video:description><video:content_loc>{BASE}/a.mp4</video:content_loc>"
+        "</video:video>",
+    ),
+    url(
+        "/words/b/",
+        f"<changefreq>daily</changefreq><priority>0.5</priority><news:news>{PUBLICATION}"
+        "<news:publication_date>2026-01-31</news:publication_date><news:title>A</news:title></news:news>",
+    ),
+    root=ALL,
+)
+CONTENTS = {**sound(), PAGE: FULL}
+
+
+@st.composite
+def changed(draw):
+    """Return a site in which parts of a file are replaced, repeated or removed."""
+    name = draw(st.sampled_from([PAGE, INDEX, ROBOTS]))
+    data = bytearray(CONTENTS[name].encode())
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.integers(0, 30)))
+        piece = draw(st.binary(max_size=20) | st.text(max_size=10).map(lambda text: text.encode()))
+        data[start:end] = piece * draw(st.sampled_from([1, 1, 1, 200]))
+    if draw(st.booleans()):
+        data = bytearray(gzip.compress(bytes(data), mtime=0))
+        data[draw(st.integers(0, len(data) - 1))] ^= draw(st.integers(0, 255))
+    return {**CONTENTS, name: bytes(data)}
+
+
+@given(site=changed())
+def test_an_audit_of_any_folder_ends_with_a_report(site):
+    with tempfile.TemporaryDirectory() as folder:
+        report = audit(directory=write(Path(folder), site))
+    assert all(example.isprintable() for finding in report.findings for example in finding.examples)
+
+
+@given(st.text(max_size=40), st.sampled_from(["", f"{BASE}/", "https://", "//"]))
+def test_an_audit_of_any_text_ends_with_a_report(location, start):
+    content = f"{start}{location}".encode(errors="replace")
+    robots = f"User-agent: *\nDisallow: /b\nSitemap: {BASE}/a.txt\nSitemap: ".encode() + content
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), {"a.txt": content, ROBOTS: robots, PAGE: sound()[PAGE]})
+        assert audit(directory=folder).documents >= 1
+
+
+# Sites that try to cost much time or memory
+
+#: Sites that one process audits, each followed by a valid one.
+GROUPS = [[*SITES][start::6] for start in range(6)]
+IMAGE = f"<image:image><image:loc>{BASE}/a.png</image:loc></image:image>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", GROUPS, ids=", ".join)
+def test_hostile_sites_cost_less_than_300_mb_a_minute_and_no_later_audit(names, tmp_path):
+    valid = write(tmp_path / "valid", {**sound(), PAGE: urlset(url("/words/a/", IMAGE), root=ALL)})
+    folders = []
+    for number, name in enumerate(names):
+        (tmp_path / f"{number}").mkdir()
+        write_site(name, tmp_path / f"{number}")
+        folders += [tmp_path / f"{number}", valid]
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    command = [sys.executable, "-m", "tests.support.hostile_sites", *map(str, folders)]
+    costs = json.loads(subprocess.check_output(command, env=environment))  # noqa: S603 our own program
+    for name, (rules, seconds, megabytes), (others, *_) in zip(names, costs[::2], costs[1::2], strict=True):
+        assert rules, name
+        assert others == [], f"lxml keeps the names of the documents of: {name}"
+        is_part = name.startswith("entries of ") and name != "entries of videos"
+        assert seconds < (20 if is_part else 60), name
+        assert megabytes < 300, name
+
+
+# Documents that are read in pieces
+
 SILENT, FILES, SHOP = "http://127.0.0.1:9", "https://files.example", "https://shop.example.com"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping
 from functools import partial
@@ -12,6 +13,7 @@ from unittest import mock
 import pytest
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.contrib.sitemaps import views as contrib_views
 from django.db.models import F
 from django.test import RequestFactory, override_settings
 from django.urls import clear_script_prefix, include, path, re_path, register_converter, set_script_prefix
@@ -20,9 +22,12 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.cache import cache_page, never_cache
 from django.views.generic import View
 
-from django_sitemaps09 import Route, checks, sections, views
+from django_sitemaps09 import Route, Sitemap, checks, sections, views
 from tests.models import Tag
+from tests.support.apps import apps, registry
 from tests.support.checking import ARTICLE, INCLUDED, SLUG, checked, declaration, ids, ids_of, takes, unread
+
+__all__ = ["apps", "registry"]
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
@@ -393,3 +398,86 @@ def test_an_export_does_not_know_the_urlconf_of_a_middleware(settings, name, exp
     assert ids_of(check(NATIVE)) == expected
     settings.SITEMAPS09, settings.STORAGES = {}, {**settings.STORAGES, "sitemaps": {"BACKEND": "any"}}
     assert ids_of(check(NATIVE)) == expected
+
+
+# Classes that are in an app's `sitemaps` module, but in no section
+
+CLASS = "class A(Sitemap): ...\n"
+FORGOTTEN = "class ProductSitemap(Sitemap): ..."
+NEWS = "\n@register('news')\nclass NewsPages(Sitemap): ..."
+EMPTY = {}
+
+
+def found(*patterns):
+    """Return the messages, except that these classes have no items."""
+    with override_settings(ROOT_URLCONF=(NATIVE, *patterns)):
+        return [each for each in checks.check_sections() if each.id != "sitemaps09.W086"]
+
+
+class Elsewhere(Sitemap):
+    """A class that a project imports from another module."""
+
+
+def test_a_class_that_is_not_registered_is_a_warning(apps):
+    apps.add("shop", FORGOTTEN + NEWS)
+    (message,) = found()
+    assert ids_of([message]) == ["W016"]
+    assert message.msg == "shop.sitemaps.ProductSitemap is not registered, so no sitemap lists its URLs."
+    assert '@register("...")' in str(message.hint)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        # Registered, by the class, by an instance, and by a factory.
+        {"shop": NEWS},
+        *({"shop": f"{CLASS}register('a', {section})"} for section in ("A", "A()", "lambda: A()")),
+        # A base, a mixin, and a class for a mapping.
+        {"shop": f"{CLASS}@register('b')\nclass B(A): ..."},
+        {"shop": "class A: ...\n@register('b')\nclass B(A, Sitemap): ..."},
+        {"shop": f"{CLASS}sitemaps = {{'a': A}}"},
+        {"shop": f"{CLASS}@register('b')\nclass B(Sitemap):\n def for_host(self, domain): return A()"},
+        # A class of Django, and one of another module.
+        {"shop": "from django.contrib import sitemaps\nclass A(sitemaps.Sitemap): ..."},
+        {"shop": "from tests.checks.test_urlconf import Elsewhere"},
+        # Another module holds the class or its module, or derives from the class.
+        {"blog": CLASS, "deals": "from blog.sitemaps import A as B"},
+        {"core": CLASS, "shop": "from core import sitemaps\ndef view(): return sitemaps.A()"},
+        {"core": CLASS, "shop": "import core.sitemaps as c\n@register('a')\nclass B(c.A): ..."},
+    ],
+)
+def test_a_class_that_is_used_or_of_another_module_is_silent(apps, texts):
+    for name, text in texts.items():
+        apps.add(name, text)
+    assert ids_of(found()) == []
+    assert apps.shared.runs == [*texts]
+
+
+def test_a_class_that_a_factory_can_return_or_of_a_module_without_a_file_is_silent(apps, monkeypatch):
+    apps.add("shop", FORGOTTEN)
+    assert ids_of(found()) == ["W016"]
+    assert found(path("s", views.index, {"sitemaps": {"a": found}})) == []
+    monkeypatch.delattr("shop.sitemaps.__file__")
+    assert found() == []
+
+
+@pytest.mark.parametrize("view", [views.index, contrib_views.index, page], ids=["ours", "contrib", "own"])
+def test_a_class_in_a_mapping_of_the_urlconf_is_silent(apps, view):
+    apps.add("shop", FORGOTTEN)
+    apps.add("blog", "class PostSitemap(Sitemap): ...")
+    passed = {}
+    pattern = path("s", view, {"sitemaps": passed})
+    assert ids_of(found(pattern)) == ["W016", "W016"]
+    passed["products"] = sys.modules["shop.sitemaps"].ProductSitemap
+    assert ["blog." in each.msg for each in found(pattern)] == [True]
+    # A mapping that cannot be read can contain any class.
+    assert found(path("s", view, {"sitemaps": SimpleLazyObject(dict)})) == []
+
+
+def test_without_registered_sections_no_class_is_a_warning(apps, settings):
+    apps.add("shop", FORGOTTEN)
+    __import__("shop.sitemaps")
+    with override_settings(ROOT_URLCONF=(path("", INCLUDED, {"sitemaps": {}}),)):
+        assert checks.check_sections() == []
+    settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.EMPTY"}
+    assert found() == []
