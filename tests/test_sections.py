@@ -139,33 +139,35 @@ def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(ap
     assert re.search(rf"SITEMAPS09\['SITEMAPS'\].*{reason}", refused(sections.mapping))
 
 
+FACTORIES = (
+    "Sitemap",
+    "lambda: Sitemap()",
+    "GenericSitemap({'queryset': None})",
+    "shared.partial(Sitemap)",
+)
+
+
 @pytest.mark.parametrize(
-    ("registering", "failing", "error", "text"),
+    "registering", [PRODUCTS, *(f"register('products', {each})" for each in FACTORIES)]
+)
+@pytest.mark.parametrize(
+    ("failing", "error"),
     [
-        (registering, failing, error, text)
-        for registering in (
-            PRODUCTS,
-            "register('products', Sitemap)",
-            "register('products', lambda: Sitemap())",
-            "register('products', GenericSitemap({'queryset': None}))",
-            "from functools import partial\nregister('products', partial(Sitemap))",
-        )
-        for failing, error, text in (
-            ("1 / 0", ZeroDivisionError, "ZeroDivisionError"),
-            ("import shop.nothing", ModuleNotFoundError, r"ModuleNotFoundError: .*shop\.nothing"),
-            ("raise SystemExit(3)", SystemExit, "SystemExit: 3"),
-        )
+        ("1 / 0", "ZeroDivisionError"),
+        ("import shop.nothing", r"ModuleNotFoundError: .*shop\.nothing"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
     ],
 )
 def test_a_module_that_fails_after_registering_raises_the_same_error_again(
-    apps, registering, failing, error, text
+    apps, registering, failing, error
 ):
+    apps.shared.partial = partial
     apps.add("shop", f"{textwrap.dedent(registering)}\n{failing}")
     apps.add("news", "register('news', Sitemap)")
     for _ in range(2):
-        with pytest.raises(ImproperlyConfigured, match=rf"sitemaps\.py, line \d+: {text}") as raised:
+        with pytest.raises(ImproperlyConfigured, match=rf"sitemaps\.py, line \d+: {error}") as raised:
             sections.registered()
-        assert isinstance(raised.value.__cause__, error)
+        assert type(raised.value.__cause__).__name__ == error.partition(":")[0]
     apps.write("shop", registering)
     assert list(sections.registered()) == ["products", "news"]
     assert apps.shared.runs == ["shop", "shop", "shop", "news"]

@@ -51,16 +51,15 @@ def rules(line):
 def documents_of_names(unit):
     """Return an index of documents in which all names are different. Shorter names fill the last gaps."""
     sizes = [(40_000, 1_200)] * 5 + [(400, 45_000)] * 2 + [(1, 45_000)]
-    pages = {
-        f"names-{number}.xml.gz": urlset(
-            numbered(entry(unit.replace("A", f"a{number}x{'a' * length}xN")), count)
-        )
-        for number, (length, count) in enumerate(sizes)
-    }
+    pages = {}
+    for number, (length, count) in enumerate(sizes):
+        name = unit.replace("A", f"a{number}x{'a' * length}xN")
+        pages[f"names-{number}.xml.gz"] = urlset(numbered(entry(name), count))
     return {"sitemap.xml": index(*pages), **pages}
 
 
-INNER = "<image:a/>"
+AGENT = "User-agent: aN\n"
+INNER, ENTITY, LONG = "<image:a/>", "<!ENTITY eN ''>", "a" * 900_000
 LINKS = numbered(f"<xhtml:link rel='alternate' hreflang='en' href='{BASE}/N'/>", 4_900)
 LONG_LINKS = f"<url><loc>{BASE}/words/{'a' * 1_900}/</loc>{LINKS}</url>"
 # fmt: off
@@ -86,24 +85,14 @@ SITES = {
     "documents of instructions": lambda: documents_of_names("<?A?>"),
     "long names": entries(entry(f"<{'a' * 40_000}/>")),
     "attributes": lambda: {PAGE: urlset("<url " + numbered("aN='' ", 900_000) + "/>")},
-    "entities": lambda: {
-        PAGE: "<!DOCTYPE urlset [" + numbered("<!ENTITY eN ''>", 2_000_000) + f"]><urlset {SPACE}/>"
-    },
-    "a long value": lambda: {
-        PAGE: urlset(f"<url><loc>{BASE}/{'a' * 4_000_000}</loc>{'<image:image/>' * 4_000}</url>", root=ALL)
-    },
-    "lines of text": lambda: {
-        "sitemap.xml": index("a.txt"), "a.txt": filled("", "a\n", ""), PAGE: urlset(url())
-    },
-    "a long namespace": lambda: {
-        PAGE: urlset(entry("<i:a/>" * 4_990), root=f"{SPACE} xmlns:i='{'a' * 900_000}'")
-    },
+    "entities": lambda: {PAGE: f"<!DOCTYPE urlset [{numbered(ENTITY, 2_000_000)}]><urlset {SPACE}/>"},
+    "a long value": lambda: {PAGE: urlset(url(f"/{'a' * 4_000_000}", "<image:image/>" * 4_000), root=ALL)},
+    "lines of text": lambda: {"sitemap.xml": index("a.txt"), "a.txt": filled("", "a\n", "")},
+    "a long namespace": lambda: {PAGE: urlset(entry("<i:a/>" * 4_990), root=f"{SPACE} xmlns:i='{LONG}'")},
     "a robots.txt of line endings": lambda: {"robots.txt": "\n" * 500_000, PAGE: urlset(url())},
     "rules with wildcards": lambda: rules(numbered("Disallow:*aN\n", 30_000)),
     "rules with many wildcards": lambda: rules(f"Disallow: {'*a' * 25}b\n" * 8_000),
-    "rules of many agents": lambda: rules(
-        numbered("User-agent: aN\n", 12_000) + numbered("Disallow: /N\n", 15_000)
-    ),
+    "rules of many agents": lambda: rules(numbered(AGENT, 12_000) + numbered("Disallow: /N\n", 15_000)),
 }
 # fmt: on
 
