@@ -44,12 +44,6 @@ def test_an_audit_starts_from_a_site_a_robots_txt_or_an_index(path):
         assert audit(f"{base}/{OTHER}").documents == 1
 
 
-@pytest.mark.parametrize("start", ["ftp://example.com/", "sitemap.xml", "https://", "file:///etc/hostname"])
-def test_only_http_urls_are_accepted(start):
-    with pytest.raises(AuditError, match="is not a URL"):
-        audit(start)
-
-
 def test_a_site_can_redirect_to_another_host():
     with site() as base:
         answers = {name: moved(f"{base}/{name}") for name in ("robots.txt", "sitemap.xml")}
@@ -96,7 +90,10 @@ def test_urls_of_another_host_are_valid_if_its_robots_txt_lists_the_document():
         assert rules(audit(f"{files}/files.xml")) == {"url-host"}
 
 
-def test_a_user_agent_is_sent_over_http():
+def test_only_http_urls_are_accepted_and_a_user_agent_is_sent_over_http():
+    for start in ("ftp://example.com/", "sitemap.xml", "https://", "file:///etc/hostname"):
+        with pytest.raises(AuditError, match="is not a URL"):
+            audit(start)
     names = []
     with site(on_request=lambda environ: names.append(environ["HTTP_USER_AGENT"])) as base:
         audit(base, user_agent="Examplebot/1.0")
@@ -172,6 +169,14 @@ def get(connections, url, seconds=0.1):
         return connections.request("GET", url, wait=Timeout(10))
 
 
+def refused(connections, url):
+    """Request a URL that does not respond, which ends soon."""
+    started = time.monotonic()
+    with pytest.raises(HTTPError):
+        get(connections, url)
+    assert time.monotonic() - started < 5
+
+
 @pytest.mark.parametrize("name", SLOW)
 def test_an_audit_of_a_slow_server_ends(name, monkeypatch):
     monkeypatch.setattr(readers, "DOCUMENT_SECONDS", 0.1)
@@ -199,16 +204,13 @@ def test_all_addresses_of_a_host_share_the_deadline(scheme, monkeypatch, connect
             other.connect_ex(address)
             found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", address)] * 100
             monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-            started = time.monotonic()
-            with pytest.raises(HTTPError):
-                get(connections, f"{scheme}://www.example.com/")
-    assert time.monotonic() - started < 5
+            refused(connections, f"{scheme}://www.example.com/")
 
 
 def test_a_slow_tls_handshake_ends(connections):
     # The header of a TLS record of 16 KB, whose content never ends.
-    with slow_server(b"\x16\x03\x03\x40\x00", b"\0") as base, pytest.raises(HTTPError):
-        get(connections, base.replace("http:", "https:"))
+    with slow_server(b"\x16\x03\x03\x40\x00", b"\0") as base:
+        refused(connections, base.replace("http:", "https:"))
 
 
 @pytest.mark.parametrize("problem", [socket.gaierror(socket.EAI_NONAME, "not known"), UnicodeError()])
@@ -217,8 +219,7 @@ def test_a_host_that_does_not_exist_is_an_error(problem, monkeypatch, connection
         raise problem
 
     monkeypatch.setattr(socket, "getaddrinfo", missing)
-    with pytest.raises(HTTPError):
-        get(connections, "http://www.example.com/")
+    refused(connections, "http://www.example.com/")
 
 
 def test_the_deadline_applies_to_a_connection_that_is_used_again(connections):
@@ -234,12 +235,9 @@ def test_the_deadline_applies_to_a_connection_that_is_used_again(connections):
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         assert get(connections, url, 10).read() == b"a"
-        started = time.monotonic()
-        with pytest.raises(HTTPError):
-            get(connections, url)
+        refused(connections, url)
         thread.join(10)
         accepted[0].close()
-    assert time.monotonic() - started < 5
 
 
 def test_a_server_or_a_document_that_does_not_respond_in_time_is_unreachable(monkeypatch):
@@ -369,7 +367,6 @@ def test_a_page_that_varies_is_not_judged(changing):
     assert rules(changing.audit()) == {"page-changed"}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 def test_a_history_changes_nothing_else_in_its_folder(changing, tmp_path):
     tmp_path.chmod(0o755)
     path = tmp_path / "2026-01-31T10:30.json"
