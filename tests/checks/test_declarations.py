@@ -128,6 +128,7 @@ ROWS = Article.objects.all()
 RAW = Article.objects.raw("SELECT * FROM tests_article")
 UNION = Article.objects.filter(pk=1).union(ROWS)
 COUNTED = Article.objects.annotate(n=Count("tags"), first=Min("updated"))
+GROUPS = COUNTED.annotate(rank=Window(Rank(), order_by="slug")).values("slug", "rank")
 NEEDY = Max("visits__at", filter=Q(visits__at__gt=F("first")))
 TAGGED, PUBLISHED = ROWS.annotate(n=Count("tags")).filter(n__gt=0), ROWS.filter(published=True)
 #: Django cannot group such a queryset, but the aggregate is a subquery.
@@ -235,6 +236,7 @@ TABLE = [
     *rows("", "queryset", RANKED, location=Route("article", slug=RANKED_SLUG)),
     *rows("E066", "queryset", COUNTED, lastmod=NEEDY),
     *rows("", "queryset", COUNTED, lastmod=Max("visits__at")),
+    *rows("W031 E066", "queryset", GROUPS, location=takes, lastmod=Max("visits__at")),
     *rows("", "queryset", COUNTED.annotate(m=Count("visits")), lastmod=NEEDY),
     *rows("", "queryset", ROWS.annotate(n=Count("tags")), priority=F("n")),
     *rows("", "queryset", ROWS.filter(tags__name="a"), lastmod=F("updated"), changefreq=Value("daily")),
@@ -499,10 +501,15 @@ def test_a_check_and_an_export_name_no_alias_of_an_expression_with_an_unknown_fi
     assert "_sitemaps09" not in str(caught.value)
 
 
-def test_each_class_and_each_message_of_several_instances_is_reported_once():
+def test_each_class_and_each_message_of_several_instances_is_reported_once(monkeypatch):
     bad = declaration(location=SLUG, changefreq="sometimes")
     assert ids(bad, bad) == ["E011"]
     assert ids(*(GenericSitemap({"queryset": ROWS}, priority=3.0) for _ in range(2))) == ["W012"]
+    # Code of the model can set the attribute.
+    wrong = GenericSitemap({"queryset": ROWS, "date_field": "changed_at"})
+    assert ids(wrong) == ["W097"]
+    monkeypatch.setattr(Article, "from_db", classmethod(lambda cls, *args: cls()))
+    assert ids(wrong) == []
 
 
 def test_what_is_set_on_an_instance_is_checked():
@@ -517,21 +524,6 @@ def test_what_is_set_on_an_instance_is_checked():
     assert ids(instance) == ["E056"]
 
 
-def test_a_date_field_can_be_set_by_code_of_the_model(monkeypatch):
-    wrong = GenericSitemap({"queryset": ROWS, "date_field": "changed_at"})
-    assert ids(wrong) == ["W097"]
-    monkeypatch.setattr(Article, "from_db", classmethod(lambda cls, *args: cls()))
-    assert ids(wrong) == []
-
-
-def test_no_router_of_the_project_is_called(settings):
-    router = mock.Mock(spec=["db_for_read"])
-    settings.DATABASE_ROUTERS = [router]
-    assert ids(declaration(location=SLUG, key="pk", lastmod=Max("visits__at"))) == []
-    assert ids(declaration(location=SLUG, queryset=Article.objects.all())) == []
-    router.db_for_read.assert_not_called()
-
-
 @pytest.mark.services
 def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error():
     require("mariadb")
@@ -540,17 +532,15 @@ def test_an_aggregate_that_hides_a_column_on_mariadb_is_an_error():
     assert ids(declaration(location=SLUG, queryset=counted)) == []
 
 
-def test_the_language_code_and_the_sites_framework_are_those_of_the_settings(settings):
-    settings.LANGUAGE_CODE = "en-us"
-    assert ids(declaration(location=SLUG, **ALL_ON)) == ["W046"]
+def test_the_languages_sites_and_routers_are_those_of_the_settings_and_no_router_is_called(settings):
+    router = mock.Mock(spec=["db_for_read"])
+    settings.DATABASE_ROUTERS, settings.LANGUAGE_CODE = [router], "en-us"
+    assert ids(declaration(location=SLUG, key="pk", lastmod=Max("visits__at"))) == []
+    assert ids(declaration(location=SLUG, queryset=Article.objects.all(), **ALL_ON)) == ["W046"]
+    router.db_for_read.assert_not_called()
     settings.INSTALLED_APPS = checking.WITHOUT_SITES
     assert ids(declaration(location=SLUG, site_field="site")) == ["E055"]
     assert ids(declaration(location=SLUG, site_field=None)) == []
-
-
-def test_an_aggregate_of_ranked_groups_is_an_error():
-    groups = COUNTED.annotate(rank=Window(Rank(), order_by="slug")).values("slug", "rank")
-    assert "E066" in ids(declaration(location=takes, queryset=groups, lastmod=Max("visits__at")))
 
 
 # Rules for all checks
@@ -587,12 +577,12 @@ class Everything(ModelSitemap):
     get_languages_for_item = get_urls = _languages = news = default_location = takes
 
 
-class Lazy(ModelSitemap):
-    """Section with lazy objects."""
-
-    queryset = languages = hosts = format = extensions = lazy = SimpleLazyObject(unread)
-    lastmod = changefreq = priority = limit = protocol = key = site_field = lazy
-    i18n = alternates = x_default = images = viewnames = lazy
+#: Section with lazy objects.
+NAMES = (
+    "queryset languages hosts format extensions lastmod changefreq priority limit protocol key site_field"
+)
+NAMES += " i18n alternates x_default images viewnames"
+LAZY = declare(**dict.fromkeys(NAMES.split(), SimpleLazyObject(unread)))
 
 
 class Listed(ModelSitemap):
@@ -613,12 +603,12 @@ def factory():
 def test_all_checks_together_query_nothing_and_call_nothing():
     others = ("items", "get_queryset", "get_absolute_url", "__init__", "__eq__", "__hash__")
     explosive = declaration(**dict.fromkeys((*HOOKS, *others), takes))
-    declared = [Everything, Lazy, Listed, explosive, object.__new__(explosive)]
+    declared = [Everything, LAZY, Listed, explosive, object.__new__(explosive)]
     declared += [factory, lambda: factory(), SimpleLazyObject(factory)]
     passed = {f"section-{number}": section for number, section in enumerate(declared)}
     found = checking.checked(path("", INCLUDED, {"sitemaps": passed}), registered=passed)
     assert found.count("W053") == 2
-    assert ids(Lazy) == []
+    assert ids(LAZY) == []
     assert ids(Listed) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]
     assert {"E013", "W014", "E021", "E032", "W036", "W037", "W047", "W048", "E050", "E051"} < {*found}
     assert ids_of(checks.check_settings()) == []
