@@ -1,4 +1,4 @@
-"""Checks of a URLconf: the sections that it passes, its routes, and views that cannot work in it."""
+"""Checks of views in a URLconf: the sections that are passed to them, routes, and views that cannot work."""
 
 from __future__ import annotations
 
@@ -439,7 +439,7 @@ def test_a_class_that_is_not_registered_is_a_warning(apps):
         {"shop": f"{CLASS}@register('b')\nclass B(Sitemap):\n def for_host(self, domain): return A()"},
         # A class of Django, and one of another module.
         {"shop": "from django.contrib import sitemaps\nclass A(sitemaps.Sitemap): ..."},
-        {"shop": "from tests.checks.test_urlconf import Elsewhere"},
+        {"shop": "from tests.checks.test_views import Elsewhere"},
         # Another module holds the class or its module, or derives from the class.
         {"blog": CLASS, "deals": "from blog.sitemaps import A as B"},
         {"core": CLASS, "shop": "from core import sitemaps\ndef view(): return sitemaps.A()"},
