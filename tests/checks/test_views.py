@@ -1,4 +1,4 @@
-"""Checks of views in a URLconf: the sections that are passed to them, routes, and views that cannot work."""
+"""Checks of views in a URLconf: the sections that are passed to them, routes, and what cannot work."""
 
 from __future__ import annotations
 
