@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,36 +46,36 @@ pytestmark = pytest.mark.sitemaps09
 class Lazy(Mapping[str, Any]):
     """A project's mapping that finds sections on access. Its length would recurse."""
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name):
         return {"a": Numbers(3), "b": Numbers(1)}[name]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(("a", "b"))
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self.items())
 
 
 class LazyDict(dict[str, Any]):
     """A dict that is filled with sections on first access."""
 
-    def items(self) -> Any:
+    def items(self):
         return Lazy().items()
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self):
         return iter(Lazy())
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name):
         return name in Lazy()
 
-    __getitem__ = Lazy.__getitem__  # type: ignore[assignment]
+    __getitem__ = Lazy.__getitem__
 
-    def __len__(self) -> int:
+    def __len__(self):
         return len(self)
 
 
 @pytest.mark.parametrize("kind", [Lazy, LazyDict])
-def test_neither_the_truth_value_nor_the_length_of_a_mapping_is_evaluated(kind: Any, folder: Path) -> None:
+def test_neither_the_truth_value_nor_the_length_of_a_mapping_is_evaluated(kind, folder):
     """Contrib's views do not either."""
     assert export(output=folder, sitemaps=kind()).urls == 4
     assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
@@ -88,9 +87,7 @@ def test_neither_the_truth_value_nor_the_length_of_a_mapping_is_evaluated(kind: 
 
 
 class TestTheTarget:
-    def test_is_the_output_then_the_storage_then_the_root(
-        self, tmp_path: Path, settings: Any, configure: Callable[..., None]
-    ) -> None:
+    def test_is_the_output_then_the_storage_then_the_root(self, tmp_path, settings, configure):
         sitemaps = {"a": Numbers(1)}
         configure(ROOT=tmp_path / "root")
         assert export(sitemaps=sitemaps).folder == tmp_path / "root"
@@ -103,7 +100,7 @@ class TestTheTarget:
         for name in ("root", "alias", "other", "output"):
             assert paths(tmp_path / name) == numbers(1)
 
-    def test_is_refused_if_it_is_a_file(self, tmp_path: Path) -> None:
+    def test_is_refused_if_it_is_a_file(self, tmp_path):
         (tmp_path / "file").write_text("mine")
         with pytest.raises(ExportError, match="file"):
             export(output=tmp_path / "file", sitemaps={"a": Numbers(1)})
@@ -112,12 +109,12 @@ class TestTheTarget:
 
 class TestTheBase:
     @pytest.mark.django_db
-    def test_is_the_argument_then_the_setting_then_the_site(self, tmp_path: Path, settings: Any) -> None:
+    def test_is_the_argument_then_the_setting_then_the_site(self, tmp_path, settings):
         site = apps.get_model("sites", "Site")
         site.objects.update_or_create(pk=1, defaults={"domain": "site.example.org", "name": "x"})
         site.objects.clear_cache()
 
-        def base(name: str, **options: Any) -> str:
+        def base(name, **options):
             report = export(output=tmp_path / name, sitemaps={"a": Numbers(1)}, **options)
             (loc,) = locations(plain(tmp_path / name, "sitemap-a-1.xml.gz"))
             assert locations(plain(tmp_path / name, "sitemap.xml")) == [
@@ -136,7 +133,7 @@ class TestTheBase:
     @pytest.mark.parametrize(
         ("lacks", "why"), [("the site", "does not exist"), ("the app", "sites framework")]
     )
-    def test_is_required_without_a_site(self, folder: Path, settings: Any, lacks: str, why: str) -> None:
+    def test_is_required_without_a_site(self, folder, settings, lacks, why):
         settings.SITEMAPS09 = {}
         if lacks == "the site":
             settings.SITE_ID = 99
@@ -147,7 +144,7 @@ class TestTheBase:
             export(output=folder, sitemaps={"a": Numbers(1)})
         assert not folder.exists()
 
-    def test_gives_way_to_the_protocol_of_a_section(self, folder: Path) -> None:
+    def test_gives_way_to_the_protocol_of_a_section(self, folder):
         class Old(Numbers):
             protocol = "http"
 
@@ -155,7 +152,7 @@ class TestTheBase:
         assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
     @pytest.mark.sitemaps09(FILES_URL="https://cdn.example.net/maps/")
-    def test_of_the_files_is_a_separate_setting(self, folder: Path) -> None:
+    def test_of_the_files_is_a_separate_setting(self, folder):
         robots = folder / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
         assert report.index_url == "https://cdn.example.net/maps/sitemap.xml"
@@ -167,17 +164,15 @@ class TestTheBase:
 
 
 class TestSectionsAsArguments:
-    def test_come_in_the_order_of_the_declarations_and_once(self, folder: Path) -> None:
+    def test_come_in_the_order_of_the_declarations_and_once(self, folder):
         sitemaps = {"a": Numbers(1), "b": Numbers(2), "c": Numbers(1)}
         export(["c", "a", "c"], output=folder, sitemaps=sitemaps)
         assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-c-1.xml.gz"]
         export(["b"], output=folder, sitemaps=sitemaps)
         assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in "abc"]
 
-    def test_keep_the_entries_of_others_with_their_lastmods_as_far_as_their_files_are_there(
-        self, folder: Path
-    ) -> None:
-        def entry(url: str) -> str:
+    def test_keep_the_entries_of_others_with_their_lastmods_as_far_as_their_files_are_there(self, folder):
+        def entry(url):
             return f"<sitemap><loc>{url}</loc><lastmod>2026-01-01</lastmod></sitemap>\n"
 
         ours = entry(f"{BASE}/sitemap-b-7.xml")
@@ -191,7 +186,7 @@ class TestSectionsAsArguments:
         assert "sitemap-a-1.xml.gz" in index
         assert (folder / "sitemap-b-7.xml").read_bytes() == b"of an earlier version"
 
-    def test_distinguish_a_section_from_one_with_a_longer_name(self, folder: Path) -> None:
+    def test_distinguish_a_section_from_one_with_a_longer_name(self, folder):
         sitemaps = {"a": Numbers(2), "a-1": Numbers(3), "a-1-1": Numbers(4)}
         export(output=folder, sitemaps=sitemaps)
         export(["a-1"], output=folder, sitemaps={**sitemaps, "a-1": Numbers(1)})
@@ -229,9 +224,7 @@ class TestSectionsAsArguments:
             pytest.param(b"\x1f\x8b\x08\x00", id="compressed"),
         ],
     )
-    def test_are_refused_next_to_an_unreadable_index_without_a_manifest(
-        self, folder: Path, index: str | bytes
-    ) -> None:
+    def test_are_refused_next_to_an_unreadable_index_without_a_manifest(self, folder, index):
         write_index(folder, index)
         before = touched(folder)
         refused = rf"{folder}: sitemap\.xml is not a sitemap index.*remove the file"
@@ -240,7 +233,7 @@ class TestSectionsAsArguments:
         assert touched(folder) == before
         assert run_folders(folder) == []
 
-    def test_replace_an_unreadable_index_by_that_of_the_manifest(self, folder: Path) -> None:
+    def test_replace_an_unreadable_index_by_that_of_the_manifest(self, folder):
         sitemaps = {"a": Numbers(1), "b": Numbers(1)}
         export(output=folder, sitemaps=sitemaps)
         whole = content(folder)
@@ -248,14 +241,14 @@ class TestSectionsAsArguments:
         export(["a"], output=folder, sitemaps=sitemaps)
         assert content(folder) == whole
 
-    def test_that_name_no_section_replace_an_unreadable_index(self, folder: Path) -> None:
+    def test_that_name_no_section_replace_an_unreadable_index(self, folder):
         write_index(folder, "<sitemapindex>")
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
 
 
 class TestSectionsThatAreMissing:
-    def test_are_an_error_that_says_where_they_are_searched(self, folder: Path) -> None:
+    def test_are_an_error_that_says_where_they_are_searched(self, folder):
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         with pytest.raises(ExportError, match=r"sitemaps\.py.*'SITEMAPS'.*does not see .* URLconf"):
@@ -271,9 +264,7 @@ class TestSectionsThatAreMissing:
             ("aA", "differ only in case"),
         ],
     )
-    def test_names_that_no_files_can_have_are_refused(
-        self, folder: Path, names: Sequence[str], why: str
-    ) -> None:
+    def test_names_that_no_files_can_have_are_refused(self, folder, names, why):
         with pytest.raises(ImproperlyConfigured, match=why):
             export(output=folder, sitemaps={name: Numbers(1) for name in names})
         assert not folder.exists()
@@ -284,9 +275,7 @@ class TestADryRun:
         ("robots", "state"),
         [(None, "stale"), (f"Sitemap: {BASE}/sitemap.xml\n", "unchanged"), ("# mine\n", "stale")],
     )
-    def test_writes_nothing_at_all_and_tells_whether_robots_txt_would_change(
-        self, tmp_path: Path, robots: str | None, state: str
-    ) -> None:
+    def test_writes_nothing_at_all_and_tells_whether_robots_txt_would_change(self, tmp_path, robots, state):
         path = tmp_path / "robots.txt"
         if robots is not None:
             path.write_text(robots)
@@ -297,7 +286,7 @@ class TestADryRun:
         assert (report.published, report.urls, report.sections[0].skipped_items) == (False, 8, 1)
         assert report.robots == state
 
-    def test_finds_what_a_run_would_find(self, folder: Path) -> None:
+    def test_finds_what_a_run_would_find(self, folder):
         sitemaps = {"a": Bad(5_000, [1]), "b": Numbers(3), "c": Failing(5, 2)}
         found = export(output=folder, sitemaps=sitemaps, dry_run=True)
         assert not folder.exists()
@@ -305,7 +294,7 @@ class TestADryRun:
         assert [section.files for section in found.sections] == [s.files for s in done.sections]
         assert found.failures == done.failures
 
-    def test_touches_nothing_that_is_published_and_needs_no_lock(self, folder: Path) -> None:
+    def test_touches_nothing_that_is_published_and_needs_no_lock(self, folder):
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         lock = (folder / STATE / "lock").stat().st_mtime_ns
@@ -318,18 +307,18 @@ class TestADryRun:
 
 
 @pytest.mark.django_db
-def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export(tmp_path: Path) -> None:
+def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export(tmp_path):
     """It may be called in a request."""
 
     class Spoken(Numbers):
-        def items(self) -> list[int]:
+        def items(self):
             return [{"en": 1, "de": 2}[translation.get_language()]]
 
     class Foreign(ContribSitemap):
-        def items(self) -> list[str]:
+        def items(self):
             return [translation.get_language()]
 
-        def location(self, item: str) -> str:
+        def location(self, item):
             return f"/{item}/"
 
     write_articles("a")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
@@ -45,11 +43,11 @@ pytestmark = pytest.mark.sitemaps09
 class Stumbling(Numbers):
     """Section whose database fails in some calls of `location`: `failing` has their numbers, from 1."""
 
-    def __init__(self, count: int, failing: Sequence[int]) -> None:
+    def __init__(self, count, failing):
         super().__init__(count)
         self.failing, self.calls = failing, 0
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         self.calls += 1
         if self.calls in self.failing:
             raise OperationalError("server closed the connection unexpectedly")
@@ -59,11 +57,11 @@ class Stumbling(Numbers):
 class Spy(Numbers):
     """Section that calls `look` when its items are requested, in the middle of an export."""
 
-    def __init__(self, look: Callable[[], object]) -> None:
+    def __init__(self, look):
         super().__init__(5)
         self.look = look
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         self.look()
         return super().items()
 
@@ -85,7 +83,7 @@ REPLACEMENTS = [
 
 class TestAFailedSection:
     @pytest.mark.sitemaps09(MAX_URLS=2)
-    def test_keeps_its_published_files_and_entries_and_the_others_are_published(self, folder: Path) -> None:
+    def test_keeps_its_published_files_and_entries_and_the_others_are_published(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3), "c": Numbers(1)})
         index = parse(plain(folder, "sitemap.xml"))
         before = touched(folder)
@@ -104,12 +102,12 @@ class TestAFailedSection:
         assert report.published
         assert run_folders(folder) == []
 
-    def test_does_not_keep_what_is_removed_beside_it(self, folder: Path) -> None:
+    def test_does_not_keep_what_is_removed_beside_it(self, folder):
         export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1), "c": Numbers(1)})
         export(output=folder, sitemaps={"a": Failing(1, fine=0), "c": Numbers(1)}, remove=["b"])
         assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-c-1.xml.gz"]
 
-    def test_stops_all_under_strict(self, folder: Path) -> None:
+    def test_stops_all_under_strict(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
         before = touched(folder)
         report = export(
@@ -119,8 +117,8 @@ class TestAFailedSection:
         assert not report.published
         assert "'b'" in report.failures[0]
 
-    def test_may_fail_before_its_first_row(self, folder: Path) -> None:
-        def factory() -> Any:
+    def test_may_fail_before_its_first_row(self, folder):
+        def factory():
             raise RuntimeError("no sitemap today")
 
         report = export(output=folder, sitemaps={"b": factory, "a": Numbers(1)})
@@ -131,7 +129,7 @@ class TestAFailedSection:
 @pytest.mark.django_db
 class TestADatabaseThatFails:
     @pytest.mark.sitemaps09(MAX_URLS=4)
-    def test_once_is_retried_at_any_point_and_for_each_page(self, folder: Path) -> None:
+    def test_once_is_retried_at_any_point_and_for_each_page(self, folder):
         for calls in (*([call] for call in range(1, 21)), [12, 18]):
             public = folder / "-".join(map(str, calls))
             sitemap = Stumbling(10, calls)
@@ -142,9 +140,7 @@ class TestADatabaseThatFails:
 
     @pytest.mark.sitemaps09(MAX_URLS=4)
     @pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
-    def test_for_good_fails_its_section_and_nothing_of_it_is_published(
-        self, folder: Path, call: int
-    ) -> None:
+    def test_for_good_fails_its_section_and_nothing_of_it_is_published(self, folder, call):
         sitemaps = {"a": Stumbling(10, range(call, 1_000)), "b": Numbers(1)}
         report = export(output=folder, sitemaps=sitemaps)
         assert set(content(folder)) == {"sitemap.xml", "sitemap-b-1.xml.gz"}
@@ -154,14 +150,12 @@ class TestADatabaseThatFails:
         assert run_folders(folder) == []
 
     @pytest.mark.parametrize(("times", "fails"), [(1, False), (2, True)])
-    def test_in_the_middle_of_a_query_is_the_same(
-        self, folder: Path, configure: Callable[..., None], times: int, fails: bool
-    ) -> None:
+    def test_in_the_middle_of_a_query_is_the_same(self, folder, configure, times, fails):
         write_articles("a", "b", "c", "d", "e")
         configure(MAX_URLS=2)
         left = times
 
-        def gone(execute: Any, sql: str, *arguments: Any) -> Any:
+        def gone(execute, sql, *arguments):
             nonlocal left
             if left and '."slug"' in sql and '."id" > ' in sql:
                 left -= 1
@@ -180,9 +174,7 @@ class TestADatabaseThatFails:
 
 
 @isolate_apps("tests")
-def test_a_missing_table_fails_its_section_and_names_migrate(
-    snapshot_using: str, folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_missing_table_fails_its_section_and_names_migrate(snapshot_using, folder, caplog):
     class Unmigrated(Model):
         class Meta:
             app_label = "tests"
@@ -199,13 +191,13 @@ def test_a_missing_table_fails_its_section_and_names_migrate(
 
 
 class TestTwoExportsAtOnce:
-    def test_end_the_second_one_before_it_changes_anything(self, folder: Path, tmp_path: Path) -> None:
+    def test_end_the_second_one_before_it_changes_anything(self, folder, tmp_path):
         robots = tmp_path / "robots.txt"
         export(output=folder, sitemaps={"a": Numbers(3)})
         before = touched(folder)
-        inside: list[object] = []
+        inside = []
 
-        def second() -> None:
+        def second():
             runs = run_folders(folder)
             with pytest.raises(ExportRunningError, match=f"Another export is writing to {folder}"):
                 export(output=folder, sitemaps={"a": Numbers(9)}, robots=robots)
@@ -221,9 +213,9 @@ class TestTwoExportsAtOnce:
         assert paths(folder) == [*numbers(2), *numbers(5)]
 
     @pytest.mark.parametrize("how", ["well", "failed", "strict", "refused", "interrupted"])
-    def test_are_one_after_the_other_however_the_first_ended(self, folder: Path, how: str) -> None:
+    def test_are_one_after_the_other_however_the_first_ended(self, folder, how):
         class Interrupted(Numbers):
-            def location(self, item: int) -> str:
+            def location(self, item):
                 raise KeyboardInterrupt
 
         if how == "well":
@@ -248,16 +240,16 @@ class TestAFailureToWrite:
     """Each file is complete, or does not exist."""
 
     @pytest.fixture
-    def before(self, folder: Path) -> dict[str, Any]:
+    def before(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)})
         return touched(folder)
 
     @pytest.mark.parametrize("gzip", [True, False])
-    def test_in_the_middle_of_a_page_fails_its_section_alone(self, folder: Path, gzip: bool) -> None:
+    def test_in_the_middle_of_a_page_fails_its_section_alone(self, folder, gzip):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3)}, gzip=gzip)
         before = touched(folder)
 
-        def limited() -> None:
+        def limited():
             resource = pytest.importorskip("resource")
             resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
             sitemaps = {"a": Numbers(4_000), "b": Numbers(4)}
@@ -273,9 +265,7 @@ class TestAFailureToWrite:
         assert run_folders(folder) == []
 
     @pytest.mark.parametrize("call", [1, 2])
-    def test_at_the_fsync_of_a_page_fails_its_section_alone(
-        self, folder: Path, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch, call: int
-    ) -> None:
+    def test_at_the_fsync_of_a_page_fails_its_section_alone(self, folder, before, monkeypatch, call):
         monkeypatch.setattr(os, "fsync", failing_at(call, os.fsync))
         report = export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
         failed, other = ("a", "b") if call == 1 else ("b", "a")
@@ -284,9 +274,7 @@ class TestAFailureToWrite:
         assert after[f"sitemap-{other}-1.xml.gz"] != before[f"sitemap-{other}-1.xml.gz"]
         assert [f"Section {failed!r}: OSError" in failure for failure in report.failures] == [True]
 
-    def test_of_the_staged_index_leaves_all_as_it_was(
-        self, folder: Path, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_the_staged_index_leaves_all_as_it_was(self, folder, before, monkeypatch):
         monkeypatch.setattr(os, "fsync", failing_at(3, os.fsync))
         with pytest.raises(OSError, match="Input/output"):
             export(output=folder, sitemaps={"a": Numbers(9), "b": Numbers(9)})
@@ -295,13 +283,8 @@ class TestAFailureToWrite:
 
     @pytest.mark.parametrize(("call", "found"), REPLACEMENTS)
     def test_while_publishing_leaves_an_index_over_whole_files_and_the_next_one_ends_it(
-        self,
-        folder: Path,
-        before: dict[str, Any],
-        monkeypatch: pytest.MonkeyPatch,
-        call: int,
-        found: list[int],
-    ) -> None:
+        self, folder, before, monkeypatch, call, found
+    ):
         begun = call > 3
         sitemaps = {"a": Numbers(9), "b": Numbers(9)}
         with monkeypatch.context() as patch:
@@ -324,13 +307,11 @@ class TestAFailureToWrite:
         assert run_folders(folder) == []
 
 
-def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(folder, monkeypatch):
     sections = {"numbers": Numbers(3)}
     assert dies_at(2, lambda: export(output=folder, sitemaps=sections))
 
-    def unreadable(store: LocalStore, name: str) -> None:
+    def unreadable(store, name):
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patched:

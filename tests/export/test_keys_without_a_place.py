@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connections, models
@@ -20,26 +17,24 @@ from tests.support.ways import native, native_pages
 pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(ENGINE="serial")]
 
 
-def exported_paths(folder: Path) -> list[str]:
+def exported_paths(folder):
     return [
         url.removeprefix("https://www.example.com") for name in pages(folder) for url in urls(folder, name)
     ]
 
 
 @pytest.fixture
-def coupons(using: str) -> Any:
+def coupons(using):
     return make_coupons(using)
 
 
 @pytest.fixture
-def _no_view(snapshot_using: str) -> Iterator[None]:
+def _no_view(snapshot_using):
     yield
     drop_view(snapshot_using)
 
 
-def test_a_generated_key_that_is_null_is_skipped_and_counted(
-    using: str, coupons: Any, folder: Path
-) -> None:
+def test_a_generated_key_that_is_null_is_skipped_and_counted(using, coupons, folder):
     declared = {"s": section(coupons, "serial")}
     report = export(sitemaps=declared, output=folder)
     [found] = report.sections
@@ -52,7 +47,7 @@ def test_a_generated_key_that_is_null_is_skipped_and_counted(
     assert sorted(path for path, _ in native(declared["s"])) == sorted(exported_paths(folder))
 
 
-def test_a_row_that_a_join_repeats_is_counted_once(using: str, coupons: Any, folder: Path) -> None:
+def test_a_row_that_a_join_repeats_is_counted_once(using, coupons, folder):
     Redemption.objects.using(using).bulk_create(
         Redemption(coupon=coupon) for coupon in coupons for _ in range(coupon.number % 4)
     )
@@ -61,7 +56,7 @@ def test_a_row_that_a_join_repeats_is_counted_once(using: str, coupons: Any, fol
         assert (found.urls, found.skipped_items, found.failure) == (12, 3, None)
 
 
-def test_only_exports_ask_for_null_keys(using: str, coupons: Any, folder: Path) -> None:
+def test_only_exports_ask_for_null_keys(using, coupons, folder):
     declared = section(coupons, "serial")
     with CaptureQueriesContext(connections[using]) as captured:
         native_pages(declared)
@@ -74,7 +69,7 @@ def test_only_exports_ask_for_null_keys(using: str, coupons: Any, folder: Path) 
     assert sum("IS NULL" in query["sql"] for query in captured) == 1
 
 
-def test_a_section_whose_keys_are_all_null_fails(using: str, folder: Path) -> None:
+def test_a_section_whose_keys_are_all_null_fails(using, folder):
     Coupon.objects.using(using).bulk_create(Coupon(number=number, code=None) for number in range(3))
     report = export(sitemaps={"s": section(Coupon.objects.using(using), "serial")}, output=folder)
     assert "every item was skipped" in report.failures[0]
@@ -82,7 +77,7 @@ def test_a_section_whose_keys_are_all_null_fails(using: str, folder: Path) -> No
 
 
 @pytest.mark.usefixtures("_no_view")
-def test_null_in_a_view_is_skipped_and_counted(snapshot_using: str, folder: Path) -> None:
+def test_null_in_a_view_is_skipped_and_counted(snapshot_using, folder):
     make_coupons(snapshot_using)
     model = view(
         snapshot_using,
@@ -100,7 +95,7 @@ def test_null_in_a_view_is_skipped_and_counted(snapshot_using: str, folder: Path
 
 
 @pytest.mark.usefixtures("_no_view")
-def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: str, folder: Path) -> None:
+def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using, folder):
     make_coupons(snapshot_using)
     model = view(
         snapshot_using,
@@ -126,9 +121,7 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using: st
         ("numeric", models.DecimalField, ["NaN", "123456.5"]),
     ],
 )
-def test_keys_that_python_cannot_represent_are_skipped_and_counted(
-    kind: str, field: Any, values: list[str], using: str, folder: Path
-) -> None:
+def test_keys_that_python_cannot_represent_are_skipped_and_counted(kind, field, values, using, folder):
     arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
     meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_moment"})
     with isolate_apps("tests"):

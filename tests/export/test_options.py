@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
-from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -40,14 +37,12 @@ REVERSED = {"gzip"}
 SEVERAL = {"base_url": "; repeat it for several hosts"}
 
 
-def texts(options_type: type) -> dict[str, str]:
+def texts(options_type):
     return {name: text for name, (_, text) in documented_options(options_type).items()}
 
 
 @pytest.mark.parametrize(("function", "options_type", "has_hosts"), FUNCTIONS)
-def test_the_help_and_the_signature_of_a_function_name_each_option(
-    function: Callable[..., Any], options_type: Any, has_hosts: bool
-) -> None:
+def test_the_help_and_the_signature_of_a_function_name_each_option(function, options_type, has_hosts):
     expected = texts(options_type)
     assert list(expected) == [each.name for each in fields(options_type) if each.init]
     assert all(text and not text.endswith(".") for text in expected.values())
@@ -66,7 +61,7 @@ def test_the_help_and_the_signature_of_a_function_name_each_option(
     assert help_text.count("* `") == len(expected)
 
 
-def test_the_command_has_each_option_with_the_same_text() -> None:
+def test_the_command_has_each_option_with_the_same_text():
     parser = load_command_class("django_sitemaps09", "export_sitemaps").create_parser("", "")
     described = {action.dest: action.help for action in parser._actions}
     described["names"] = described["sections"]
@@ -99,9 +94,7 @@ def test_the_command_has_each_option_with_the_same_text() -> None:
     ],
     ids=str,
 )
-def test_a_wrong_type_is_an_error_that_says_what_is_right(
-    folder: Path, options: dict[str, Any], message: str
-) -> None:
+def test_a_wrong_type_is_an_error_that_says_what_is_right(folder, options, message):
     with pytest.raises(ImproperlyConfigured) as raised:
         export(output=folder, sitemaps={"a": Numbers(1)}, **options)
     assert str(raised.value) == message
@@ -111,7 +104,7 @@ def test_a_wrong_type_is_an_error_that_says_what_is_right(
 @pytest.mark.parametrize(
     "names", [["a"], ("a",), {"a"}, iter(["a"])], ids=["list", "tuple", "set", "iterator"]
 )
-def test_names_may_be_any_iterable(folder: Path, names: Any) -> None:
+def test_names_may_be_any_iterable(folder, names):
     report = export(names, output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
     assert [section.section for section in report.sections] == ["a"]
 
@@ -120,7 +113,7 @@ class Text(str):
     """A text of another type, such as the `SafeString` of a template."""
 
 
-def test_a_subclass_of_the_type_is_accepted(folder: Path) -> None:
+def test_a_subclass_of_the_type_is_accepted(folder):
     report = export(
         output=folder, sitemaps={"a": Numbers(1)}, base_url=Text("https://a.example"), engine=Text("serial")
     )
@@ -138,18 +131,14 @@ def test_a_subclass_of_the_type_is_accepted(folder: Path) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("function", [export_hosts, verify_hosts])
-def test_base_urls_are_a_list_of_strings(
-    folder: Path, function: Callable[..., Any], base_urls: Any, message: str
-) -> None:
+def test_base_urls_are_a_list_of_strings(folder, function, base_urls, message):
     with pytest.raises((ExportError, ImproperlyConfigured)) as raised:
         function(base_urls, output=folder, sitemaps={"a": Numbers(1)})
     assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(("function", "options_type", "has_hosts"), FUNCTIONS)
-def test_an_option_that_does_not_exist_is_refused(
-    function: Callable[..., Any], options_type: Any, has_hosts: bool
-) -> None:
+def test_an_option_that_does_not_exist_is_refused(function, options_type, has_hosts):
     for unknown in ("unknown", "base_url" if has_hosts else "base_urls"):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{unknown}'"):
             function(*[[BASE]] * has_hosts, **{unknown: BASE})

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Report, export
+from django_sitemaps09.export import export
 from django_sitemaps09.state.history import EXPORTED
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
@@ -32,7 +29,7 @@ class TenOnAPage(Numbers):
 
     limit = 10
 
-    def __init__(self, *numbers: int) -> None:
+    def __init__(self, *numbers):
         self.numbers = numbers
 
 
@@ -41,22 +38,22 @@ class Counting(Overwriting):
 
     writes = 0
 
-    def _save(self, name: str, content: Any) -> str:
+    def _save(self, name, content):
         type(self).writes += 1
         return super()._save(name, content)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name):
         type(self).writes += 1
         super().delete(name)
 
 
-def run(*numbers: int, **options: Any) -> Report:
+def run(*numbers, **options):
     report = export(sitemaps={"n": TenOnAPage(*numbers)}, **options)
     assert report.failures == []
     return report
 
 
-def published(files: dict[str, bytes]) -> list[str]:
+def published(files):
     """Return the last path segment of each URL that a reader of the index finds."""
     pages = [files[url.removeprefix(f"{BASE}/")] for url in locations(files["sitemap.xml"])]
     return [url.split("/")[-2] for page in pages for url in locations(unpacked(page))]
@@ -64,11 +61,11 @@ def published(files: dict[str, bytes]) -> list[str]:
 
 class TestAStorageInMemory:
     @pytest.fixture(autouse=True)
-    def _storage(self, declare: Callable[..., None]) -> None:
+    def _storage(self, declare):
         declare(sitemaps=storage(Counting))
         Counting.writes = 0
 
-    def test_has_what_a_folder_would_have(self, tmp_path: Path) -> None:
+    def test_has_what_a_folder_would_have(self, tmp_path):
         run(*range(25))
         files = saved("sitemaps")
         export(output=tmp_path, sitemaps={"n": TenOnAPage(*range(25))})
@@ -76,7 +73,7 @@ class TestAStorageInMemory:
         assert {name: data for name, data in files.items() if "/" not in name} == expected
         assert published(files) == [str(n) for n in range(25)]
 
-    def test_has_a_manifest_and_nothing_else_in_our_folder(self) -> None:
+    def test_has_a_manifest_and_nothing_else_in_our_folder(self):
         run(*range(25))
         run(*range(24))
         own = {name for name in saved("sitemaps") if "/" in name}
@@ -88,7 +85,7 @@ class TestAStorageInMemory:
             ".sitemaps09/section",
         }
 
-    def test_has_only_the_time_of_the_export_written_if_nothing_changed(self) -> None:
+    def test_has_only_the_time_of_the_export_written_if_nothing_changed(self):
         run(*range(25))
         before, Counting.writes = saved("sitemaps"), 0
         run(*range(25))
@@ -107,8 +104,8 @@ class TestAStorageInMemory:
         ids=["renames", "cache"],
     )
     def test_that_renames_or_has_no_shared_cache_is_refused_before_anything_is_published(
-        self, declare: Callable[..., None], settings: Any, backend: str, cache: str, why: str
-    ) -> None:
+        self, declare, settings, backend, cache, why
+    ):
         if backend:
             declare(sitemaps={"BACKEND": f"django.core.files.storage.{backend}"})
         if cache:
@@ -117,13 +114,13 @@ class TestAStorageInMemory:
             export(sitemaps={"n": TenOnAPage(1)})
         assert saved("sitemaps") == {}
 
-    def test_whose_file_was_removed_gets_it_again(self) -> None:
+    def test_whose_file_was_removed_gets_it_again(self):
         run(*range(25))
         storages["sitemaps"].delete("sitemap-n-2.xml.gz")
         assert run(*range(25)).written == ("sitemap-n-2.xml.gz",)
         assert published(saved("sitemaps")) == [str(n) for n in range(25)]
 
-    def test_may_have_names_that_no_export_can_have_written(self) -> None:
+    def test_may_have_names_that_no_export_can_have_written(self):
         for folder in ("", f"{STATE}/", f"{STATE}/run-1/"):
             for name in ("probe-a:b", "run-x\0y/a", "run-C:/a", "section-a\\b.jsonl", "tmp-a:b"):
                 storages["sitemaps"].save(f"{folder}{name}", ContentFile(b"kept"))
@@ -134,7 +131,7 @@ class TestAStorageInMemory:
         assert published(after) == [str(n) for n in range(25)]
 
 
-def test_a_folder_may_have_names_that_no_export_can_have_written(tmp_path: Path) -> None:
+def test_a_folder_may_have_names_that_no_export_can_have_written(tmp_path):
     own = tmp_path / STATE
     for name in ("run-a:b", "run-notes of mine", "tmp-a:b"):
         (own / name).mkdir(parents=True)
@@ -146,9 +143,7 @@ def test_a_folder_may_have_names_that_no_export_can_have_written(tmp_path: Path)
 
 
 @pytest.mark.parametrize("package", ["storages", "boto3"])
-def test_s3_without_its_packages_names_the_extra(
-    declare: Callable[..., None], monkeypatch: pytest.MonkeyPatch, package: str
-) -> None:
+def test_s3_without_its_packages_names_the_extra(declare, monkeypatch, package):
     pytest.importorskip("storages")
     for name in [name for name in sys.modules if name.partition(".")[0] == "storages"]:
         monkeypatch.delitem(sys.modules, name)
@@ -163,9 +158,7 @@ def test_s3_without_its_packages_names_the_extra(
 
 
 class TestAStateApartFromTheFiles:
-    def test_loses_the_temporary_files_of_killed_runs_and_no_others(
-        self, tmp_path: Path, declare: Callable[..., None], settings: Any
-    ) -> None:
+    def test_loses_the_temporary_files_of_killed_runs_and_no_others(self, tmp_path, declare, settings):
         backend = "django.core.files.storage.FileSystemStorage"
         declare(private={"BACKEND": backend, "OPTIONS": {"location": str(tmp_path / "state")}})
         settings.SITEMAPS09 = {"BASE_URL": BASE, "STATE": "private"}
@@ -182,10 +175,10 @@ class TestAStateApartFromTheFiles:
 
 
 class TestAnS3:
-    def test_is_exported_to_like_a_folder(self, bucket: Callable[..., Any]) -> None:
+    def test_is_exported_to_like_a_folder(self, bucket):
         made = bucket(location="maps")
 
-        def objects() -> dict[str, tuple[bytes, Any]]:
+        def objects():
             return {
                 found.key: (found.get()["Body"].read(), found.last_modified) for found in made.objects.all()
             }

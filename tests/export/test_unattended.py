@@ -6,14 +6,10 @@ import gzip
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.sites.models import Site
-from django.core.management import CommandError
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09.export.unattended import run_export
@@ -28,18 +24,18 @@ pytestmark = pytest.mark.sitemaps09
 
 
 @pytest.fixture
-def root(folder: Path, configure: Callable[..., None], register: Callable[..., None]) -> Path:
+def root(folder, configure, register):
     """The configured folder of two sections."""
     configure(ROOT=str(folder))
     register(a=Numbers(3), b=Numbers(2))
     return folder
 
 
-def error_of_command(*names: str, **options: bool) -> CommandError:
+def error_of_command(*names, **options):
     return commands.failed("export_sitemaps", *names, verbosity=0, **options)[2]
 
 
-def test_the_result_has_the_status_and_a_summary_as_json(root: Path) -> None:
+def test_the_result_has_the_status_and_a_summary_as_json(root):
     result = run_export()
     assert json.loads(json.dumps(result)) == result
     assert result["hosts"][0].pop("seconds") > 0
@@ -49,21 +45,19 @@ def test_the_result_has_the_status_and_a_summary_as_json(root: Path) -> None:
     assert {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz", "sitemap.xml"} <= content(root).keys()
 
 
-def test_skipped_items_are_counted(root: Path, register: Callable[..., None]) -> None:
+def test_skipped_items_are_counted(root, register):
     register(bad=Bad(4, [1]))
     result = run_export("bad")
     assert (result["status"], result["hosts"][0]["urls"], result["hosts"][0]["skipped"]) == (0, 3, 2)
 
 
-def test_only_the_named_sections_are_exported(root: Path) -> None:
+def test_only_the_named_sections_are_exported(root):
     assert run_export("b", changed_only=True)["status"] == 0
     assert "sitemap-a-1.xml.gz" not in content(root)
 
 
 @pytest.mark.parametrize("is_first_allowed", [False, True])
-def test_a_queue_cannot_choose_hosts_that_are_not_allowed(
-    root: Path, settings: Any, is_first_allowed: bool
-) -> None:
+def test_a_queue_cannot_choose_hosts_that_are_not_allowed(root, settings, is_first_allowed):
     settings.ALLOWED_HOSTS = ["a.example", ".b.example"]
     allowed = ["https://a.example", "https://www.b.example"] if is_first_allowed else []
     result = run_export(base_urls=[*allowed, "https://invented.example"])
@@ -86,9 +80,7 @@ def test_a_queue_cannot_choose_hosts_that_are_not_allowed(
         ("https://a.example:8000", True),
     ],
 )
-def test_a_queue_cannot_invent_ports(
-    root: Path, configure: Callable[..., None], settings: Any, url: str, is_allowed: bool
-) -> None:
+def test_a_queue_cannot_invent_ports(root, configure, settings, url, is_allowed):
     settings.ALLOWED_HOSTS = ["a.example", "[::1]"]
     configure(BASE_URL="http://www.example.com:8000")
     result = run_export(base_urls=["https://a.example", url])
@@ -99,13 +91,13 @@ def test_a_queue_cannot_invent_ports(
         assert not root.exists()
 
 
-def test_a_queue_cannot_invent_ports_without_a_base_url(root: Path, configure: Callable[..., None]) -> None:
+def test_a_queue_cannot_invent_ports_without_a_base_url(root, configure):
     configure(BASE_URL=None)
     result = run_export(base_urls=[f"https://www.example.com:{port}" for port in range(1, 21)])
     assert (result["status"], result["hosts"], root.exists()) == (1, [], False)
 
 
-def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Path) -> None:
+def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root):
     run_export()
     before = touched(root)
     with exclusive_lock(LocalStore(root)):
@@ -116,9 +108,7 @@ def test_a_second_export_has_the_status_of_the_lock_and_raises_nothing(root: Pat
     assert touched(root) == before
 
 
-def test_several_hosts_have_a_summary_each_and_one_that_is_locked_does_not_stop_the_others(
-    root: Path,
-) -> None:
+def test_several_hosts_have_a_summary_each_and_one_that_is_locked_does_not_stop_the_others(root):
     hosts = ["https://a.example", "https://b.example"]
     result = run_export(base_urls=hosts)
     assert [(host["index_url"], host["urls"]) for host in result["hosts"]] == [
@@ -137,13 +127,7 @@ def test_several_hosts_have_a_summary_each_and_one_that_is_locked_does_not_stop_
     ("names", "keys"),
     [(["nope"], {}), ([], {"ROOT": None}), ([], {"BASE_URL": "nope"}), (["fails"], {}), (["bad"], {})],
 )
-def test_any_other_failure_has_the_status_of_the_command(
-    root: Path,
-    configure: Callable[..., None],
-    register: Callable[..., None],
-    names: list[str],
-    keys: dict[str, Any],
-) -> None:
+def test_any_other_failure_has_the_status_of_the_command(root, configure, register, names, keys):
     register(a=Numbers(3), fails=Failing(3, 1), bad=Bad(3, [1]))
     configure(**keys)
     strict = names == ["bad"]
@@ -155,10 +139,9 @@ def test_any_other_failure_has_the_status_of_the_command(
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["output", "robots", "engine", "force", "remove", "moved_from", "sitemaps", "on_published"],
+    "name", ["output", "robots", "engine", "force", "remove", "moved_from", "sitemaps", "on_published"]
 )
-def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root: Path, name: str) -> None:
+def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root, name):
     with pytest.raises(TypeError, match=name):
         run_export(**{name: "x"})
     assert not root.exists()
@@ -180,8 +163,8 @@ def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root: Path, name:
     ],
 )
 def test_a_message_with_a_wrong_type_has_the_status_1_and_says_what_is_wrong(
-    root: Path, names: list[Any], options: dict[str, Any], expected: str
-) -> None:
+    root, names, options, expected
+):
     result = run_export(*names, **options)
     [failure] = result["failures"]
     assert (result["status"], result["hosts"]) == (1, [])
@@ -189,8 +172,8 @@ def test_a_message_with_a_wrong_type_has_the_status_1_and_says_what_is_wrong(
     assert not root.exists()
 
 
-def test_a_mistake_in_code_is_raised(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object, **options: object) -> None:
+def test_a_mistake_in_code_is_raised(root, monkeypatch):
+    def broken(*arguments, **options):
         raise ZeroDivisionError
 
     monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
@@ -201,17 +184,17 @@ def test_a_mistake_in_code_is_raised(root: Path, monkeypatch: pytest.MonkeyPatch
 class Placed(Numbers):
     """Section whose URLs have the script prefix and the URLconf."""
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"{get_script_prefix()}{get_urlconf()}/{item}/"
 
 
 def test_a_thread_uses_the_script_prefix_of_the_settings_and_not_what_another_task_left(
-    root: Path, register: Callable[..., None], settings: Any
-) -> None:
+    root, register, settings
+):
     settings.FORCE_SCRIPT_NAME = "/shop"
     register(a=Placed(2), b=Numbers(1))
 
-    def worker() -> tuple[dict[str, Any], str, str | None]:
+    def worker():
         set_script_prefix("/left/")
         set_urlconf("left.urls")
         return run_export("a"), get_script_prefix(), get_urlconf()
@@ -226,9 +209,7 @@ def test_a_thread_uses_the_script_prefix_of_the_settings_and_not_what_another_ta
 
 
 @pytest.mark.django_db
-def test_a_domain_that_another_process_has_changed_is_used(
-    root: Path, configure: Callable[..., None], settings: Any
-) -> None:
+def test_a_domain_that_another_process_has_changed_is_used(root, configure, settings):
     configure(BASE_URL=None)
     settings.SITE_ID = SiteFactory(domain="old.example").pk
     assert run_export()["hosts"][0]["index_url"] == "https://old.example/sitemap.xml"
@@ -240,8 +221,8 @@ def test_a_domain_that_another_process_has_changed_is_used(
     Site.objects.clear_cache()
 
 
-def test_a_text_that_a_backend_cannot_store_is_escaped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*arguments: object, **options: object) -> None:
+def test_a_text_that_a_backend_cannot_store_is_escaped(root, monkeypatch):
+    def broken(*arguments, **options):
         raise OSError("\0\udcff\n" + 2000 * "x")
 
     monkeypatch.setattr("django_sitemaps09.export.unattended.export", broken)
@@ -257,15 +238,15 @@ class SoftLimitError(Exception):
 class Limited(Numbers):
     """Section whose time limit is reached at an item."""
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         if item == 1:
             os.kill(os.getpid(), signal.SIGUSR1)
         return super().location(item)
 
 
 @pytest.fixture
-def limit() -> Iterator[Callable[..., None]]:
-    def handle(*signal_and_frame: object) -> None:
+def limit():
+    def handle(*signal_and_frame):
         raise SoftLimitError
 
     before = signal.signal(signal.SIGUSR1, handle)
@@ -273,9 +254,7 @@ def limit() -> Iterator[Callable[..., None]]:
     signal.signal(signal.SIGUSR1, before)
 
 
-def test_a_time_limit_ends_the_export_and_skips_no_item(
-    root: Path, register: Callable[..., None], limit: Callable[..., None]
-) -> None:
+def test_a_time_limit_ends_the_export_and_skips_no_item(root, register, limit):
     run_export()
     before = touched(root)
     register(a=Limited(3), b=Numbers(4))

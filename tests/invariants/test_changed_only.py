@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db.models import F, Value
@@ -15,32 +13,32 @@ from django.urls import set_script_prefix
 
 from django_sitemaps09 import Route
 from tests.support.databases import ALIASES, parameter
-from tests.support.twins import NEWER, OLD, ROWS, START, Twins, add, path, published, some
+from tests.support.twins import NEWER, OLD, ROWS, START, add, path, published, some
 
 pytestmark = pytest.mark.slow
 
 
-def of_category(twins: Twins, **values: Any) -> None:
+def of_category(twins, **values):
     from tests.models import Category
 
     Category.objects.using(twins.using).filter(slug="red").update(**values)
 
 
-def swap(twins: Twins) -> None:
+def swap(twins):
     """Swap two rows of one page, so that the sums of their columns do not change."""
     one, other = some(twins, 110, 120).order_by("pk")
     some(twins, 110).update(slug=other.slug, category=other.category)
     some(twins, 120).update(slug=one.slug, category=one.category)
 
 
-def instead(twins: Twins) -> None:
+def instead(twins):
     """Replace rows of a page by as many others, none of them newer."""
     some(twins, 210).delete()
     add(twins, 211)
 
 
 #: Changes that neither the count nor the newest lastmod shows.
-UNDATED: dict[str, Callable[[Twins], object]] = {
+UNDATED = {
     "a column": lambda twins: some(twins, 330).update(slug="other"),
     "a column of all": lambda twins: twins.articles.update(weight="0.7"),
     "a null": lambda twins: some(twins, 330).update(weight=None),
@@ -55,7 +53,7 @@ UNDATED: dict[str, Callable[[Twins], object]] = {
     "a space at the end": lambda twins: some(twins, 330).update(slug="a33 "),
 }
 
-SEEN: dict[str, Callable[[Twins], object]] = {
+SEEN = {
     "nothing": lambda twins: None,
     "a column with a newer lastmod": lambda twins: some(twins, 330).update(slug="x", updated=NEWER),
     "two columns in two pages": lambda twins: some(twins, 330, 770).update(
@@ -79,20 +77,20 @@ SEEN: dict[str, Callable[[Twins], object]] = {
 }
 
 
-def declared(**attributes: Any) -> Callable[[Twins], object]:
+def declared(**attributes):
     return lambda twins: twins.attributes.update(attributes)
 
 
-def keys(**given: Any) -> Callable[[Twins], object]:
+def keys(**given):
     return lambda twins: twins.keys.update(given)
 
 
-def setting(name: str, value: Any) -> Callable[[Twins], object]:
+def setting(name, value):
     return lambda twins: setattr(twins.settings, name, value)
 
 
 #: Everything except rows that determines the bytes of pages.
-DECLARED: dict[str, Callable[[Twins], object]] = {
+DECLARED = {
     "a constant": declared(changefreq="weekly"),
     "another expression": declared(location=path(Value("x/"), F("slug"))),
     "another lastmod": declared(lastmod=F("day")),
@@ -128,14 +126,14 @@ CHANGES = [
 
 class TestWhatIsPublished:
     @pytest.mark.parametrize(("snapshot_using", "change"), CHANGES, indirect=["snapshot_using"])
-    def test_is_the_same_after_any_change(self, twins: Twins, change: Callable[[Twins], object]) -> None:
+    def test_is_the_same_after_any_change(self, twins, change):
         twins.settled()
         change(twins)
         for _ in range(2):
             twins.run()
             assert twins.same
 
-    def test_is_the_same_under_another_prefix(self, twins: Twins) -> None:
+    def test_is_the_same_under_another_prefix(self, twins):
         twins.attributes["location"] = Route("article", slug=F("slug"))
         twins.settled()
         set_script_prefix("/shop/")
@@ -144,7 +142,7 @@ class TestWhatIsPublished:
         assert b"/shop/" in published(twins.folder / "changed")["sitemap-a-1.xml.gz"]
 
     @pytest.mark.parametrize("harm", ["gone", "cut", "longer"])
-    def test_repairs_a_file_that_was_damaged(self, twins: Twins, harm: str) -> None:
+    def test_repairs_a_file_that_was_damaged(self, twins, harm):
         twins.settled()
         path = twins.folder / "changed" / "sitemap-a-4.xml.gz"
         whole = path.read_bytes()
@@ -164,69 +162,69 @@ STEPS = int(os.environ.get("SITEMAPS09_STEPS", "20"))
 class Steps:
     """Random changes of rows, the same ones for the same seed on each database."""
 
-    def __init__(self, twins: Twins, seed: int) -> None:
+    def __init__(self, twins, seed):
         self.twins, self.random = twins, random.Random(seed)  # noqa: S311
 
-    def any(self) -> str:
+    def any(self):
         """Make one of the changes below, and return its name."""
         choices = [name for name in sorted(vars(Steps)) if name[0] not in "_a"]
         name = self.random.choice(choices)
         getattr(self, name)()
         return name
 
-    def _pks(self, count: int) -> list[int]:
+    def _pks(self, count):
         """Return the keys of consecutive rows."""
         found = list(self.twins.articles.order_by("pk").values_list("pk", flat=True))
         start = self.random.randrange(max(1, len(found) - count))
         return found[start : start + count]
 
-    def _rows(self, count: int = 1) -> Any:
+    def _rows(self, count=1):
         return some(self.twins, *self._pks(count))
 
-    def _slug(self) -> str:
+    def _slug(self):
         return self.random.choice(["a", "A", "é", "a ", "a/b", "'", "\\", "&", ""]) + str(
             self.random.randrange(10**6)
         )
 
-    def _swap(self, *names: str) -> None:
+    def _swap(self, *names):
         one, other = self.twins.articles.filter(pk__in=self.random.sample(self._pks(60), 2))
         some(self.twins, one.pk).update(**{name: getattr(other, name) for name in names})
         some(self.twins, other.pk).update(**{name: getattr(one, name) for name in names})
 
-    def _free(self) -> int:
+    def _free(self):
         taken = set(self.twins.articles.values_list("pk", flat=True))
         return self.random.choice([pk for pk in range(1, 2_000) if pk not in taken])
 
-    def insert(self) -> None:
+    def insert(self):
         add(self.twins, self._free(), self.random.choice([None, OLD, self.twins.now[0]]))
 
-    def insert_behind(self) -> None:
+    def insert_behind(self):
         last = self.twins.articles.latest("pk").pk
         for pk in range(last + 1, last + 1 + self.random.randrange(1, 25)):
             add(self.twins, pk)
 
-    def delete(self) -> None:
+    def delete(self):
         self._rows().delete()
 
-    def delete_a_range(self) -> None:
+    def delete_a_range(self):
         if self.twins.articles.count() > ROWS:
             self._rows(self.random.randrange(5, 30)).delete()
 
-    def delete_one_for_another(self) -> None:
+    def delete_one_for_another(self):
         [pk] = self._pks(1)
         some(self.twins, pk).delete()
         add(self.twins, self._free())
 
-    def update(self) -> None:
+    def update(self):
         self._rows().update(slug=self._slug())
 
-    def update_many(self) -> None:
+    def update_many(self):
         self._rows(self.random.randrange(2, 40)).update(weight=self.random.choice([None, "0.1", "0.9"]))
 
-    def update_all(self) -> None:
+    def update_all(self):
         self.twins.articles.update(weight=self.random.choice(["0.3", "0.4"]))
 
-    def update_a_category(self) -> None:
+    def update_a_category(self):
         from tests.models import Category
 
         category = self.random.choice(Category.objects.using(self.twins.using).order_by("pk"))
@@ -234,43 +232,43 @@ class Steps:
             slug=f"c{self.random.randrange(10**6)}"
         )
 
-    def to_another_category(self) -> None:
+    def to_another_category(self):
         from tests.models import Category
 
         pks = Category.objects.using(self.twins.using).order_by("pk").values_list("pk", flat=True)
         self._rows().update(category=self.random.choice(pks))
 
-    def swap_slugs(self) -> None:
+    def swap_slugs(self):
         self._swap("slug")
 
-    def swap_slugs_and_categories(self) -> None:
+    def swap_slugs_and_categories(self):
         self._swap("slug", "category_id")
 
-    def swap_lastmods(self) -> None:
+    def swap_lastmods(self):
         self._swap("updated")
 
-    def lastmod_back(self) -> None:
+    def lastmod_back(self):
         self._rows().update(updated=OLD - timedelta(days=self.random.randrange(900)))
 
-    def lastmod_newer(self) -> None:
+    def lastmod_newer(self):
         ago = timedelta(minutes=self.random.choice([-900, 0, 5, 9, 11, 59]))
         self._rows().update(updated=self.twins.now[0] - ago, slug=self._slug())
 
-    def lastmod_gone(self) -> None:
+    def lastmod_gone(self):
         self._rows(self.random.choice([1, 12])).update(updated=None)
 
-    def lastmod_by_a_part_of_a_second(self) -> None:
+    def lastmod_by_a_part_of_a_second(self):
         self._rows().update(updated=OLD + timedelta(microseconds=self.random.randrange(10**6)))
 
-    def key(self) -> None:
+    def key(self):
         self._rows().update(id=self._free())
 
-    def nothing(self) -> None:
+    def nothing(self):
         pass
 
 
 @pytest.mark.timeout(max(120, STEPS * 10))
-def test_random_changes_never_make_it_differ_from_a_full_run(twins: Twins) -> None:
+def test_random_changes_never_make_it_differ_from_a_full_run(twins):
     seed = int(os.environ.get("SITEMAPS09_SEED") or random.randrange(10**9))  # noqa: S311
     print(f"SITEMAPS09_SEED={seed}")  # noqa: T201
     twins.keys["MAX_SHRINK"] = 1.0
@@ -286,7 +284,7 @@ def test_random_changes_never_make_it_differ_from_a_full_run(twins: Twins) -> No
 class TestTimes:
     """A long transaction can commit rows that are older than those already read."""
 
-    def test_of_the_last_ten_minutes_are_read_again(self, twins: Twins) -> None:
+    def test_of_the_last_ten_minutes_are_read_again(self, twins):
         twins.settled()
         seen = twins.now[0] - timedelta(minutes=1)
         some(twins, 330).update(updated=seen)
@@ -303,7 +301,7 @@ class TestTimes:
         report = twins.run(timedelta(minutes=1))
         assert report.skipped == len(report.files)
 
-    def test_of_the_future_are_read_until_they_are_past(self, twins: Twins) -> None:
+    def test_of_the_future_are_read_until_they_are_past(self, twins):
         twins.settled()
         some(twins, 330).update(updated=twins.now[0] + timedelta(days=2))
         twins.run()
@@ -318,7 +316,7 @@ class TestTimes:
 
 
 class TestWhatComesLate:
-    def test_is_seen_though_a_page_was_exported_when_its_rows_were_young(self, twins: Twins) -> None:
+    def test_is_seen_though_a_page_was_exported_when_its_rows_were_young(self, twins):
         """A row is committed late, and its lastmod is not newer than another one on its page."""
         from tests.models import Article
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from django.db import connections
@@ -18,31 +16,25 @@ from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering.page import (
-    RenderedPage,
-    Renderer,
-    Task,
-    render_page,
-)
+from django_sitemaps09.export.rendering.page import Task, render_page
 from django_sitemaps09.pages import HASHES
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import PageFile
 from django_sitemaps09.stores.local import LocalStore
 from tests.support.configuration import BASE
 from tests.support.databases import parameter
-from tests.support.twins import NEWER, OLD, PAGE, ROWS, Twins, add, path, some
+from tests.support.twins import NEWER, OLD, PAGE, ROWS, add, path, some
 
 pytestmark = pytest.mark.slow
 
 
-def _hashed_otherwise(page: PageFile) -> PageFile:
+def _hashed_otherwise(page):
     assert page.fingerprint is not None
     hash = page.fingerprint.hash
     other = hash[::-1] if isinstance(hash, str) else HASHES - 1 - hash
     return replace(page, fingerprint=page.fingerprint._replace(hash=other))
 
 
-def queries_of(twins: Twins, *, changed_only: bool) -> int:
+def queries_of(twins, *, changed_only):
     """Export once more, and return the number of queries of the section's rows."""
     twins.now[0] += timedelta(hours=1)
     with CaptureQueriesContext(connections[twins.using]) as captured:
@@ -54,7 +46,7 @@ def queries_of(twins: Twins, *, changed_only: bool) -> int:
 
 
 class TestWhatIsSkipped:
-    def test_is_not_read(self, twins: Twins) -> None:
+    def test_is_not_read(self, twins):
         twins.settled()
         fewer, more = (queries_of(twins, changed_only=changed_only) for changed_only in (True, False))
         # They are for a sample of rows, the type of the key, the fingerprint of a page, and those of the
@@ -62,7 +54,7 @@ class TestWhatIsSkipped:
         assert more > ROWS // PAGE
         assert fewer == (more if connections[twins.using].vendor == "sqlite" else 4)
 
-    def test_is_all_after_a_full_run_if_hashes_are_cheap(self, twins: Twins) -> None:
+    def test_is_all_after_a_full_run_if_hashes_are_cheap(self, twins):
         is_cheap = connections[twins.using].vendor == "sqlite"
         twins.run(both_whole=True)
         assert twins.run().skipped == (ROWS // PAGE if is_cheap else 0)
@@ -72,7 +64,7 @@ class TestWhatIsSkipped:
         assert twins.run().skipped == ROWS // PAGE - (not is_cheap)
         assert twins.same
 
-    def test_is_nothing_if_all_rows_changed_and_two_pages_are_compared(self, twins: Twins) -> None:
+    def test_is_nothing_if_all_rows_changed_and_two_pages_are_compared(self, twins):
         twins.settled()
         twins.articles.update(slug=Concat(F("slug"), Value("x")))
         with CaptureQueriesContext(connections[twins.using]) as captured:
@@ -83,7 +75,7 @@ class TestWhatIsSkipped:
         assert len(compared) == 2
         assert twins.same
 
-    def test_is_all_but_the_page_that_changed(self, twins: Twins) -> None:
+    def test_is_all_but_the_page_that_changed(self, twins):
         twins.settled()
         add(twins, 335, NEWER)
         some(twins, 340).delete()
@@ -91,7 +83,7 @@ class TestWhatIsSkipped:
         assert (report.skipped, report.written) == (ROWS // PAGE - 1, 1)
         assert twins.same
 
-    def test_is_in_the_report_with_the_numbers_of_the_previous_run(self, twins: Twins) -> None:
+    def test_is_in_the_report_with_the_numbers_of_the_previous_run(self, twins):
         twins.run()
         first = twins.run()
         report = twins.run()
@@ -101,7 +93,7 @@ class TestWhatIsSkipped:
         assert report.urls == ROWS
         assert (report.skipped, report.unchanged, report.written) == (ROWS // PAGE, ROWS // PAGE, 0)
 
-    def test_is_nothing_if_the_previous_run_hashed_rows_in_another_way(self, twins: Twins) -> None:
+    def test_is_nothing_if_the_previous_run_hashed_rows_in_another_way(self, twins):
         """As a version before or after this one can."""
 
         twins.settled()
@@ -128,23 +120,21 @@ class TestWhatIsSkipped:
         ],
         ids=["location", "lastmod", "none", "constant", "text"],
     )
-    def test_is_unknown_if_a_hook_takes_the_item_or_a_time_is_missing(
-        self, twins: Twins, attributes: dict[str, Any]
-    ) -> None:
+    def test_is_unknown_if_a_hook_takes_the_item_or_a_time_is_missing(self, twins, attributes):
         twins.attributes |= attributes
         for _ in range(3):
             report = twins.run()
             assert report.skipped == 0
             assert twins.same
 
-    def test_is_nothing_of_what_has_no_rows(self, tmp_path: Path, settings: Any) -> None:
+    def test_is_nothing_of_what_has_no_rows(self, tmp_path, settings):
         class Numbers(Sitemap[int]):
             lastmod = OLD
 
-            def items(self) -> list[int]:
+            def items(self):
                 return list(range(25))
 
-            def location(self, item: int) -> str:
+            def location(self, item):
                 return f"/{item}/"
 
         settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, "ENGINE": "serial"}
@@ -154,17 +144,17 @@ class TestWhatIsSkipped:
 
 
 @contextmanager
-def queries_of_articles() -> Iterator[dict[str, int]]:
+def queries_of_articles():
     """Count the queries of articles on each of two databases."""
     captured = {alias: CaptureQueriesContext(connections[alias]) for alias in ("default", "replica")}
-    counts: dict[str, int] = {}
+    counts = {}
     with captured["default"], captured["replica"]:
         yield counts
     for alias, found in captured.items():
         counts[alias] = sum("tests_article" in query["sql"] for query in found.captured_queries)
 
 
-SECTIONS: dict[str, Any] = {}
+SECTIONS = {}
 
 
 class InThisProcess:
@@ -176,16 +166,16 @@ class InThisProcess:
     tasks: ClassVar[list[Task]] = []
     asked: ClassVar[Counter[str]] = Counter()
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers):
         self.workers = workers
 
-    def __enter__(self) -> InThisProcess:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         pass
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+    def submit(self, renderer, task):
         self.tasks.append(task)
         with queries_of_articles() as asked:
             rendered = render_page(renderer, task)
@@ -195,7 +185,7 @@ class InThisProcess:
 
 class TestRowsOfReplicas:
     @pytest.mark.parametrize("snapshot_using", [parameter("default")], indirect=True)
-    def test_are_read_from_one_of_them_in_a_run(self, twins: Twins, replica: Any) -> None:
+    def test_are_read_from_one_of_them_in_a_run(self, twins, replica):
         """With a fingerprint from one replica and rows from another, a page could stay outdated forever."""
         from tests.models import Article
 
@@ -208,9 +198,7 @@ class TestRowsOfReplicas:
             assert sorted(map(bool, asked.values())) == [False, True], asked
 
     @pytest.mark.parametrize("snapshot_using", [parameter("default")], indirect=True)
-    def test_are_read_by_workers_from_that_of_the_command(
-        self, twins: Twins, replica: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_are_read_by_workers_from_that_of_the_command(self, twins, replica, monkeypatch):
         from tests.models import Article
 
         twins.attributes["queryset"] = Article.objects.all()
@@ -227,7 +215,7 @@ class TestRowsOfReplicas:
         assert {alias for alias, asked in InThisProcess.asked.items() if asked} == {using}
 
 
-def test_skipped_items_are_reported_each_time(twins: Twins) -> None:
+def test_skipped_items_are_reported_each_time(twins):
     from tests.models import Article
 
     twins.settled()

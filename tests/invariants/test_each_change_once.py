@@ -8,22 +8,20 @@ from __future__ import annotations
 import gzip
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count, islice
-from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from django_sitemaps09.export import Published, UrlChange, export_hosts
-from django_sitemaps09.sections import Section
+from django_sitemaps09.export import export_hosts
 from tests.models import Article
 from tests.support import published
-from tests.support.search_engines import KEY, Engine, engine
+from tests.support.search_engines import KEY, engine
 
 __all__ = ["engine"]
 
@@ -48,10 +46,10 @@ class Ranged(ModelSitemap[Article]):
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
 
-    def __init__(self, weight: int) -> None:
+    def __init__(self, weight):
         self.queryset = Article.objects.filter(weight=weight)
 
-    def for_host(self, domain: str) -> Ranged:
+    def for_host(self, domain):
         sitemap = copy(self)
         if domain in HOSTS[1]:
             sitemap.queryset = self.queryset.filter(published=True)
@@ -61,18 +59,18 @@ class Ranged(ModelSitemap[Article]):
 class Positioned(Sitemap[Article]):
     """Articles of weight 2, the newest first, paginated by position."""
 
-    def items(self) -> Sequence[Article]:
+    def items(self):
         return [*Article.objects.filter(weight=2).order_by("-updated", "slug")]
 
-    def location(self, item: Article) -> str:
+    def location(self, item):
         return item.get_absolute_url()
 
-    def lastmod(self, item: Article) -> datetime | None:
+    def lastmod(self, item):
         return item.updated
 
 
 class Broken(Positioned):
-    def location(self, item: Article) -> str:
+    def location(self, item):
         raise ImproperlyConfigured("the project is broken")
 
 
@@ -81,11 +79,11 @@ class Edits:
 
     weights: Sequence[int] = (0, 1, 2)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.random = random.Random(SEED)  # noqa: S311 the same edits each time
         self.slugs = (f"s{number}" for number in count())
 
-    def make(self, number: int) -> list[str]:
+    def make(self, number):
         """Make some edits, and return their names."""
         kinds = ["add", "delete", "create_again", "swap", "rename", "touch", "move", "publish"]
         names = self.random.choices(kinds, k=number)
@@ -93,20 +91,20 @@ class Edits:
             getattr(self, name)()
         return names
 
-    def some(self) -> list[Article]:
+    def some(self):
         articles = [*Article.objects.filter(weight__in=self.weights).order_by("pk")]
         return self.random.sample(articles, min(len(articles), self.random.choice([1, 8, ROWS // 10])))
 
-    def add(self, rows: int = ROWS // 20) -> None:
+    def add(self, rows=ROWS // 20):
         Article.objects.bulk_create(
             Article(slug=slug, weight=self.random.choice(self.weights), updated=self._time())
             for slug in islice(self.slugs, rows)
         )
 
-    def delete(self) -> None:
+    def delete(self):
         Article.objects.filter(pk__in=[article.pk for article in self.some()]).delete()
 
-    def create_again(self) -> None:
+    def create_again(self):
         """Give rows other keys, so that they move to the last page of their section."""
         articles = self.some()
         Article.objects.filter(pk__in=[article.pk for article in articles]).delete()
@@ -114,41 +112,41 @@ class Edits:
             article.pk = None
         Article.objects.bulk_create(articles)
 
-    def swap(self) -> None:
+    def swap(self):
         articles = self.some()
         slugs = [article.slug for article in articles]
         for article, slug in zip(articles, [*slugs[1:], slugs[0]], strict=True):
             article.slug = slug
         self._save(articles)
 
-    def rename(self) -> None:
+    def rename(self):
         self._save(self._with(slug=lambda: next(self.slugs)))
 
-    def touch(self) -> None:
+    def touch(self):
         self._save(self._with(updated=self._time))
 
-    def move(self) -> None:
+    def move(self):
         self._save(self._with(weight=lambda: self.random.choice(self.weights)))
 
-    def publish(self) -> None:
+    def publish(self):
         self._save(self._with(published=lambda: self.random.choice([True, False])))
 
-    def _time(self) -> datetime:
+    def _time(self):
         return START + timedelta(hours=self.random.randrange(5_000))
 
-    def _with(self, **values: Callable[[], object]) -> list[Article]:
+    def _with(self, **values):
         articles = self.some()
         for article in articles:
             for name, value in values.items():
                 setattr(article, name, value())
         return articles
 
-    def _save(self, articles: list[Article]) -> None:
+    def _save(self, articles):
         Article.objects.bulk_update(articles, ["slug", "updated", "weight", "published"], batch_size=100)
 
 
-def entries(folder: Path) -> Entries:
-    found: Entries = {}
+def entries(folder):
+    found = {}
     for name in published.pages(folder):
         for line in gzip.decompress((folder / name).read_bytes()).splitlines():
             if line.startswith(b"<url>"):
@@ -157,38 +155,32 @@ def entries(folder: Path) -> Entries:
     return found
 
 
-def differing(old: Entries, new: Entries) -> Iterator[tuple[str, str]]:
+def differing(old, new):
     """Yield each URL that differs, and how, by comparing everything."""
     for url in old.keys() | new.keys():
         if old.get(url) != new.get(url):
             yield url, "added" if url not in old else "removed" if url not in new else "changed"
 
 
-def test_each_url_that_differs_is_submitted_once(
-    tmp_path: Path, engine: Engine, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_url_that_differs_is_submitted_once(tmp_path, engine, configure, monkeypatch):
     configure(INDEXNOW_URLS=[engine.url])
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
     edits = Edits()
     edits.add(ROWS)
     folders = [tmp_path / host.removeprefix("https://") for host in HOSTS]
-    old: list[Entries] = [{}, {}]
+    old = [{}, {}]
     for run in range(RUNS):
         is_broken, is_removed = run % 6 == 3, run % 6 == 5
         # Nothing moves to or from a section while it fails.
         edits.weights = (0, 1) if is_broken else (0, 1, 2)
         case = f"seed {SEED}, run {run}: {edits.make(5 if run else 0)}"
-        sitemaps: dict[str, Section] = {
-            "a": Ranged(0),
-            "b": Ranged(1),
-            "c": Broken() if is_broken else Positioned(),
-        }
+        sitemaps = {"a": Ranged(0), "b": Ranged(1), "c": Broken() if is_broken else Positioned()}
         if is_removed:
             del sitemaps["b"]
         engine.requests.clear()
-        changes: list[UrlChange] = []
+        changes = []
 
-        def collect(event: Published, changes: list[UrlChange] = changes) -> None:
+        def collect(event, changes=changes):
             changes += event.urls() if event.urls else ()
 
         reports = export_hosts(

@@ -6,25 +6,22 @@ import inspect
 import json
 import os
 import re
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command, get_commands
 
-from django_sitemaps09.export import Report, export
+from django_sitemaps09.export import export
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.stores import STATE
 from tests.support import commands
 from tests.support.commands import FINE, Bad, environment
-from tests.support.configuration import BASE, Configure
+from tests.support.configuration import BASE
 from tests.support.processes import ended, started
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
@@ -39,17 +36,17 @@ pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
 
 @pytest.fixture
-def use(settings: Any) -> Callable[..., None]:
+def use(settings):
     """Use the sections with this name, and other settings."""
 
-    def change(name: str, **keys: Any) -> None:
+    def change(name, **keys):
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"tests.support.commands.{name}", **keys}
 
     return change
 
 
 @contextmanager
-def another_user() -> Iterator[None]:
+def another_user():
     """Run as a user without rights, if this user is root."""
     if os.geteuid() != 0:
         yield
@@ -68,16 +65,16 @@ def another_user() -> Iterator[None]:
 class Undated(Bad):
     """Section whose `lastmod` raises for every item, and whose item number 1 has no valid location."""
 
-    def lastmod(self, item: int) -> Any:
-        return item.updated  # type: ignore[attr-defined]
+    def lastmod(self, item):
+        return item.updated
 
 
-def written(folder: Path) -> set[str]:
+def written(folder):
     return {path.name for path in folder.iterdir() if path.is_file()} if folder.exists() else set()
 
 
 class TestTheTable:
-    def test_has_the_numbers_of_each_section_and_of_all(self, folder: Path) -> None:
+    def test_has_the_numbers_of_each_section_and_of_all(self, folder):
         out, err = said("--output", folder)
         lines = [line.split() for line in out.splitlines() if line.strip()]
         assert err == ""
@@ -98,9 +95,7 @@ class TestTheTable:
         assert lines[7] == ["Published", f"{BASE}/sitemap.xml", "to", str(folder)]
         assert len(lines) == 8
 
-    def test_tells_what_became_of_pages_and_urls(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_tells_what_became_of_pages_and_urls(self, folder, monkeypatch):
         said("--output", folder)
         out, _ = said("--output", folder, "--changes")
         lines = [line.split() for line in out.splitlines() if line.strip()]
@@ -112,7 +107,7 @@ class TestTheTable:
         assert not re.search(r"\b1 (URL|page|file)s", out)
 
     @pytest.mark.parametrize("name", ["b", "b-name-with-more-than-twenty-characters"])
-    def test_has_columns_in_line(self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def test_has_columns_in_line(self, folder, monkeypatch, name):
         monkeypatch.setitem(FINE, name, Numbers(2))
         out, _ = said("--output", folder)
         rows = out.splitlines()[4:9]
@@ -121,13 +116,11 @@ class TestTheTable:
             row.index(" 1,234") + 6 for row in rows if " 1,234" in row
         }
 
-    def test_comes_after_a_line_for_each_section_while_the_command_works(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_comes_after_a_line_for_each_section_while_the_command_works(self, folder, monkeypatch):
         out, seen = StringIO(), []
 
         class Listening(Numbers):
-            def items(self) -> Sequence[int]:
+            def items(self):
                 seen.append(out.getvalue())
                 return super().items()
 
@@ -135,9 +128,7 @@ class TestTheTable:
         call_command("export_sitemaps", "--output", str(folder), stdout=out)
         assert seen == ["a: 3 URLs\n"]
 
-    def test_counts_skipped_items_and_elements_apart(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_counts_skipped_items_and_elements_apart(self, folder, monkeypatch):
         """The section is published, although each `lastmod` raises an error."""
         monkeypatch.setitem(FINE, "a", Undated(4))
         monkeypatch.setitem(FINE, "products", Undated(1, start=2))
@@ -154,7 +145,7 @@ class TestTheTable:
         _, _, error = failed("--output", folder.with_name("strict"), "--strict")
         assert str(error) == "Nothing was published, because items or elements were skipped (strict)."
 
-    def test_tells_what_became_of_robots_txt(self, folder: Path, tmp_path: Path) -> None:
+    def test_tells_what_became_of_robots_txt(self, folder, tmp_path):
         robots = tmp_path / "robots.txt"
         for state in ("written", "unchanged"):
             assert f"{robots}: {state}\n" in said("--output", folder, "--robots", robots)[0]
@@ -164,7 +155,7 @@ class TestTheTable:
         assert ("line 2" in out, "line 2" in err, str(robots) in err) == (False, True, True)
 
     @pytest.mark.django_db
-    def test_warns_of_a_urlconf_that_it_does_not_know(self, folder: Path, settings: Any) -> None:
+    def test_warns_of_a_urlconf_that_it_does_not_know(self, folder, settings):
         settings.MIDDLEWARE = ["tests.checks.test_views.by_host"]
         warning = "The middleware tests.checks.test_views.by_host sets request.urlconf"
         assert warning in said("--output", folder, "--base-url", BASE)[1]
@@ -181,8 +172,8 @@ class TestTheTable:
         ],
     )
     def test_has_no_count_of_written_files_if_nothing_was_written(
-        self, folder: Path, use: Callable[..., None], sections: str, argument: str, words: list[str]
-    ) -> None:
+        self, folder, use, sections, argument, words
+    ):
         use(sections)
         out = StringIO()
         with suppress(CommandError):
@@ -195,9 +186,7 @@ class TestTheTable:
         is_dry_run = argument == "--dry-run"
         assert ("Without --dry-run, 3 files would be written." in out.getvalue()) is is_dry_run
 
-    def test_has_the_published_numbers_of_a_section_that_is_held_back(
-        self, folder: Path, use: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_has_the_published_numbers_of_a_section_that_is_held_back(self, folder, use, monkeypatch):
         said("--output", folder)
         monkeypatch.setitem(FINE, "products", Numbers(1))
         out, _, error = failed("--output", folder)
@@ -211,20 +200,20 @@ class TestTheTable:
         [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
         assert (held["urls"], held["unchanged"], len(held["files"])) == (1_234, 1, 1)
 
-    def test_says_why_a_dry_run_has_no_changes(self, folder: Path) -> None:
+    def test_says_why_a_dry_run_has_no_changes(self, folder):
         said("--output", folder)
         _, err = said("--output", folder, "--dry-run", "--changes")
         assert err == ("Changed URLs were not counted, because a dry run keeps no files to compare.\n")
         assert said("--output", folder, "--dry-run")[1] == ""
 
 
-def test_verbosity_0_prints_nothing_if_nothing_is_wrong(folder: Path) -> None:
+def test_verbosity_0_prints_nothing_if_nothing_is_wrong(folder):
     assert said("--output", folder, verbosity=0) == ("", "")
     assert len(written(folder)) == 3
 
 
 class TestJson:
-    def test_is_all_that_there_is_on_standard_output(self, folder: Path, tmp_path: Path) -> None:
+    def test_is_all_that_there_is_on_standard_output(self, folder, tmp_path):
         robots = tmp_path / "robots.txt"
         robots.write_text("User-agent: *\nDisallow: /\n")
         out, err = said("--output", folder, "--robots", robots, "--format", "json")
@@ -240,7 +229,7 @@ class TestJson:
             assert (folder / file["name"]).stat().st_size == file["size"] == section["size"]
             assert section["failure"] is None
 
-    def test_is_written_if_a_section_failed_too(self, folder: Path, use: Callable[..., None]) -> None:
+    def test_is_written_if_a_section_failed_too(self, folder, use):
         use("HALF")
         out, _, error = failed("--output", folder, "--format", "json")
         report = json.loads(out)
@@ -248,7 +237,7 @@ class TestJson:
         assert report["sections"][1]["failure"] == "OSError: the disk with the numbers is gone"
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
 
-    def test_is_the_report_of_export(self, folder: Path) -> None:
+    def test_is_the_report_of_export(self, folder):
         twin = folder.with_name("twin")
         out, _ = said("--output", twin, "--format", "json")
         out = out.replace(str(twin), str(folder))
@@ -257,7 +246,7 @@ class TestJson:
         # Hints contain times, and the peak memory of this process includes earlier tests.
         clocked = ("seconds", "hints", "urls_per_second", "memory", "workers_memory")
 
-        def timeless(found: Any) -> Any:
+        def timeless(found):
             if isinstance(found, dict):
                 return {name: timeless(value) for name, value in found.items() if name not in clocked}
             return [timeless(value) for value in found] if isinstance(found, list | tuple) else found
@@ -267,28 +256,28 @@ class TestJson:
 
 class TestTheArguments:
     @pytest.fixture
-    def given(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[dict[str, Any]]:
+    def given(self, monkeypatch, folder):
         """Return the arguments that `export()` is called with."""
-        given: list[dict[str, Any]] = []
+        given = []
 
-        def recorded(*arguments: Any, **options: Any) -> Report:
+        def recorded(*arguments, **options):
             given.append(inspect.signature(export).bind(*arguments, **options).arguments)
             return export(*arguments, **{**options, "output": folder})
 
         monkeypatch.setattr(export_sitemaps, "export", recorded)
         return given
 
-    def test_are_none_of_its_own_by_default(self, given: list[dict[str, Any]]) -> None:
+    def test_are_none_of_its_own_by_default(self, given):
         said()
         (options,) = given
         assert callable(options.pop("progress"))
         names = ("output", "robots", "base_url", "gzip", "engine", "workers", "submit")
         not_given = dict.fromkeys(names)
         switches = ("strict", "dry_run", "changed_only", "rebalance", "changes")
-        nothing: dict[str, Any] = {"names": [], "force": [], "remove": [], "moved_from": []}
+        nothing = {"names": [], "force": [], "remove": [], "moved_from": []}
         assert options == nothing | not_given | dict.fromkeys(switches, False)
 
-    def test_are_passed_to_export(self, given: list[dict[str, Any]], configure: Configure) -> None:
+    def test_are_passed_to_export(self, given, configure):
         configure(INDEXNOW_KEY="0123456789abcdef")
         switches = ("strict", "dry_run", "changed_only", "rebalance", "changes", "submit")
         line = (
@@ -312,18 +301,18 @@ class TestTheArguments:
             }
         ]
 
-    def test_can_name_the_host_from_which_the_site_has_moved(self, given: list[dict[str, Any]]) -> None:
+    def test_can_name_the_host_from_which_the_site_has_moved(self, given):
         with pytest.raises(CommandError, match="contains no export that could move"):
             said("--moved-from", "https://a.test", "--moved-from", "https://b.test", "--format=json")
         assert given[0]["moved_from"] == ["https://a.test", "https://b.test"]
 
-    def test_do_what_they_say(self, folder: Path) -> None:
+    def test_do_what_they_say(self, folder):
         said("a", "--output", folder, "--no-gzip", "--base-url", "http://127.0.0.1:8000")
         assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml"}
         assert b"<loc>http://127.0.0.1:8000/numbers/0/</loc>" in (folder / "sitemap-a-1.xml").read_bytes()
 
     @pytest.mark.parametrize("wrong", [["--format", "xml"], ["--ouptut", "x"]])
-    def test_that_do_not_exist_are_refused(self, folder: Path, wrong: list[str]) -> None:
+    def test_that_do_not_exist_are_refused(self, folder, wrong):
         with pytest.raises(CommandError):
             said("--output", folder, *wrong)
         assert not folder.exists()
@@ -337,9 +326,7 @@ class TestAnError:
             (["--base-url", "example.com"], "--base-url: 'example.com'"),
         ],
     )
-    def test_is_named_before_anything_is_written(
-        self, folder: Path, arguments: list[str], words: str
-    ) -> None:
+    def test_is_named_before_anything_is_written(self, folder, arguments, words):
         out, _, error = failed("--output", folder, *arguments)
         assert words in str(error)
         assert (out, error.returncode, folder.exists()) == ("", 1, False)
@@ -355,18 +342,16 @@ class TestAnError:
             ({"ROBOTS_TXT": 1}, "ROBOTS_TXT"),
         ],
     )
-    def test_of_the_settings_is_one(
-        self, folder: Path, configure: Configure, keys: dict[str, Any], words: str
-    ) -> None:
+    def test_of_the_settings_is_one(self, folder, configure, keys, words):
         configure(**keys)
         assert words in str(failed("--output", folder)[2])
         assert not folder.exists()
 
-    def test_without_a_target_names_the_option(self) -> None:
+    def test_without_a_target_names_the_option(self):
         assert "--output DIR" in str(failed()[2])
 
     @pytest.mark.parametrize("name", ["there", "there/new"])
-    def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name: str) -> None:
+    def test_of_a_folder_that_cannot_be_written_says_what_to_do(self, name):
         # Another user must be able to access the folder, but pytest's own folders are private.
         with TemporaryDirectory(prefix="sitemaps09-tests-") as folder:
             said("--output", Path(folder, "first"))
@@ -396,9 +381,7 @@ class TestAnError:
             f"submit_sitemaps --base-url {BASE}",
         ],
     )
-    def test_of_a_folder_of_another_user_names_the_owner(
-        self, configure: Configure, private: bool, command: str
-    ) -> None:
+    def test_of_a_folder_of_another_user_names_the_owner(self, configure, private, command):
         with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
             Path(parent).chmod(0o755)
             folder = Path(parent, "public")
@@ -411,7 +394,7 @@ class TestAnError:
             assert f"{owned} belongs to the user root: run this as its owner, " in str(raised.value)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-    def test_of_a_folder_that_became_that_of_another_user_names_the_owner(self) -> None:
+    def test_of_a_folder_that_became_that_of_another_user_names_the_owner(self):
         with TemporaryDirectory(prefix="sitemaps09-tests-") as parent:
             folder = Path(parent, "public")
             Path(parent).chmod(0o755)
@@ -425,7 +408,7 @@ class TestAnError:
             assert f"{folder}: Permission denied. {folder} belongs to the user root: " in str(error)
             assert said("--output", folder, "--verify")
 
-    def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder: Path, tmp_path: Path) -> None:
+    def test_of_robots_txt_comes_after_the_sitemap_is_published(self, folder, tmp_path):
         robots = tmp_path / "missing" / "robots.txt"
         out, _, error = failed("--output", folder, "--robots", robots)
         assert str(robots) in str(error)
@@ -436,19 +419,19 @@ class TestAnError:
 class Shell:
     """`manage.py` in separate processes with their own settings."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
 
-    def start(self, sections: str, *arguments: object) -> subprocess.Popen[str]:
+    def start(self, sections, *arguments):
         command = ("-m", "django", "export_sitemaps", *arguments)
         return started(*command, environ=environment(self.folder, sections), cwd=self.folder)
 
-    def run(self, sections: str, *arguments: object) -> tuple[int, str, str]:
+    def run(self, sections, *arguments):
         """Run `manage.py`, and return exit status, standard output and standard error."""
         return ended(self.start(sections, *arguments))
 
     @contextmanager
-    def waiting(self, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    def waiting(self, *arguments):
         """Start an export that waits in the middle, and continues at the end of the block."""
         with self.start("SLOW", *arguments) as process:
             try:
@@ -461,12 +444,12 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Shell:
+def shell(tmp_path):
     return Shell(tmp_path)
 
 
 class TestTheExitStatus:
-    def test_is_0_if_an_item_is_skipped(self, shell: Shell, folder: Path) -> None:
+    def test_is_0_if_an_item_is_skipped(self, shell, folder):
         """Without `LOGGING`, Python prints warnings to standard error."""
         arguments = ["LAME", "--output", folder, "--base-url", BASE]
         status, out, err = shell.run(*arguments, "--verbosity", 0)
@@ -476,14 +459,14 @@ class TestTheExitStatus:
         assert (status, json.loads(out)["urls"]) == (0, 6)
         assert "Section 'bad': skipped item 2" in err
 
-    def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell: Shell, folder: Path) -> None:
+    def test_is_1_if_a_section_failed_and_no_traceback_is_shown(self, shell, folder):
         status, out, err = shell.run("HALF", "--output", folder, "--base-url", BASE)
         assert status == 1
         assert "Section 'broken': OSError: the disk with the numbers is gone." in err
         assert "Traceback" not in err
         assert out.splitlines()[:2] == ["a: 3 URLs", "broken: OSError: the disk with the numbers is gone"]
 
-    def test_is_1_if_it_cannot_start(self, shell: Shell, folder: Path) -> None:
+    def test_is_1_if_it_cannot_start(self, shell, folder):
         # There is neither a BASE_URL nor a table of sites.
         status, out, err = shell.run("FINE", "--output", folder)
         assert (status, out, folder.exists()) == (1, "", False)
@@ -491,7 +474,7 @@ class TestTheExitStatus:
         assert "no such table" in err
         assert "Traceback" not in err
 
-    def test_is_75_while_another_export_runs(self, shell: Shell, folder: Path) -> None:
+    def test_is_75_while_another_export_runs(self, shell, folder):
         with shell.waiting("--output", folder, "--base-url", BASE) as first:
             before = sorted(folder.rglob("*"))
             assert any(path.match(".sitemaps09/run-*/sitemap-products-1.xml.gz") for path in before)

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from django.core.management.base import OutputWrapper
@@ -27,11 +26,11 @@ PAGE = PageFile("sitemap-a-1.xml.gz", 1, None, None, 47_500)
 
 
 class Terminal(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
+def shown(stream, *, wanted=True):
     with streams.progress_line(OutputWrapper(stream), wanted=wanted) as line:
         if line is not None:
             progress = streams.Progress(line)
@@ -45,7 +44,7 @@ def shown(stream: io.StringIO, *, wanted: bool = True) -> str:
 
 
 @pytest.mark.services
-def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
+def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known():
     require_packages("tqdm")
     text = shown(Terminal())
     assert "\n" not in text
@@ -56,7 +55,7 @@ def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known() -> None:
 
 
 @pytest.mark.services
-def test_it_begins_again_for_each_host() -> None:
+def test_it_begins_again_for_each_host():
     require_packages("tqdm")
     stream = Terminal()
     with streams.progress_line(OutputWrapper(stream), wanted=True) as line:
@@ -73,21 +72,21 @@ def test_it_begins_again_for_each_host() -> None:
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])
-def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream: io.StringIO) -> None:
+def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream):
     assert shown(stream, wanted=not stream.isatty()) == ""
 
 
-def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch):
     monkeypatch.setattr(streams, "tqdm", None)
     assert shown(Terminal()) == ""
 
 
 @pytest.mark.services
-def test_a_terminal_that_goes_away_is_not_an_error() -> None:
+def test_a_terminal_that_goes_away_is_not_an_error():
     require_packages("tqdm")
 
     class Gone(Terminal):
-        def write(self, text: str) -> int:
+        def write(self, text):
             raise BrokenPipeError
 
     assert shown(Gone()) == ""
@@ -96,10 +95,10 @@ def test_a_terminal_that_goes_away_is_not_an_error() -> None:
 class Site:
     """A project whose command writes all output to a terminal."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
 
-    def terminal(self, sections: str, *arguments: object) -> str:
+    def terminal(self, sections, *arguments):
         """Return the output of the command on a terminal, byte for byte."""
         ours, theirs = pty.openpty()
         size = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LINES": "24"}
@@ -124,7 +123,7 @@ class Site:
         return written.decode()
 
 
-def _read(terminal: int) -> bytes:
+def _read(terminal):
     try:
         return os.read(terminal, 65_536)
     except OSError:
@@ -132,7 +131,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def screen(text: str) -> list[str]:
+def screen(text):
     """Return the lines that a terminal would show."""
     lines = [""]
     column = 0
@@ -150,17 +149,17 @@ def screen(text: str) -> list[str]:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path):
     return Site(tmp_path)
 
 
 @pytest.mark.services
 class TestATerminal:
     @pytest.fixture(autouse=True)
-    def _extra(self) -> None:
+    def _extra(self):
         require_packages("tqdm")
 
-    def test_has_one_line_that_is_drawn_again_and_gone_in_the_end(self, site: Site) -> None:
+    def test_has_one_line_that_is_drawn_again_and_gone_in_the_end(self, site):
         for run in ("first", "second"):
             text = site.terminal("FINE")
             line, end, _ = text.partition("\r\n")
@@ -180,10 +179,10 @@ class TestATerminal:
             assert lines[1].startswith("section ")
             assert "sections done" not in "".join(lines)
 
-    def test_has_what_the_log_says_above_the_line(self, site: Site) -> None:
+    def test_has_what_the_log_says_above_the_line(self, site):
         lines = screen(site.terminal("LAME"))
         assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
         assert "sections done" not in "".join(lines)
 
-    def test_has_no_line_without_a_reason(self, site: Site) -> None:
+    def test_has_no_line_without_a_reason(self, site):
         assert site.terminal("FINE", "--verbosity", "0") == ""

@@ -6,19 +6,17 @@ import json
 import re
 import sqlite3
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from django.conf import settings as configured
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
 from django_sitemaps09 import stores
 from django_sitemaps09.notify.ledger import Ledger, Message
 from django_sitemaps09.stores import LocalStore
 from tests.support import commands
-from tests.support.configuration import Configure
-from tests.support.search_engines import KEY, Engine, engine
+from tests.support.search_engines import KEY, engine
 
 __all__ = ["engine"]
 
@@ -27,27 +25,27 @@ pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
 URLS = tuple(f"https://www.example.com/{n}" for n in range(1_234))
 
 
-def queue(folder: Path, *urls: str) -> None:
+def queue(folder, *urls):
     ledger = Ledger(stores.state_store(LocalStore(folder)))
     ledger.prepare("run-1", [Message("indexnow", "www.example.com", urls)])
     ledger.activate("run-1")
 
 
 @pytest.fixture(autouse=True)
-def _endpoint(engine: Engine, configure: Configure, folder: Path) -> None:
+def _endpoint(engine, configure, folder):
     configure(INDEXNOW_URLS=[engine.url], ROOT=folder)
 
 
-def printed(*arguments: object) -> str:
+def printed(*arguments):
     return commands.said("submit_sitemaps", *arguments)[0]
 
 
-def failed(*arguments: object) -> tuple[str, CommandError]:
+def failed(*arguments):
     out, _, error = commands.failed("submit_sitemaps", *arguments)
     return out, error
 
 
-def test_the_table_has_a_row_for_each_endpoint_and_host(folder: Path, engine: Engine) -> None:
+def test_the_table_has_a_row_for_each_endpoint_and_host(folder, engine):
     queue(folder, *URLS)
     first, head, row = printed().splitlines()
     assert first == f"{folder}: submitted"
@@ -56,7 +54,7 @@ def test_the_table_has_a_row_for_each_endpoint_and_host(folder: Path, engine: En
     assert printed() == f"{folder}: nothing is pending\n"
 
 
-def test_a_dry_run_shows_counts_and_examples_and_sends_nothing(folder: Path, engine: Engine) -> None:
+def test_a_dry_run_shows_counts_and_examples_and_sends_nothing(folder, engine):
     queue(folder, *URLS)
     first, _, row, *examples = printed("--dry-run").splitlines()
     assert first == f"{folder}: to submit"
@@ -65,7 +63,7 @@ def test_a_dry_run_shows_counts_and_examples_and_sends_nothing(folder: Path, eng
     assert engine.requests == []
 
 
-def test_json_is_the_report_alone(folder: Path, engine: Engine) -> None:
+def test_json_is_the_report_alone(folder, engine):
     queue(folder, *URLS)
     document = json.loads(printed("--format", "json"))
     assert document["target"] == str(folder)
@@ -74,7 +72,7 @@ def test_json_is_the_report_alone(folder: Path, engine: Engine) -> None:
     assert (report["kind"], report["accepted"], report["status"]) == ("indexnow", 1_234, 200)
 
 
-def test_a_failure_exits_with_1_after_the_table(folder: Path, engine: Engine) -> None:
+def test_a_failure_exits_with_1_after_the_table(folder, engine):
     engine.answer(403)
     queue(folder, *URLS)
     out, error = failed()
@@ -84,14 +82,14 @@ def test_a_failure_exits_with_1_after_the_table(folder: Path, engine: Engine) ->
     assert KEY not in f"{out}{error}"
 
 
-def test_urls_that_wait_are_no_failure(folder: Path) -> None:
+def test_urls_that_wait_are_no_failure(folder):
     queue(folder, *URLS)
     printed()
     queue(folder, URLS[0])
     assert re.search(r"nothing more is sent before \d\d:\d\d:\d\d UTC", printed())
 
 
-def test_a_second_submission_exits_with_75(folder: Path, engine: Engine) -> None:
+def test_a_second_submission_exits_with_75(folder, engine):
     queue(folder, *URLS)
     with stores.exclusive_lock(LocalStore(folder), "submission"):
         out, error = failed()
@@ -99,7 +97,7 @@ def test_a_second_submission_exits_with_75(folder: Path, engine: Engine) -> None
     assert engine.requests == []
 
 
-def test_several_hosts_have_a_report_each(folder: Path, engine: Engine) -> None:
+def test_several_hosts_have_a_report_each(folder, engine):
     bases = ["https://a.example.com", "https://b.example.com"]
     queue(folder / "b.example.com", *URLS)
     arguments = [argument for base in bases for argument in ("--base-url", base)]
@@ -118,17 +116,15 @@ def test_several_hosts_have_a_report_each(folder: Path, engine: Engine) -> None:
         ([], {}, "public. Run export_sitemaps --submit first."),
     ],
 )
-def test_an_error_exits_with_1(
-    configure: Configure, arguments: list[str], keys: dict[str, object], words: str
-) -> None:
+def test_an_error_exits_with_1(configure, arguments, keys, words):
     configure(**keys)
     out, error = failed(*arguments)
     assert (out, error.returncode) == ("", 1)
     assert words in str(error)
 
 
-def test_a_new_key_is_printed_even_without_settings(settings: object, engine: Engine) -> None:
-    settings.SITEMAPS09 = {}  # type: ignore[attr-defined]
+def test_a_new_key_is_printed_even_without_settings(settings, engine):
+    settings.SITEMAPS09 = {}
     first, second = printed("--generate-key"), printed("--generate-key")
     assert re.fullmatch(r"[0-9a-f]{32}\n", first)
     assert first != second
@@ -136,7 +132,7 @@ def test_a_new_key_is_printed_even_without_settings(settings: object, engine: En
 
 
 @pytest.mark.django_db(databases=[*configured.DATABASES])
-def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Configure) -> None:
+def test_a_new_key_is_printed_even_if_a_check_requires_one(configure):
     configure(INDEXNOW_KEY=None, SUBMIT=True)
     out = StringIO()
     call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)
@@ -145,10 +141,8 @@ def test_a_new_key_is_printed_even_if_a_check_requires_one(configure: Configure)
         call_command("submit_sitemaps", stdout=out, skip_checks=False)
 
 
-def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*arguments: object) -> None:
+def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(folder, monkeypatch):
+    def full(*arguments):
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Ledger, "compact", full)

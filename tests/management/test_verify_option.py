@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +23,7 @@ KEYS = {
 run = partial(commands.said, "export_sitemaps")
 
 
-def failed(*arguments: object, status: int = 1) -> tuple[str, str]:
+def failed(*arguments, status=1):
     """Return standard output and the error of a command that fails with this exit status."""
     out, err, error = commands.failed("export_sitemaps", *arguments)
     assert (error.returncode, err) == (status, "")
@@ -33,18 +31,18 @@ def failed(*arguments: object, status: int = 1) -> tuple[str, str]:
 
 
 @pytest.fixture
-def public(folder: Path) -> Path:
+def public(folder):
     run("--output", folder)
     return folder
 
 
-def test_an_intact_export_is_counted(public: Path) -> None:
+def test_an_intact_export_is_counted(public):
     out, err = run("--output", public, "--verify")
     assert out.startswith(f"{public}: verified 3 files with 1,237 URLs in ")
     assert (out.count("\n"), err) == (1, "")
 
 
-def test_each_damaged_file_is_named_with_what_to_do(public: Path) -> None:
+def test_each_damaged_file_is_named_with_what_to_do(public):
     (public / PAGE).unlink()
     (public / "sitemap.xml").write_bytes(b"")
     before = published.states(public, hidden=True)
@@ -55,7 +53,7 @@ def test_each_damaged_file_is_named_with_what_to_do(public: Path) -> None:
     assert published.states(public, hidden=True) == before
 
 
-def test_what_was_repaired_is_named_too(public: Path) -> None:
+def test_what_was_repaired_is_named_too(public):
     before = (public / PAGE).read_bytes()
     (public / PAGE).write_bytes(before[:-1])
     out, err = run("--output", public, "--verify", "--repair")
@@ -64,7 +62,7 @@ def test_what_was_repaired_is_named_too(public: Path) -> None:
     assert (public / PAGE).read_bytes() == before
 
 
-def test_damage_that_a_repair_leaves_is_named_without_advice_to_repair(public: Path, settings: Any) -> None:
+def test_damage_that_a_repair_leaves_is_named_without_advice_to_repair(public, settings):
     (public / PAGE).unlink()
     settings.SITEMAPS09 = {**settings.SITEMAPS09, "SITEMAPS": "tests.support.commands.PART"}
     _, error = failed("--output", public, "--verify", "--repair")
@@ -72,7 +70,7 @@ def test_damage_that_a_repair_leaves_is_named_without_advice_to_repair(public: P
     assert PAGE in error
 
 
-def test_json_has_the_documented_keys(public: Path) -> None:
+def test_json_has_the_documented_keys(public):
     out, _ = run("--output", public, "--verify", "--format", "json")
     document = json.loads(out)
     assert document.keys() == KEYS
@@ -88,7 +86,7 @@ def test_json_has_the_documented_keys(public: Path) -> None:
     assert document["repair"]["written"] == [PAGE]
 
 
-def test_several_hosts_have_a_result_each(folder: Path) -> None:
+def test_several_hosts_have_a_result_each(folder):
     hosts = ("--base-url", BASE, "--base-url", "https://b.example")
     run("--output", folder, *hosts)
     (folder / "b.example" / PAGE).unlink()
@@ -99,21 +97,21 @@ def test_several_hosts_have_a_result_each(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--rebalance", "--changed-only", "--dry-run", "--strict", "--changes"])
-def test_options_of_exports_are_refused(public: Path, option: str) -> None:
+def test_options_of_exports_are_refused(public, option):
     assert option in failed("--output", public, "--verify", option)[1]
 
 
-def test_repair_needs_verify(public: Path) -> None:
+def test_repair_needs_verify(public):
     assert "--verify" in failed("--output", public, "--repair")[1]
 
 
-def test_a_repair_during_an_export_ends_with_75(public: Path) -> None:
+def test_a_repair_during_an_export_ends_with_75(public):
     (public / PAGE).unlink()
     with exclusive_lock(LocalStore(public)):
         failed("--output", public, "--verify", "--repair", status=75)
 
 
-def test_a_repair_of_one_of_several_hosts_during_an_export_ends_with_75(folder: Path) -> None:
+def test_a_repair_of_one_of_several_hosts_during_an_export_ends_with_75(folder):
     hosts = ("a.example", "b.example")
     options = [word for host in hosts for word in ("--base-url", f"https://{host}")]
     run("--output", folder, *options)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
 from django_sitemaps09.notify import ledger as ledgers
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import Store
 from django_sitemaps09.stores.plain import DamagedError
 from tests.support.memory import traced
 
@@ -21,29 +18,29 @@ A, B, C = (f"https://a.b/{name}" for name in "abc")
 
 
 @pytest.fixture
-def ledger(store: Store) -> Ledger:
+def ledger(store):
     return Ledger(store)
 
 
-def message(*urls: str, **fields: Any) -> Message:
+def message(*urls, **fields):
     return Message(**{"kind": "indexnow", "host": "a.b", "urls": urls, **fields})
 
 
-def ping(url: str) -> Message:
+def ping(url):
     return message(url, kind="ping")
 
 
-def pending(ledger: Ledger) -> list[Message | None]:
+def pending(ledger):
     return [ledger.read(name) for name in ledger.names()]
 
 
-def queue(ledger: Ledger, run: str, messages: Iterable[Message]) -> None:
+def queue(ledger, run, messages):
     ledger.prepare(run, messages)
     ledger.activate(run)
 
 
 class TestPreparedMessages:
-    def test_are_pending_only_after_they_are_activated(self, ledger: Ledger) -> None:
+    def test_are_pending_only_after_they_are_activated(self, ledger):
         ledger.prepare("run-1", [message(A), message(B)])
         assert pending(ledger) == []
         for _ in range(2):
@@ -51,7 +48,7 @@ class TestPreparedMessages:
             assert pending(ledger) == [message(A), message(B)]
 
     @pytest.mark.parametrize("activated", [0, 1])
-    def test_are_activated_with_those_of_earlier_runs_alone(self, ledger: Ledger, activated: int) -> None:
+    def test_are_activated_with_those_of_earlier_runs_alone(self, ledger, activated):
         """The earlier run may have been published, and have failed to activate them."""
         runs = ["run-20260101T000000-b", "run-20260101T000001-a"]
         for run, url in zip(runs, (A, B), strict=True):
@@ -61,7 +58,7 @@ class TestPreparedMessages:
         ledger.activate(None)
         assert pending(ledger) == [message(A), message(B)]
 
-    def test_discarded_messages_are_never_pending(self, ledger: Ledger) -> None:
+    def test_discarded_messages_are_never_pending(self, ledger):
         queue(ledger, "run-1", [message(A)])
         ledger.prepare("run-2", [message(B)])
         ledger.discard()
@@ -99,21 +96,21 @@ class TestCompacting:
         ],
     )
     def test_merges_the_messages_of_all_runs_and_drops_the_oldest(
-        self, ledger: Ledger, runs: list[list[Message]], most: int, dropped: int, expected: list[Message]
-    ) -> None:
+        self, ledger, runs, most, dropped, expected
+    ):
         for number, messages in enumerate(runs):
             queue(ledger, f"run-{number}", messages)
         assert ledger.compact(most) == dropped
         assert pending(ledger) == expected
         assert ledger.compact(most) == 0
 
-    def test_changes_a_single_message_only_if_it_is_too_long(self, ledger: Ledger) -> None:
+    def test_changes_a_single_message_only_if_it_is_too_long(self, ledger):
         queue(ledger, "run-1", [message(C, A)])
         names = ledger.names()
         assert (ledger.compact(2), ledger.names()) == (0, names)
         assert (ledger.compact(1), pending(ledger)) == (1, [message(C)])
 
-    def test_merges_the_others_if_another_process_has_just_removed_a_message(self, ledger: Ledger) -> None:
+    def test_merges_the_others_if_another_process_has_just_removed_a_message(self, ledger):
         for number, url in enumerate((A, B, C)):
             queue(ledger, f"run-{number}", [message(url)])
         names = ledger.names()
@@ -151,7 +148,7 @@ class TestADamagedFile:
         ],
         ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}",
     )
-    def test_is_set_aside(self, ledger: Ledger, content: bytes) -> None:
+    def test_is_set_aside(self, ledger, content):
         queue(ledger, "run-1", [message(A), message(B)])
         name = ledger.names()[0]
         ledger.state.write(f"{FOLDER}/{name}", content)
@@ -164,14 +161,14 @@ class TestADamagedFile:
             assert path.startswith(f"{FOLDER}/damaged-")
             assert ledger.state.read(path, 50_000_001) == content
 
-    def test_damaged_pauses_are_ignored(self, ledger: Ledger) -> None:
+    def test_damaged_pauses_are_ignored(self, ledger):
         ledger.write_pauses({"x a.b": time.time() + 100})
         assert [*ledger.pauses()] == ["x a.b"]
         ledger.state.write(f"{FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
         assert ledger.pauses() == {}
 
 
-def test_expired_pauses_are_removed(ledger: Ledger) -> None:
+def test_expired_pauses_are_removed(ledger):
     ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
     assert [*ledger.pauses()] == ["new"]
 
@@ -179,7 +176,7 @@ def test_expired_pauses_are_removed(ledger: Ledger) -> None:
 # Messages
 
 
-def test_urls_are_split_by_host_into_messages_of_ten_thousand(ledger: Ledger) -> None:
+def test_urls_are_split_by_host_into_messages_of_ten_thousand(ledger):
     urls = [f"https://{host}.example.com/{n}" for n in range(12_500) for host in ("a", "b")]
     queue(ledger, "run-1", change_messages([*urls, *urls[:10]], lambda host: True, Counter()))
     ledger.compact(100_000)
@@ -195,21 +192,21 @@ def test_urls_are_split_by_host_into_messages_of_ten_thousand(ledger: Ledger) ->
     assert all(host_of(url) == message.host for message in found for url in message.urls)
 
 
-def test_http_and_https_share_a_message_but_ports_do_not() -> None:
+def test_http_and_https_share_a_message_but_ports_do_not():
     urls = ["http://a.b/1", "https://a.b/2", "https://a.b:443/3", "https://A.B/4", "https://a.b:8443/5"]
     found = {message.host: message.urls for message in change_messages(urls, lambda host: True, Counter())}
     assert found == {"a.b": tuple(urls[:4]), "a.b:8443": (urls[4],)}
 
 
-def test_urls_without_a_key_are_counted_instead() -> None:
-    without: Counter[str] = Counter()
+def test_urls_without_a_key_are_counted_instead():
+    without = Counter()
     urls = ["https://a.b/1", "https://c.d/2", "https://c.d/3", "no URL", "https://u@a.b/"]
     found = list(change_messages(urls, lambda host: host == "a.b", without))
     assert found == [Message("indexnow", "a.b", ("https://a.b/1",))]
     assert without == {"c.d": 2, "no valid host": 2}
 
 
-def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch):
     monkeypatch.setattr(ledgers.protocol, "MAX_MESSAGE_URLS", 1_000)
     urls = (f"https://h{n % 50}.example.com/{n}" for n in range(50_000))
     with traced() as memory:
@@ -218,6 +215,6 @@ def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch: pytest.Monk
     assert memory.peak < 2_000_000
 
 
-def test_each_ping_is_a_message() -> None:
+def test_each_ping_is_a_message():
     urls = ["https://a.b/sitemap.xml", "https://a.b/sitemap-2.xml"]
     assert list(ping_messages([*urls, "no URL"])) == [Message("ping", "a.b", (url,)) for url in urls]

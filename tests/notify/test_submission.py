@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,9 +18,8 @@ from django_sitemaps09.notify.engines import Outcome, all_keys, key_for
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import LocalStore, Store
-from tests.support.configuration import Configure
-from tests.support.search_engines import KEY, Engine, running_engine
+from django_sitemaps09.stores import LocalStore
+from tests.support.search_engines import KEY, running_engine
 
 pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
 
@@ -34,39 +30,39 @@ URLS = tuple(f"https://{HOST}/{n}" for n in range(3))
 class Target:
     """A target with pending messages, and submissions of them without long pauses."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store):
         self.store = store
         self.state = stores.state_store(store)
         self.ledger = Ledger(self.state)
         self.runs = 0
 
-    def queue(self, *urls: str, host: str = HOST, kind: Any = "indexnow") -> None:
+    def queue(self, *urls, host=HOST, kind="indexnow"):
         self.runs += 1
         batches = (urls[first : first + 10_000] for first in range(0, len(urls), 10_000))
         self.ledger.prepare(f"run-{self.runs}", [Message(kind, host, batch) for batch in batches])
         self.ledger.activate(f"run-{self.runs}")
 
-    def send(self, **options: float) -> Submission:
+    def send(self, **options):
         client = Client(**{"timeout": 5, "seconds": 20, "backoff": 0.001, **options})
         try:
             return submission.send(self.store, self.state, client, {})
         finally:
             client.close()
 
-    def pending(self) -> list[str]:
+    def pending(self):
         messages = map(self.ledger.read, self.ledger.names())
         return sorted(url for message in messages if message for url in message.urls)
 
 
 @pytest.fixture
-def target(folder: Path, engine: Engine, configure: Configure) -> Target:
+def target(folder, engine, configure):
     configure(INDEXNOW_URLS=[engine.url])
     return Target(LocalStore(folder))
 
 
 class TestIndexNow:
     @pytest.mark.parametrize("status", [200, 202])
-    def test_an_accepted_message_is_sent_once(self, target: Target, engine: Engine, status: int) -> None:
+    def test_an_accepted_message_is_sent_once(self, target, engine, status):
         engine.answer(status)
         target.queue(*URLS)
         result = target.send()
@@ -79,9 +75,7 @@ class TestIndexNow:
         assert len(engine.requests) == 1
 
     @pytest.mark.parametrize("status", [400, 413, 422])
-    def test_a_rejected_message_is_reported_and_not_sent_again(
-        self, target: Target, engine: Engine, status: int
-    ) -> None:
+    def test_a_rejected_message_is_reported_and_not_sent_again(self, target, engine, status):
         engine.answer(status)
         target.queue(*URLS)
         result = target.send()
@@ -92,8 +86,8 @@ class TestIndexNow:
 
     @pytest.mark.parametrize("answer", [301, 401, 403, 404, 500, "garbage", "nothing", (429, {})])
     def test_anything_else_stays_pending_and_is_sent_with_the_next_run(
-        self, target: Target, engine: Engine, answer: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, target, engine, answer, monkeypatch
+    ):
         engine.answer(answer)
         target.queue(*URLS)
         result = target.send(seconds=5)
@@ -109,9 +103,7 @@ class TestIndexNow:
         assert target.pending() == []
 
     @pytest.mark.parametrize("answer", ["silent", "slow"])
-    def test_a_slow_engine_leaves_the_message_pending(
-        self, target: Target, engine: Engine, answer: str
-    ) -> None:
+    def test_a_slow_engine_leaves_the_message_pending(self, target, engine, answer):
         engine.answer(answer)
         target.queue(*URLS)
         started = time.monotonic()
@@ -121,8 +113,8 @@ class TestIndexNow:
 
     @pytest.mark.parametrize("status", [403, 429])
     def test_a_rejected_key_or_too_many_requests_stop_only_their_own_host(
-        self, target: Target, engine: Engine, configure: Configure, status: int
-    ) -> None:
+        self, target, engine, configure, status
+    ):
         configure(INDEXNOW_MAX_URLS=20_000)
         engine.answer(status, 200)
         target.queue(*(f"https://a.b/{n:05}" for n in range(12_000)), host="a.b")
@@ -135,9 +127,7 @@ class TestIndexNow:
             assert "Check that its key file is served by a.b" in result.failures[0]
         assert KEY not in " ".join(result.failures)
 
-    def test_a_host_is_submitted_again_only_after_five_minutes(
-        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_host_is_submitted_again_only_after_five_minutes(self, target, engine, monkeypatch):
         target.queue(URLS[0])
         target.send()
         target.queue(URLS[1])
@@ -154,9 +144,7 @@ class TestIndexNow:
         assert engine.submitted[-1] == URLS[1]
 
     @pytest.mark.parametrize("status", [429, 503])
-    def test_a_busy_engine_is_asked_again_when_it_wishes(
-        self, target: Target, engine: Engine, status: int
-    ) -> None:
+    def test_a_busy_engine_is_asked_again_when_it_wishes(self, target, engine, status):
         engine.answer((status, {"Retry-After": "3600"}))
         target.queue(*URLS)
         [report] = target.send().endpoints
@@ -167,7 +155,7 @@ class TestIndexNow:
         assert [report.pending for report in target.send().endpoints] == [3]
         assert len(engine.requests) == 1
 
-    def test_a_clock_that_was_wrong_stops_no_later_submission(self, target: Target, engine: Engine) -> None:
+    def test_a_clock_that_was_wrong_stops_no_later_submission(self, target, engine):
         target.queue(URLS[0])
         with pytest.MonkeyPatch.context() as patch:
             years_later = time.time() + 1e8
@@ -178,11 +166,11 @@ class TestIndexNow:
         assert engine.submitted == [*URLS[:2]]
 
     def test_a_full_disk_prevents_the_submission_or_does_not_hide_its_result(
-        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, target, engine, monkeypatch
+    ):
         original, failing = Ledger.write_pauses, [True]
 
-        def write_pauses(*arguments: Any) -> None:
+        def write_pauses(*arguments):
             if failing.pop():
                 raise OSError(28, "No space left on device")
             original(*arguments)
@@ -197,8 +185,8 @@ class TestIndexNow:
 
     @pytest.mark.parametrize("is_removed", [False, True])
     def test_each_endpoint_gets_each_message_once_unless_it_is_removed(
-        self, target: Target, engine: Engine, configure: Configure, is_removed: bool
-    ) -> None:
+        self, target, engine, configure, is_removed
+    ):
         with running_engine() as other:
             configure(INDEXNOW_URLS=[engine.url, other.url])
             other.answer(403, 200)
@@ -211,9 +199,7 @@ class TestIndexNow:
             assert (len(engine.requests), len(other.requests)) == (1, 1 if is_removed else 2)
         assert target.pending() == []
 
-    def test_urls_wait_for_the_key_of_their_host(
-        self, target: Target, engine: Engine, configure: Configure
-    ) -> None:
+    def test_urls_wait_for_the_key_of_their_host(self, target, engine, configure):
         configure(INDEXNOW_KEY={"c.d": KEY})
         target.queue(*URLS)
         assert target.send().failures == [f"{engine.url} ({HOST}): INDEXNOW_KEY has no key for this host"]
@@ -221,9 +207,7 @@ class TestIndexNow:
         configure(INDEXNOW_KEY={HOST: KEY})
         assert target.send().failures == []
 
-    def test_only_the_newest_urls_up_to_the_limit_stay_pending(
-        self, target: Target, engine: Engine, configure: Configure
-    ) -> None:
+    def test_only_the_newest_urls_up_to_the_limit_stay_pending(self, target, engine, configure):
         configure(INDEXNOW_MAX_URLS=2)
         for url in URLS:
             target.queue(url)
@@ -235,13 +219,11 @@ class TestIndexNow:
 
 class TestPings:
     @pytest.fixture(autouse=True)
-    def _pinged(self, target: Target, engine: Engine, configure: Configure) -> None:
+    def _pinged(self, target, engine, configure):
         configure(PING_URLS=[engine.url, f"{engine.url}?token=secret"], INDEXNOW_KEY=None)
         target.queue(f"https://{HOST}/sitemap.xml", kind="ping")
 
-    def test_request_each_endpoint_with_the_url_of_the_sitemap(
-        self, target: Target, engine: Engine
-    ) -> None:
+    def test_request_each_endpoint_with_the_url_of_the_sitemap(self, target, engine):
         result = target.send()
         assert [request.method for request in engine.requests] == ["GET", "GET"]
         queries = [parse_qs(urlsplit(request.path).query) for request in engine.requests]
@@ -252,24 +234,20 @@ class TestPings:
         assert target.pending() == []
 
     @pytest.mark.parametrize("status", [404, 410, 301])
-    def test_are_reported_and_not_repeated_if_rejected(
-        self, target: Target, engine: Engine, status: int
-    ) -> None:
+    def test_are_reported_and_not_repeated_if_rejected(self, target, engine, status):
         engine.answer(status)
         result = target.send()
         assert [report.rejected for report in result.endpoints] == [1, 1]
         assert ("secret" in " ".join(result.failures), target.pending()) == (False, [])
 
     @pytest.mark.parametrize("answer", [500, "garbage", "nothing", 429])
-    def test_are_repeated_by_the_next_run_after_a_failure(
-        self, target: Target, engine: Engine, answer: Any
-    ) -> None:
+    def test_are_repeated_by_the_next_run_after_a_failure(self, target, engine, answer):
         engine.answer(answer)
         assert [report.pending for report in target.send().endpoints] == [1, 1]
         assert target.pending() == [f"https://{HOST}/sitemap.xml"]
 
 
-def test_a_submission_and_an_export_do_not_wait_for_each_other(target: Target, engine: Engine) -> None:
+def test_a_submission_and_an_export_do_not_wait_for_each_other(target, engine):
     engine.answer("silent")
     target.queue(*URLS)
     with stores.exclusive_lock(target.store):
@@ -286,18 +264,14 @@ def test_a_submission_and_an_export_do_not_wait_for_each_other(target: Target, e
 
 
 class TestSubmitInPython:
-    def test_without_an_export_is_an_error_and_creates_no_folder(
-        self, target: Target, folder: Path
-    ) -> None:
+    def test_without_an_export_is_an_error_and_creates_no_folder(self, target, folder):
         with pytest.raises(ExportError, match=r"Nothing was exported to .* with --base-url"):
             submit(output=folder)
         with pytest.raises(ExportError, match="omit --base-url"):
             submit_hosts([f"https://{HOST}"], output=folder)
         assert not folder.exists()
 
-    def test_a_host_whose_export_has_no_folder_is_submitted(
-        self, target: Target, engine: Engine, folder: Path
-    ) -> None:
+    def test_a_host_whose_export_has_no_folder_is_submitted(self, target, engine, folder):
         target.queue(*URLS)
         root = Manifest("run-1", f"https://{HOST}/", f"https://{HOST}").root()
         target.state.write(manifest.ROOT, root)
@@ -315,9 +289,7 @@ class TestSubmitInPython:
         [result] = submit_hosts([f"https://{HOST}"], output=folder, dry_run=True).values()
         assert [report.pending for report in result.endpoints] == [2]
 
-    def test_a_damaged_message_fails_each_submission_until_it_is_removed(
-        self, target: Target, engine: Engine, folder: Path
-    ) -> None:
+    def test_a_damaged_message_fails_each_submission_until_it_is_removed(self, target, engine, folder):
         target.queue(*URLS)
         [name] = target.ledger.names()
         target.state.write(f"{FOLDER}/{name}", b"{")
@@ -334,8 +306,8 @@ class TestSubmitInPython:
         assert engine.requests == []
 
     def test_pauses_that_are_a_folder_are_an_error_and_a_link_is_replaced(
-        self, target: Target, engine: Engine, folder: Path, tmp_path: Path
-    ) -> None:
+        self, target, engine, folder, tmp_path
+    ):
         target.queue(*URLS)
         path = folder / stores.STATE / FOLDER / "pauses.json"
         path.mkdir()
@@ -352,13 +324,13 @@ class TestSubmitInPython:
         )
 
     def test_a_storage_that_fails_afterwards_does_not_hide_what_was_accepted(
-        self, target: Target, engine: Engine, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, target, engine, monkeypatch
+    ):
         target.queue(*URLS)
         names, opened = LocalStore.names, LocalStore.open
 
-        def failing(read: Callable[..., Any]) -> Callable[..., Any]:
-            def call(store: LocalStore, *arguments: Any) -> Any:
+        def failing(read):
+            def call(store, *arguments):
                 if engine.requests:
                     raise ExportError("the storage is gone")
                 return read(store, *arguments)
@@ -371,8 +343,8 @@ class TestSubmitInPython:
         assert report.accepted == 3
 
     def test_an_engine_that_is_not_available_is_not_asked_for_each_host_or_target(
-        self, target: Target, engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, target, engine, folder, monkeypatch
+    ):
         monkeypatch.setattr(submission, "new_client", lambda: Client(5, 20, backoff=0.001))
         engine.answer(500)
         hosts = {"a.b": ["a.b", "e.f"], "c.d": ["c.d"]}
@@ -388,9 +360,7 @@ class TestSubmitInPython:
         # One message with three retries.
         assert len(engine.requests) == 4
 
-    def test_a_dry_run_sends_and_changes_nothing(
-        self, target: Target, engine: Engine, folder: Path
-    ) -> None:
+    def test_a_dry_run_sends_and_changes_nothing(self, target, engine, folder):
         target.queue(*URLS)
         target.queue(*URLS, *(f"https://{HOST}/more/{n}" for n in range(9)))
         names = target.ledger.names()
@@ -401,15 +371,13 @@ class TestSubmitInPython:
         assert engine.requests == []
         assert target.ledger.names() == names
 
-    def test_a_missing_extra_is_an_error(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_extra_is_an_error(self, folder, monkeypatch):
         monkeypatch.setitem(__import__("sys").modules, "urllib3", None)
         with pytest.raises(ImproperlyConfigured, match=r"django-sitemaps09\[indexnow\]"):
             submit(output=folder)
 
 
-def test_a_remote_state_has_a_lease(
-    memory: Any, engine: Engine, configure: Configure, shared_cache: Any
-) -> None:
+def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
     configure(INDEXNOW_URLS=[engine.url])
     target = Target(memory)
     target.queue(*URLS)
@@ -422,20 +390,20 @@ def test_a_remote_state_has_a_lease(
     assert engine.submitted == [*URLS]
 
 
-def test_a_single_key_applies_to_every_host(configure: Configure) -> None:
+def test_a_single_key_applies_to_every_host(configure):
     configure(INDEXNOW_KEY="0123456789")
     assert key_for("a.b") == key_for("c.d") == "0123456789"
     assert [*all_keys()] == ["0123456789"]
 
 
-def test_each_outcome_is_counted_and_a_problem_stays() -> None:
+def test_each_outcome_is_counted_and_a_problem_stays():
     report = EndpointReport("indexnow", "https://a.b/", "c.d")
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):
-        report.count(Outcome(verdict, problem), 2)  # type: ignore[arg-type]
+        report.count(Outcome(verdict, problem), 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
 
 
-def test_json_has_the_failures_and_times_with_a_zone() -> None:
+def test_json_has_the_failures_and_times_with_a_zone():
     report = EndpointReport("ping", "https://a.b/", "c.d", pending=1, problem="bad", resumes=0.0)
     waiting = EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
     document = json.loads(json.dumps(Submission("public", (report, waiting), 0.5, dropped=1).as_dict()))

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -27,13 +24,13 @@ from tests.support.sections import Numbers
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09(MAX_URLS=2)]
 
 #: Values that replace another value.
-HOSTILE: list[Any] = [
+HOSTILE = [
     *(None, True, -1, 0, 7, 10**30, 1e400, float("nan"), "", "x", "1", [], {}, [[]], [7], {"a": 7}),
     *("../x", "\ud800", "sitemap.xml", "sitemap-articles-1.xml.gz"),
 ]
 
 
-def damaged(content: bytes, chance: random.Random) -> bytes:
+def damaged(content, chance):
     """Return damaged content. Damaged JSON usually remains valid JSON."""
     lines = content.splitlines(keepends=True)
     what = chance.randrange(6)
@@ -68,20 +65,20 @@ class TestStateThatIsDamaged:
     """Any damage to the state of an export is detected, and no row is lost or published twice."""
 
     @pytest.fixture
-    def before(self, folder: Path, tmp_path: Path) -> Callable[[], dict[str, Any]]:
+    def before(self, folder, tmp_path):
         """Return a function that restores the folder as it was before the damage."""
         sitemaps = after_two_runs(folder)
         kept = tmp_path / "kept"
         shutil.copytree(folder, kept)
 
-        def again() -> dict[str, Any]:
+        def again():
             shutil.rmtree(folder)
             shutil.copytree(kept, folder)
             return sitemaps
 
         return again
 
-    def settles(self, folder: Path, sitemaps: dict[str, Any]) -> str:
+    def settles(self, folder, sitemaps):
         """Check the result of an export: a clear error, or every row published exactly once."""
         try:
             report = export(output=folder, sitemaps=sitemaps)
@@ -95,9 +92,7 @@ class TestStateThatIsDamaged:
         return "published"
 
     @pytest.mark.parametrize("what", ["two pages of one number", "two lines swapped", "an open page"])
-    def test_but_can_still_be_parsed_is_detected(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], what: str
-    ) -> None:
+    def test_but_can_still_be_parsed_is_detected(self, folder, state, before, what):
         sitemaps = before()
         path = state / known(folder).files["articles"]
         head, *lines = path.read_text().splitlines(keepends=True)
@@ -124,9 +119,7 @@ class TestStateThatIsDamaged:
 
     @pytest.mark.parametrize("seed", range(6))
     @pytest.mark.parametrize("which", [ROOT, BACKUP, "articles", "numbers"])
-    def test_loses_no_url_and_fails_no_run(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], which: str, seed: int
-    ) -> None:
+    def test_loses_no_url_and_fails_no_run(self, folder, state, before, which, seed):
         chance = random.Random(seed)  # noqa: S311
         for _ in range(4):
             sitemaps = before()
@@ -136,9 +129,7 @@ class TestStateThatIsDamaged:
             # A format with a higher number is from a later version.
             assert outcome == "published" or which == ROOT
 
-    def test_is_not_kept_as_the_backup(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
-    ) -> None:
+    def test_is_not_kept_as_the_backup(self, folder, state, before):
         sitemaps = before()
         backup = (state / BACKUP).read_bytes()
         (state / ROOT).write_bytes((state / ROOT).read_bytes()[:-9])
@@ -147,9 +138,7 @@ class TestStateThatIsDamaged:
         assert (state / BACKUP).read_bytes() == backup
 
     @pytest.mark.parametrize("kind", ["link", "folder"])
-    def test_that_is_not_a_file_is_an_error_that_says_what_to_remove(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], kind: str
-    ) -> None:
+    def test_that_is_not_a_file_is_an_error_that_says_what_to_remove(self, folder, state, before, kind):
         sitemaps = before()
         (state / ROOT).rename(state / "moved")
         if kind == "link":
@@ -161,9 +150,7 @@ class TestStateThatIsDamaged:
             export(output=folder, sitemaps=sitemaps)
         assert touched(folder) == before_export
 
-    def test_that_is_a_link_in_the_place_of_a_section_is_rebuilt(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
-    ) -> None:
+    def test_that_is_a_link_in_the_place_of_a_section_is_rebuilt(self, folder, state, before):
         sitemaps = before()
         path = state / known(folder).files["articles"]
         path.rename(state / "moved")
@@ -171,9 +158,7 @@ class TestStateThatIsDamaged:
         assert self.settles(folder, sitemaps) == "published"
 
     @pytest.mark.parametrize("seed", range(6))
-    def test_with_a_correct_digest_is_a_clear_error_too(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
-    ) -> None:
+    def test_with_a_correct_digest_is_a_clear_error_too(self, folder, state, before, seed):
         """An attacker who can do this can do more, but it must not cause a traceback."""
         chance = random.Random(seed)  # noqa: S311
         for _ in range(6):
@@ -190,9 +175,7 @@ class TestStateThatIsDamaged:
             assert sorted(paths(folder)) == sorted(THERE)
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_while_an_export_was_ending_is_refused_until_it_is_removed(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]], seed: int
-    ) -> None:
+    def test_while_an_export_was_ending_is_refused_until_it_is_removed(self, folder, state, before, seed):
         chance = random.Random(seed)  # noqa: S311
         sitemaps = before()
         Article.objects.filter(pk=7).update(slug="changed-again")
@@ -210,9 +193,7 @@ class TestStateThatIsDamaged:
         (state / ROOT).unlink()
         assert self.settles(folder, sitemaps) == "published"
 
-    def test_since_an_earlier_version_wrote_it_is_rebuilt(
-        self, folder: Path, state: Path, before: Callable[[], dict[str, Any]]
-    ) -> None:
+    def test_since_an_earlier_version_wrote_it_is_rebuilt(self, folder, state, before):
         sitemaps = before()
         found = manifest.unseal((state / ROOT).read_bytes())
         files = {}
@@ -228,9 +209,7 @@ class TestAnExportOfAnotherProject:
         ("what", "advice"),
         [("base", f"pass --moved-from {BASE} once"), ("files", r"remove manifest\.json")],
     )
-    def test_is_not_overwritten(
-        self, folder: Path, state: Path, configure: Callable[..., None], what: str, advice: str
-    ) -> None:
+    def test_is_not_overwritten(self, folder, state, configure, what, advice):
         sitemaps = {"a": Numbers(3)}
         export(output=folder, sitemaps=sitemaps)
         before = touched(folder), touched(state)

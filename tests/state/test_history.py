@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 import pytest
 
@@ -21,23 +20,22 @@ from django_sitemaps09.state.history import (
 )
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
-from tests.support.clock import Clock
 from tests.support.exports import Bad, Failing
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
 
-def state_of(folder: Path) -> LocalStore:
+def state_of(folder):
     return LocalStore(folder / STATE, 0o600, own="")
 
 
-def recorded(folder: Path) -> list[RecordedRun]:
+def recorded(folder):
     return read_history(state_of(folder))
 
 
 class TestARun:
-    def test_is_recorded_with_what_it_changed(self, folder: Path, clock: Clock) -> None:
+    def test_is_recorded_with_what_it_changed(self, folder, clock):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(2)})
         export(output=folder, sitemaps={"a": Numbers(5), "b": Numbers(2)})
         second, first = recorded(folder)
@@ -45,7 +43,7 @@ class TestARun:
         assert second.sections == (SectionChange("a", 3, 5, 1, 0),)
         assert (second.started, second.is_published, second.failures) == (clock.time.timestamp(), True, ())
 
-    def test_is_not_recorded_if_nothing_is_new(self, folder: Path) -> None:
+    def test_is_not_recorded_if_nothing_is_new(self, folder):
         for _ in range(3):
             export(output=folder, sitemaps={"a": Bad(3, [1])})
         assert len(recorded(folder)) == 1
@@ -53,7 +51,7 @@ class TestARun:
         export(output=folder, sitemaps={"a": Bad(3, [1])}, changed_only=True)
         assert (folder / STATE / HISTORY).stat().st_mtime_ns == written
 
-    def test_is_recorded_with_skipped_items(self, folder: Path) -> None:
+    def test_is_recorded_with_skipped_items(self, folder):
         export(output=folder, sitemaps={"a": Bad(5, [1])})
         [run] = recorded(folder)
         [change] = run.sections
@@ -62,14 +60,14 @@ class TestARun:
         assert fields == {"2": "location", "4": "priority"}
         assert isinstance(change.errors[0], ItemError)
 
-    def test_is_recorded_if_a_problem_is_gone(self, folder: Path) -> None:
+    def test_is_recorded_if_a_problem_is_gone(self, folder):
         export(output=folder, sitemaps={"a": Bad(3, [1, 2])})
         export(output=folder, sitemaps={"a": Bad(2, [1])})
         run = recorded(folder)[0]
         assert run.sections[0].written == 0
         assert [error.key for error in run.sections[0].errors] == ["2"]
 
-    def test_is_recorded_once_with_a_failure(self, folder: Path) -> None:
+    def test_is_recorded_once_with_a_failure(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3)})
         for _ in range(2):
             export(output=folder, sitemaps={"a": Failing(3, 0)})
@@ -81,7 +79,7 @@ class TestARun:
         assert (change.previous_urls, change.urls, change.is_complete) == (3, 3, False)
         assert runs[0].failures
 
-    def test_that_publishes_nothing_changes_nothing(self, folder: Path) -> None:
+    def test_that_publishes_nothing_changes_nothing(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3)})
         export(output=folder, sitemaps={"a": Bad(9, [1])}, strict=True)
         run = recorded(folder)[0]
@@ -89,28 +87,26 @@ class TestARun:
         [change] = run.sections
         assert (change.previous_urls, change.urls, change.written, change.skipped_items) == (3, 3, 0, 2)
 
-    def test_records_a_section_that_it_removes(self, folder: Path) -> None:
+    def test_records_a_section_that_it_removes(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(4)})
         export(output=folder, sitemaps={"a": Numbers(3)}, remove=["b"])
         assert recorded(folder)[0].sections == (SectionChange("b", 4, 0, 0, 1),)
 
-    def test_of_several_hosts_is_recorded_for_each(self, folder: Path) -> None:
+    def test_of_several_hosts_is_recorded_for_each(self, folder):
         urls = ["https://one.example", "https://two.example"]
         export_hosts(urls, output=folder, sitemaps={"a": Numbers(3)})
         assert [len(recorded(folder / name)) for name in ("one.example", "two.example")] == [1, 1]
 
 
 class TestTheHistory:
-    def test_has_a_bound(self, folder: Path) -> None:
+    def test_has_a_bound(self, folder):
         state = state_of(folder)
         for number in range(MAX_RUNS + 5):
             record_run(state, RecordedRun(float(number), True, 1.0, (SectionChange("a", 0, number, 1, 0),)))
         runs = read_history(state)
         assert [run.started for run in runs] == [float(n) for n in range(MAX_RUNS + 4, 4, -1)]
 
-    def test_forgets_older_runs_before_it_is_too_large_to_be_read(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_forgets_older_runs_before_it_is_too_large_to_be_read(self, folder, monkeypatch):
         monkeypatch.setattr(history, "_MAX_BYTES", 2_000)
         state = state_of(folder)
         for number in range(1, 31):
@@ -120,7 +116,7 @@ class TestTheHistory:
             assert runs[0].started == number
             assert len(runs) >= min(number, 5)
 
-    def test_has_the_same_bounds_if_others_have_written_it(self, folder: Path) -> None:
+    def test_has_the_same_bounds_if_others_have_written_it(self, folder):
         long = "<" * 500
         change = SectionChange("a", 0, 1, 1, 0, 99, (ItemError(*[long] * 3),) * 99, failure=long)
         runs = [RecordedRun(1.0, True, 1.0, (change,), (long,) * 20)] * (MAX_RUNS + 9)
@@ -131,14 +127,14 @@ class TestTheHistory:
         texts = [*runs[0].failures, *(text for error in change.errors for text in error), change.failure]
         assert (len(change.errors), {len(str(text)) for text in texts}) == (10, {200})
 
-    def test_has_a_bound_for_each_section(self, folder: Path) -> None:
+    def test_has_a_bound_for_each_section(self, folder):
         export(output=folder, sitemaps={"a": Bad(100, range(1, 100))})
         [run] = recorded(folder)
         # Of 99 items the location, and of one the priority.
         assert (len(run.sections[0].errors), run.sections[0].skipped_items) == (10, 99 + 1)
 
     @pytest.mark.parametrize("started", [1e300, -1e300, 1e11, -1, "later"])
-    def test_with_a_time_that_no_page_can_show_is_damaged(self, folder: Path, started: object) -> None:
+    def test_with_a_time_that_no_page_can_show_is_damaged(self, folder, started):
         state = state_of(folder)
         for values in (
             [started, True],
@@ -148,7 +144,7 @@ class TestTheHistory:
             state.write(HISTORY, manifest.seal({"format": 1, "runs": [values]}))
             assert read_history(state) == []
 
-    def test_in_another_format_is_not_read(self, folder: Path) -> None:
+    def test_in_another_format_is_not_read(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3)})
         state = state_of(folder)
         run, time = [1e9, True, 1.0, []], {"a": 1e9}
@@ -159,25 +155,19 @@ class TestTheHistory:
 
     @pytest.mark.parametrize(
         "content",
-        [
-            b"",
-            b"{",
-            b"[]",
-            b'{"format": 1, "runs": []}',
-            b'{"format": 1, "runs": [], "digest": "x"}',
-        ],
+        [b"", b"{", b"[]", b'{"format": 1, "runs": []}', b'{"format": 1, "runs": [], "digest": "x"}'],
     )
-    def test_that_is_damaged_is_replaced(self, folder: Path, content: bytes) -> None:
+    def test_that_is_damaged_is_replaced(self, folder, content):
         state = state_of(folder)
         state.write(HISTORY, content)
         assert read_history(state) == []
         export(output=folder, sitemaps={"a": Numbers(3)})
         assert len(recorded(folder)) == 1
 
-    def test_has_a_publication_that_failed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_has_a_publication_that_failed(self, folder, monkeypatch):
         export(output=folder, sitemaps={"a": Numbers(3)})
 
-        def fail(*arguments: object) -> None:
+        def fail(*arguments):
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as patch:
@@ -188,12 +178,10 @@ class TestTheHistory:
         assert (run.is_published, run.sections) == (False, ())
         assert run.failures == ("OSError: [Errno 28] No space left on device",)
 
-    def test_that_the_disk_has_no_space_for_is_one_line_of_the_log(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_that_the_disk_has_no_space_for_is_one_line_of_the_log(self, folder, monkeypatch, caplog):
         write = LocalStore.write
 
-        def limited(store: LocalStore, name: str, content: bytes) -> None:
+        def limited(store, name, content):
             if name == HISTORY:
                 raise OSError(28, "No space left on device", str(folder / name))
             write(store, name, content)

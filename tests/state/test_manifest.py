@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -16,8 +13,8 @@ from django_sitemaps09.exceptions import ExportError, ManifestError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.messages import build_reply
 from django_sitemaps09.export.rendering.page import RenderedPage
-from django_sitemaps09.filenames import SUFFIXES, Suffix, page_name
-from django_sitemaps09.pages import Fingerprint, Key, Page
+from django_sitemaps09.filenames import SUFFIXES, page_name
+from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.journal import JOURNAL
@@ -25,7 +22,6 @@ from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, S
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
-from tests.support.clock import Clock
 from tests.support.exports import locations, plain
 from tests.support.manifests import (
     DAY,
@@ -78,7 +74,7 @@ pages = st.builds(
 )
 
 
-def possible(record: SectionRecord) -> SectionRecord:
+def possible(record):
     """Return the record with valid numbers. The last page of key ranges has no upper bound."""
     bounds = [page.until for page in record.pages]
     if record.key_identity is not None and bounds:
@@ -109,7 +105,7 @@ names = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 published = names.map("sitemap-{}.xml.gz".format) | st.just("sitemap.xml")
 
 
-def written_before(section: str, head: dict[str, Any], rows: Sequence[Any]) -> tuple[str, bytes]:
+def written_before(section, head, rows):
     """Return the name and the content of a section's file as earlier versions wrote them."""
     content = "".join(f"{json.dumps(line)}\n" for line in ({**head, "pages": len(rows)}, *rows)).encode()
     return f"section-{section}-{sha256(content).hexdigest()[:32]}.jsonl", content
@@ -135,7 +131,7 @@ ROWS = [
 
 
 class TestAFileOfAnEarlierVersion:
-    def test_is_read_and_written_as_it_was(self, tmp_path: Path) -> None:
+    def test_is_read_and_written_as_it_was(self, tmp_path):
         """So a page takes no more bytes than before."""
         store = LocalStore(tmp_path, 0o600, own="")
         name, content = written_before("a-b", HEAD, ROWS)
@@ -158,9 +154,7 @@ class TestAFileOfAnEarlierVersion:
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("changed_only", [False, True])
-    def test_is_all_that_a_run_needs_to_write_nothing(
-        self, folder: Path, state: Path, changed_only: bool
-    ) -> None:
+    def test_is_all_that_a_run_needs_to_write_nothing(self, folder, state, changed_only):
         write_articles(*range(1, 8))
         sitemaps = {"articles": articles(), "numbers": Numbers(3)}
         export(output=folder, sitemaps=sitemaps, changed_only=changed_only)
@@ -195,9 +189,7 @@ class TestAFileOfAnEarlierVersion:
 
 class TestRecords:
     @given(pages, st.sampled_from(SUFFIXES), keys | st.none())
-    def test_of_a_page_are_one_row_in_the_manifest_and_in_replies(
-        self, page: PageFile, suffix: Suffix, after: Key | None
-    ) -> None:
+    def test_of_a_page_are_one_row_in_the_manifest_and_in_replies(self, page, suffix, after):
         page = replace(page, name=page_name("a", page.number, suffix), after=after)
         assert PageFile.from_row("a", suffix, after, json.loads(json.dumps(page.row))) == page
         rendered = RenderedPage(page, staged=f"stage/12345678-{page.name}")
@@ -224,15 +216,13 @@ class TestRecords:
         ],
         ids=str,
     )
-    def test_of_a_page_are_refused_if_their_row_is_invalid(self, row: Any) -> None:
+    def test_of_a_page_are_refused_if_their_row_is_invalid(self, row):
         with pytest.raises(manifest.PARSE_ERRORS):
             PageFile.from_row("a", "xml.gz", None, row)
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(record=sections)
-    def test_of_a_section_are_read_as_they_were_written(
-        self, tmp_path: Path, record: SectionRecord
-    ) -> None:
+    def test_of_a_section_are_read_as_they_were_written(self, tmp_path, record):
         store = LocalStore(tmp_path, 0o600, own="")
         document = manifest.section_document(record)
         name = manifest.section_file("a", document)
@@ -255,13 +245,13 @@ class TestRecords:
             unqueued=st.dictionaries(published, st.floats(0, manifest.MAX_TIME), max_size=3),
         )
     )
-    def test_of_a_root_are_read_as_they_were_written(self, tmp_path: Path, root: Manifest) -> None:
+    def test_of_a_root_are_read_as_they_were_written(self, tmp_path, root):
         store = LocalStore(tmp_path, 0o600, own="")
         (tmp_path / ROOT).write_bytes(root.root())
         assert manifest.read_root(store) == root
 
-    def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path: Path) -> None:
-        def page(number: int) -> PageFile:
+    def test_of_20_000_pages_take_less_than_a_kilobyte_each(self, tmp_path):
+        def page(number):
             lastmod = f"2026-01-01T{number % 24:02}:30:15Z"
             fingerprint = Fingerprint(47_500, lastmod, 2**63 + number)
             until = (str(number * 47_500),)
@@ -312,7 +302,7 @@ DAMAGED_SECTIONS = {
 
 @pytest.mark.django_db
 class TestAManifestThatCannotBeRead:
-    def recovered(self, folder: Path, sitemaps: dict[str, Any]) -> None:
+    def recovered(self, folder, sitemaps):
         """Check all invariants of a run that knows only the published files."""
         before = touched(folder)
         report = export(output=folder, sitemaps=sitemaps)
@@ -338,9 +328,7 @@ class TestAManifestThatCannotBeRead:
             *(("articles", damage) for damage in DAMAGED_SECTIONS),
         ],
     )
-    def test_is_rebuilt_from_the_files_and_pages_get_fresh_numbers(
-        self, folder: Path, state: Path, which: str, damage: str
-    ) -> None:
+    def test_is_rebuilt_from_the_files_and_pages_get_fresh_numbers(self, folder, state, which, damage):
         sitemaps = after_two_runs(folder)
         path = state / (ROOT if which == ROOT else known(folder).files[which])
         change = (DAMAGED_ROOTS if which == ROOT else DAMAGED_SECTIONS)[damage]
@@ -350,7 +338,7 @@ class TestAManifestThatCannotBeRead:
             path.write_bytes(change(path.read_bytes()))
         self.recovered(folder, sitemaps)
 
-    def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder: Path, state: Path) -> None:
+    def test_with_a_damaged_backup_loses_only_the_removed_files(self, folder, state):
         sitemaps = after_two_runs(folder)
         for name in (ROOT, BACKUP):
             (state / name).write_bytes(b"")
@@ -361,9 +349,7 @@ class TestAManifestThatCannotBeRead:
         assert "sitemap-articles-2.xml.gz" not in known(folder).removed
         assert (folder / "sitemap-articles-2.xml.gz").exists()
 
-    def test_leaves_sections_that_are_not_exported_as_their_index_names_them(
-        self, folder: Path, state: Path
-    ) -> None:
+    def test_leaves_sections_that_are_not_exported_as_their_index_names_them(self, folder, state):
         sitemaps = after_two_runs(folder)
         before, said = touched(folder), entries(folder)
         (state / ROOT).write_bytes(b"")
@@ -375,9 +361,7 @@ class TestAManifestThatCannotBeRead:
         }
 
     @pytest.mark.parametrize("damaged", [ROOT, "section", "gone"])
-    def test_does_not_disarm_the_guard(
-        self, folder: Path, state: Path, configure: Callable[..., None], damaged: str
-    ) -> None:
+    def test_does_not_disarm_the_guard(self, folder, state, configure, damaged):
         configure(MAX_URLS=100)
         for count in (249, 250):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(count - 249)})
@@ -395,9 +379,7 @@ class TestAManifestThatCannotBeRead:
             n: before[n] for n in before if "-a-" in n
         }
 
-    def test_does_not_make_numbers_new_that_no_file_has_any_more(
-        self, folder: Path, state: Path, configure: Callable[..., None], clock: Clock
-    ) -> None:
+    def test_does_not_make_numbers_new_that_no_file_has_any_more(self, folder, state, configure, clock):
         configure(KEEP_REMOVED=0)
         write_articles(*range(1, 7))
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
@@ -412,7 +394,7 @@ class TestAManifestThatCannotBeRead:
         export(output=folder, sitemaps=sitemaps)
         assert numbers_of(folder, "articles") == [4]
 
-    def test_since_a_later_version_wrote_it_is_refused(self, folder: Path, state: Path) -> None:
+    def test_since_a_later_version_wrote_it_is_refused(self, folder, state):
         sitemaps = after_two_runs(folder)
         found = json.loads((state / ROOT).read_bytes())
         (state / ROOT).write_text(json.dumps({**found, "format": manifest.FORMAT + 1}))
@@ -427,7 +409,7 @@ class TestAManifestThatCannotBeRead:
 
 @pytest.mark.django_db
 class TestTheFilesOfTheManifest:
-    def test_are_those_of_this_one_and_of_the_one_before(self, folder: Path, state: Path) -> None:
+    def test_are_those_of_this_one_and_of_the_one_before(self, folder, state):
         for count in range(1, 5):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
             (state / "section-c-run-gone.jsonl").write_text("of a run that was killed")
@@ -449,7 +431,7 @@ class TestTheFilesOfTheManifest:
             "mine.txt",
         }
 
-    def test_are_for_this_user_alone(self, folder: Path, state: Path) -> None:
+    def test_are_for_this_user_alone(self, folder, state):
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert {path.stat().st_mode & 0o077 for path in state.iterdir()} == {0}
 
@@ -459,7 +441,7 @@ class TestAForgedManifest:
     """An attacker who can write to the state folder can only cause files to be written again."""
 
     @pytest.fixture
-    def victim(self, folder: Path) -> Path:
+    def victim(self, folder):
         write_articles(1, 2, 3)
         export(output=folder, sitemaps={"articles": articles()})
         (folder / "index.html").write_text("mine")
@@ -477,7 +459,7 @@ class TestAForgedManifest:
             ("sections", {"articles": f"section-other-{'0' * 32}.jsonl"}),
         ],
     )
-    def test_names_no_foreign_file(self, victim: Path, key: str, value: object) -> None:
+    def test_names_no_foreign_file(self, victim, key, value):
         path = victim / STATE / ROOT
         path.write_bytes(manifest.seal({**manifest.unseal(path.read_bytes()), key: value}))
         for _ in range(2):
@@ -487,7 +469,7 @@ class TestAForgedManifest:
     @pytest.mark.parametrize(
         "line", ['[-5, null, 1, 1, 1, null, null, "", null, 1]', '["x"]', "[" * 100_000, '{"a": 1}']
     )
-    def test_has_invalid_pages_and_all_are_divided_again(self, victim: Path, line: str) -> None:
+    def test_has_invalid_pages_and_all_are_divided_again(self, victim, line):
         root = victim / STATE / ROOT
         found = manifest.unseal(root.read_bytes())
         head = (victim / STATE / found["sections"]["articles"]).read_text().splitlines()[0]
@@ -514,9 +496,7 @@ class TestAForgedManifest:
         ],
         ids=str,
     )
-    def test_with_a_forged_or_damaged_journal_is_refused(
-        self, victim: Path, changes: bytes | dict[str, object]
-    ) -> None:
+    def test_with_a_forged_or_damaged_journal_is_refused(self, victim, changes):
         root = (victim / STATE / ROOT).read_text()
         journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
         document = changes if isinstance(changes, bytes) else manifest.seal(journal | changes)

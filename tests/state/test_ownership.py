@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Report, export, verify
+from django_sitemaps09.export import export, verify
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import ROOT, read_root, seal, unseal
@@ -29,23 +26,23 @@ pytestmark = pytest.mark.sitemaps09(STATE="private")
 
 
 @pytest.fixture(autouse=True)
-def private(tmp_path: Path, declare: Callable[..., None]) -> Path:
+def private(tmp_path, declare):
     declare(private=local_storage(tmp_path / "private"))
     return tmp_path / "private"
 
 
-def run(folder: Path, **options: Any) -> Report:
+def run(folder, **options):
     return export(output=folder, **{"sitemaps": {"n": Numbers(3)}, **options})
 
 
-def refused(work: Callable[[], object]) -> str:
+def refused(work):
     with pytest.raises(ExportError) as raised:
         work()
     return str(raised.value)
 
 
 class TestTwoTargets:
-    def test_that_share_a_state_are_refused_with_both_named(self, tmp_path: Path) -> None:
+    def test_that_share_a_state_are_refused_with_both_named(self, tmp_path):
         first, second = tmp_path / "first", tmp_path / "second"
         run(first)
         before = published.states(tmp_path / "private")
@@ -64,9 +61,7 @@ class TestTwoTargets:
         assert run(first).written == ()
         assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
 
-    def test_that_share_a_state_have_only_the_files_of_the_first(
-        self, tmp_path: Path, settings: Any
-    ) -> None:
+    def test_that_share_a_state_have_only_the_files_of_the_first(self, tmp_path, settings):
         run(tmp_path / "first")
         (tmp_path / "second").mkdir()
         base = parse_base(BASE)
@@ -78,7 +73,7 @@ class TestTwoTargets:
             views._exports.clear()
         assert str(tmp_path / "first") in str(export_state.error)
 
-    def test_are_named_without_control_characters(self, tmp_path: Path, private: Path) -> None:
+    def test_are_named_without_control_characters(self, tmp_path, private):
         run(tmp_path / "first")
         root = read_root(LocalStore(private))
         assert root is not None
@@ -88,11 +83,11 @@ class TestTwoTargets:
             (private / ROOT).write_bytes(replace(root, **changes).root())
             assert refused(lambda: run(tmp_path / "first")).isprintable()
 
-    def test_are_refused_even_if_the_first_publishes_while_the_second_renders(self, tmp_path: Path) -> None:
+    def test_are_refused_even_if_the_first_publishes_while_the_second_renders(self, tmp_path):
         first, second = tmp_path / "first", tmp_path / "second"
 
         class Meanwhile(Numbers):
-            def items(self) -> Sequence[int]:
+            def items(self):
                 if not first.exists():
                     run(first)
                 return self.numbers
@@ -102,9 +97,7 @@ class TestTwoTargets:
         assert not list(second.glob("*.xml*"))
         assert verify(output=first, sitemaps={"n": Numbers(3)}).damaged == []
 
-    def test_are_refused_if_the_first_was_killed_while_publishing(
-        self, tmp_path: Path, private: Path
-    ) -> None:
+    def test_are_refused_if_the_first_was_killed_while_publishing(self, tmp_path, private):
         first, second = tmp_path / "first", tmp_path / "second"
         assert dies_at(1, lambda: run(first))
         assert (private / JOURNAL).exists()
@@ -114,7 +107,7 @@ class TestTwoTargets:
 
 
 class TestAMovedTarget:
-    def test_is_exported_to_after_the_manifest_is_removed(self, tmp_path: Path, private: Path) -> None:
+    def test_is_exported_to_after_the_manifest_is_removed(self, tmp_path, private):
         first, second = tmp_path / "first", tmp_path / "second"
         run(first)
         first.rename(second)
@@ -124,7 +117,7 @@ class TestAMovedTarget:
         assert run(second).written == ()
         assert verify(output=second, sitemaps={"n": Numbers(3)}).damaged == []
 
-    def test_may_be_moved_with_the_state_inside(self, tmp_path: Path, settings: Any) -> None:
+    def test_may_be_moved_with_the_state_inside(self, tmp_path, settings):
         settings.SITEMAPS09 = {**settings.SITEMAPS09, "STATE": None}
         first, second = tmp_path / "first", tmp_path / "second"
         run(first)
@@ -132,9 +125,7 @@ class TestAMovedTarget:
         assert (second / STATE / ROOT).exists()
         assert run(second).written == ()
 
-    def test_is_not_detected_in_a_state_that_was_inside_the_target(
-        self, tmp_path: Path, private: Path
-    ) -> None:
+    def test_is_not_detected_in_a_state_that_was_inside_the_target(self, tmp_path, private):
         first = tmp_path / "first"
         run(first)
         document = unseal((private / ROOT).read_bytes())

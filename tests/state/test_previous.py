@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
-from django_sitemaps09.export import Report, export
+from django_sitemaps09.export import export
 from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
 from tests.models import Article
-from tests.support.clock import Clock
 from tests.support.manifests import (
     DAY,
     articles,
@@ -35,12 +31,12 @@ SECOND = timedelta(seconds=1)
 
 @pytest.mark.django_db
 class TestNumbersOfPages:
-    def test_are_not_used_again_for_positions_either(self, folder: Path) -> None:
+    def test_are_not_used_again_for_positions_either(self, folder):
         for count, expected in ((6, [1, 2, 3]), (2, [1]), (6, [1, 4, 5]), (0, []), (3, [6, 7])):
             export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
             assert numbers_of(folder, "a") == expected
 
-    def test_are_not_used_again_after_all_rows_were_gone_for_long(self, folder: Path, clock: Clock) -> None:
+    def test_are_not_used_again_after_all_rows_were_gone_for_long(self, folder, clock):
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(1, 2, 3)
         export(output=folder, sitemaps=sitemaps)
@@ -53,9 +49,7 @@ class TestNumbersOfPages:
         export(output=folder, sitemaps=sitemaps)
         assert numbers_of(folder, "articles") == [3]
 
-    def test_are_not_used_again_by_a_section_that_was_removed_and_comes_back(
-        self, folder: Path, clock: Clock
-    ) -> None:
+    def test_are_not_used_again_by_a_section_that_was_removed_and_comes_back(self, folder, clock):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)})
         export(output=folder, sitemaps={"b": Numbers(1)}, remove=["a"])
         clock.time += 30 * DAY
@@ -66,7 +60,7 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("name", ["sitemap-articles-7.xml", "sitemap-articles-7.xml.gz"])
     @pytest.mark.parametrize("when", ["before", "between"])
-    def test_are_not_those_of_existing_files(self, folder: Path, name: str, when: str) -> None:
+    def test_are_not_those_of_existing_files(self, folder, name, when):
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(1)
         if when == "between":
@@ -80,8 +74,8 @@ class TestNumbersOfPages:
 
     @pytest.mark.parametrize("digits", [9, 20, 200])
     def test_are_not_exhausted_by_a_file_with_a_huge_number(
-        self, folder: Path, state: Path, register: Callable[..., None], configure: Any, digits: int
-    ) -> None:
+        self, folder, state, register, configure, digits
+    ):
         configure(ROOT=folder)
         register(articles=articles())
         write_articles(1, 2, 3)
@@ -106,7 +100,7 @@ class TestFilesThatNoIndexNamesAnyMore:
     GONE = "sitemap-articles-2.xml.gz"
 
     @pytest.fixture
-    def sitemaps(self, folder: Path, clock: Clock) -> dict[str, Any]:
+    def sitemaps(self, folder, clock):
         """Sections whose page 2 was removed from the index at the time of the clock."""
         found = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(*range(1, 7))
@@ -118,14 +112,7 @@ class TestFilesThatNoIndexNamesAnyMore:
         return found
 
     @pytest.mark.parametrize("keep", [timedelta(0), SECOND, timedelta(hours=24), 7 * DAY])
-    def test_are_deleted_by_the_first_run_after_the_delay(
-        self,
-        folder: Path,
-        clock: Clock,
-        configure: Callable[..., None],
-        sitemaps: dict[str, Any],
-        keep: timedelta,
-    ) -> None:
+    def test_are_deleted_by_the_first_run_after_the_delay(self, folder, clock, configure, sitemaps, keep):
         configure(KEEP_REMOVED=keep)
         if keep:
             clock.time += keep - SECOND
@@ -139,8 +126,8 @@ class TestFilesThatNoIndexNamesAnyMore:
         assert export(output=folder, sitemaps=sitemaps).deleted == ()
 
     def test_are_deleted_neither_by_a_dry_run_nor_by_a_strict_one_that_failed(
-        self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
-    ) -> None:
+        self, folder, clock, sitemaps
+    ):
         clock.time += 30 * DAY
         export(output=folder, sitemaps=sitemaps, dry_run=True)
         bad = {**sitemaps, "numbers": type("Bad", (Numbers,), {"priority": 7.0})(1)}
@@ -149,9 +136,7 @@ class TestFilesThatNoIndexNamesAnyMore:
         export(output=folder, sitemaps=sitemaps)
         assert not (folder / self.GONE).exists()
 
-    def test_are_the_only_files_that_are_deleted(
-        self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
-    ) -> None:
+    def test_are_the_only_files_that_are_deleted(self, folder, clock, sitemaps):
         others = [
             "sitemap-articles-9.xml.gz",
             "sitemap-2.xml",
@@ -168,17 +153,13 @@ class TestFilesThatNoIndexNamesAnyMore:
         assert [(folder / name).read_text() for name in others] == ["not ours"] * len(others)
         assert not (folder / self.GONE).exists()
 
-    def test_that_are_gone_already_are_not_an_error(
-        self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
-    ) -> None:
+    def test_that_are_gone_already_are_not_an_error(self, folder, clock, sitemaps):
         (folder / self.GONE).unlink()
         clock.time += 30 * DAY
         assert export(output=folder, sitemaps=sitemaps).failures == []
         assert known(folder).removed == {}
 
-    def test_are_also_those_of_the_other_compression(
-        self, folder: Path, clock: Clock, sitemaps: dict[str, Any]
-    ) -> None:
+    def test_are_also_those_of_the_other_compression(self, folder, clock, sitemaps):
         export(output=folder, sitemaps=sitemaps, gzip=False)
         assert list(entries(folder)) == [
             "sitemap-articles-1.xml", "sitemap-articles-3.xml", "sitemap-numbers-1.xml"
@@ -191,11 +172,11 @@ class TestFilesThatNoIndexNamesAnyMore:
 
 @pytest.mark.django_db
 class TestTheLastmodInTheIndex:
-    def test_of_a_page_changes_exactly_when_its_content_does(self, folder: Path, clock: Clock) -> None:
+    def test_of_a_page_changes_exactly_when_its_content_does(self, folder, clock):
         write_articles(1, 2, 3)
         one, two = "sitemap-articles-1.xml.gz", "sitemap-articles-2.xml.gz"
 
-        def exported() -> dict[str, str | None]:
+        def exported():
             clock.time += DAY
             export(output=folder, sitemaps={"articles": articles()})
             return entries(folder)
@@ -219,16 +200,14 @@ class TestTheLastmodInTheIndex:
         assert exported() == expected
         assert exported() == expected
 
-    def test_of_a_page_without_lastmods_is_when_it_was_seen_to_change(
-        self, folder: Path, clock: Clock
-    ) -> None:
+    def test_of_a_page_without_lastmods_is_when_it_was_seen_to_change(self, folder, clock):
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert entries(folder) == {"sitemap-a-1.xml.gz": None}
         clock.time += DAY
         export(output=folder, sitemaps={"a": Numbers(2)})
         assert entries(folder) == {"sitemap-a-1.xml.gz": "2026-09-02T12:00:00Z"}
 
-    def test_does_not_report_a_new_compression(self, folder: Path, clock: Clock) -> None:
+    def test_does_not_report_a_new_compression(self, folder, clock):
         write_articles(1)
         export(output=folder, sitemaps={"articles": articles()})
         clock.time += DAY
@@ -238,10 +217,10 @@ class TestTheLastmodInTheIndex:
 
 class TestASectionThatShrinks:
     @pytest.fixture(autouse=True)
-    def _large_pages(self, configure: Callable[..., None]) -> None:
+    def _large_pages(self, configure):
         configure(MAX_URLS=1_000)
 
-    def exported(self, folder: Path, count: int, **options: Any) -> Report:
+    def exported(self, folder, count, **options):
         return export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)}, **options)
 
     @pytest.mark.parametrize(
@@ -263,15 +242,8 @@ class TestASectionThatShrinks:
         ],
     )
     def test_by_more_than_is_allowed_and_at_least_100_is_not_published(
-        self,
-        folder: Path,
-        state: Path,
-        configure: Callable[..., None],
-        before: int,
-        after: int,
-        most: float,
-        passes: bool,
-    ) -> None:
+        self, folder, state, configure, before, after, most, passes
+    ):
         configure(MAX_SHRINK=most)
         self.exported(folder, before)
         found = touched(folder), touched(state)
@@ -286,9 +258,7 @@ class TestASectionThatShrinks:
             assert failure.endswith("--force a.")
             assert (touched(folder), touched(state)) == found
 
-    def test_in_small_steps_is_compared_with_the_maximum_of_seven_days(
-        self, folder: Path, clock: Clock
-    ) -> None:
+    def test_in_small_steps_is_compared_with_the_maximum_of_seven_days(self, folder, clock):
         self.exported(folder, 1_000)
         clock.time += 30 * DAY
         assert self.exported(folder, 700).failures == []
@@ -300,7 +270,7 @@ class TestASectionThatShrinks:
         assert self.exported(folder, 350).failures == []
         assert "from 700 to 349" in self.exported(folder, 349).failures[0]
 
-    def test_is_published_by_force_and_that_is_the_measure_from_then_on(self, folder: Path) -> None:
+    def test_is_published_by_force_and_that_is_the_measure_from_then_on(self, folder):
         self.exported(folder, 1_000)
         assert self.exported(folder, 300, force=["b"]).failures
         assert self.exported(folder, 300, force=["a"]).failures == []
@@ -310,14 +280,14 @@ class TestASectionThatShrinks:
         assert self.exported(folder, 299).failures == []
         assert "from 300 to 10" in self.exported(folder, 10).failures[0]
 
-    def test_can_only_be_forced_if_it_exists(self, folder: Path) -> None:
+    def test_can_only_be_forced_if_it_exists(self, folder):
         with pytest.raises(UnknownSectionError, match="no section 'c'"):
             self.exported(folder, 1, force=["c"])
         assert not folder.exists()
 
 
 class TestASectionThatIsRemoved:
-    def test_is_not_named_any_more_and_its_files_stay_for_a_while(self, folder: Path, clock: Clock) -> None:
+    def test_is_not_named_any_more_and_its_files_stay_for_a_while(self, folder, clock):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)})
         before = touched(folder)
         report = export(output=folder, sitemaps={"b": Numbers(1)}, remove=["a"])
@@ -337,7 +307,7 @@ class TestASectionThatIsRemoved:
             ("a", "'a' cannot be removed, because it is not published"),
         ],
     )
-    def test_has_to_be_published_and_not_declared(self, folder: Path, name: str, words_: str) -> None:
+    def test_has_to_be_published_and_not_declared(self, folder, name, words_):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)})
         export(output=folder, sitemaps={"b": Numbers(1)}, remove=["a"])
         before = touched(folder), touched(folder / STATE)
@@ -345,14 +315,14 @@ class TestASectionThatIsRemoved:
             export(output=folder, sitemaps={"b": Numbers(1)}, remove=[name])
         assert (touched(folder), touched(folder / STATE)) == before
 
-    def test_is_the_only_other_section_that_changes_if_sections_are_named(self, folder: Path) -> None:
+    def test_is_the_only_other_section_that_changes_if_sections_are_named(self, folder):
         export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1), "c": Numbers(1)})
         export(["b"], output=folder, sitemaps={"b": Numbers(2), "c": Numbers(2)}, remove=["a"])
         assert paths(folder) == ["/numbers/0/", "/numbers/1/", "/numbers/0/"]
 
 
 class TestSectionsAsArguments:
-    def test_leave_all_others_as_they_are_also_in_the_manifest(self, folder: Path, state: Path) -> None:
+    def test_leave_all_others_as_they_are_also_in_the_manifest(self, folder, state):
         export(output=folder, sitemaps={name: Numbers(5) for name in "abcd"})
         before, own = touched(folder), touched(state)
         files = known(folder).files

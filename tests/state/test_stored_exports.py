@@ -22,7 +22,7 @@ EXPORTS = sorted((Path(__file__).parent / "exports").glob("*.tar.gz"))
 @pytest.mark.parametrize("archive", EXPORTS, ids=lambda path: path.name.removesuffix(".tar.gz"))
 @pytest.mark.sitemaps09(MAX_URLS=2)
 @pytest.mark.django_db
-def test_an_export_of_an_earlier_release_is_continued(archive: Path, folder: Path) -> None:
+def test_an_export_of_an_earlier_release_is_continued(archive, folder):
     with tarfile.open(archive) as stored:
         stored.extractall(folder, filter="data")
     write_articles(1, 2, 5, 6, 7)

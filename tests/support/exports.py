@@ -6,10 +6,7 @@ import errno
 import gzip
 import json
 import os
-from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from django.core.exceptions import ImproperlyConfigured
@@ -30,11 +27,11 @@ GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 class Failing(Numbers):
     """Section whose items after the first `fine` ones raise, as in a broken project."""
 
-    def __init__(self, count: int, fine: int) -> None:
+    def __init__(self, count, fine):
         super().__init__(count)
         self.fine = fine
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         if item >= self.fine:
             raise ImproperlyConfigured("the project is broken")
         return super().location(item)
@@ -43,24 +40,24 @@ class Failing(Numbers):
 class Bad(Numbers):
     """Section whose `bad` items have a location on another host, and number 3 an invalid priority."""
 
-    def __init__(self, count: int, bad: Sequence[int] = ()) -> None:
+    def __init__(self, count, bad=()):
         super().__init__(count)
         self.bad = bad
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return "https://elsewhere.example.net/" if item in self.bad else super().location(item)
 
-    def priority(self, item: int) -> float:
+    def priority(self, item):
         return 7.5 if item == 3 else 0.5
 
 
-def article_model() -> Any:
+def article_model():
     from tests.models import Article  # this module is imported before setup, too
 
     return Article
 
 
-def article_sitemap(**attributes: Any) -> Any:
+def article_sitemap(**attributes):
     """Section that is read as columns."""
     declared = {
         "model": article_model(),
@@ -72,7 +69,7 @@ def article_sitemap(**attributes: Any) -> Any:
     return type("Articles", (ModelSitemap,), declared | attributes)
 
 
-def write_articles(*slugs: str) -> None:
+def write_articles(*slugs):
     from tests.support.factories import ArticleFactory  # as above
 
     first = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
@@ -83,12 +80,12 @@ def write_articles(*slugs: str) -> None:
 # Published files, as bytes and as states
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     """Return the content of all published files."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
+def touched(folder):
     """Return the state of the files in a folder. It differs after each write, even of the same bytes.
 
     The history is not part of it: it also has runs that changed nothing, and the time of each run.
@@ -101,41 +98,41 @@ def touched(folder: Path) -> dict[str, tuple[bytes, int, int, int]]:
     return found
 
 
-def plain(folder: Path, name: str) -> bytes:
+def plain(folder, name):
     data = (folder / name).read_bytes()
     assert data.startswith(GZIP_HEADER[:3]) == name.endswith(".gz")
     return unpacked(data)
 
 
-def unpacked(data: bytes) -> bytes:
+def unpacked(data):
     return gzip.decompress(data) if data.startswith(GZIP_HEADER[:3]) else data
 
 
-def parse(data: bytes) -> ElementTree.Element:
+def parse(data):
     return ElementTree.fromstring(data)  # noqa: S314 our own output
 
 
-def locations(data: bytes) -> list[str]:
+def locations(data):
     return [str(loc.text) for loc in parse(data).iter(f"{SPACE}loc")]
 
 
-def named(folder: Path) -> list[str]:
+def named(folder):
     """Return the files in the published index, in order."""
     return [loc.rpartition("/")[2] for loc in locations(plain(folder, "sitemap.xml"))]
 
 
-def paths(folder: Path) -> list[str]:
+def paths(folder):
     """Return all URLs that a reader of the index finds, without the base."""
     found = [loc for name in named(folder) for loc in locations(plain(folder, name))]
     assert all(loc.startswith(f"{BASE}/") for loc in found)
     return [loc.removeprefix(BASE) for loc in found]
 
 
-def numbers(count: int, start: int = 0) -> list[str]:
+def numbers(count, start=0):
     return [f"/numbers/{number}/" for number in range(start, start + count)]
 
 
-def run_folders(folder: Path) -> list[str]:
+def run_folders(folder):
     """Return the files of the state folder except lock, history, manifests and their sections."""
     state = folder / STATE
     known = {"lock", HISTORY, EXPORTED}
@@ -145,25 +142,25 @@ def run_folders(folder: Path) -> list[str]:
     return sorted(path.name for path in state.iterdir() if path.name not in known)
 
 
-def write_index(folder: Path, data: str | bytes) -> Path:
+def write_index(folder, data):
     folder.mkdir(exist_ok=True)
     path = folder / "sitemap.xml"
     path.write_bytes(data.encode() if isinstance(data, str) else data)
     return path
 
 
-def local_storage(folder: Path, mode: int | None = None) -> dict[str, Any]:
-    options: dict[str, Any] = {"location": str(folder), "base_url": "/never/used/"}
+def local_storage(folder, mode=None):
+    options = {"location": str(folder), "base_url": "/never/used/"}
     if mode is not None:
         options["file_permissions_mode"] = mode
     return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
 
 
-def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
+def failing_at(call, function):
     """Return a function that fails at its n-th call, counted from 1."""
     calls = 0
 
-    def failing(*arguments: Any, **options: Any) -> Any:
+    def failing(*arguments, **options):
         nonlocal calls
         calls += 1
         if calls == call:

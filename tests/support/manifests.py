@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +12,7 @@ from django.db.models import F
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import export
 from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest
+from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article
@@ -28,25 +26,21 @@ __all__ = ["paths", "plain", "touched"]
 DAY = timedelta(days=1)
 
 
-def articles(**attributes: Any) -> Any:
-    declared = {
-        "model": Article,
-        "location": Route("article", slug=F("slug")),
-        "lastmod": F("updated"),
-    }
+def articles(**attributes):
+    declared = {"model": Article, "location": Route("article", slug=F("slug")), "lastmod": F("updated")}
     return type("Articles", (ModelSitemap,), declared | attributes)
 
 
-def write_articles(*keys: int) -> None:
+def write_articles(*keys):
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
     Article.objects.bulk_create(Article(pk=pk, slug=f"a{pk}", updated=first + pk * DAY) for pk in keys)
 
 
-def slugs(*keys: int) -> list[str]:
+def slugs(*keys):
     return [f"/articles/a{key}/" for key in keys]
 
 
-def entries(folder: Path) -> dict[str, str | None]:
+def entries(folder):
     """Return the entries of the index in order, by file."""
     root = ElementTree.fromstring(plain(folder, "sitemap.xml"))  # noqa: S314 our own output
     return {
@@ -55,7 +49,7 @@ def entries(folder: Path) -> dict[str, str | None]:
     }
 
 
-def numbers_of(folder: Path, section: str) -> list[int]:
+def numbers_of(folder, section):
     """Return the numbers of a section's pages in the index."""
     prefix = f"sitemap-{section}-"
     return [
@@ -63,7 +57,7 @@ def numbers_of(folder: Path, section: str) -> list[int]:
     ]
 
 
-def known(folder: Path, root: str = ROOT) -> Manifest:
+def known(folder, root=ROOT):
     state = LocalStore(folder / STATE, 0o600, own="")
     found = manifest.read_root(state, root)
     assert found is not None
@@ -72,11 +66,11 @@ def known(folder: Path, root: str = ROOT) -> Manifest:
 
 
 @pytest.fixture
-def state(folder: Path) -> Path:
+def state(folder):
     return folder / STATE
 
 
-def after_two_runs(folder: Path) -> dict[str, Any]:
+def after_two_runs(folder):
     """Pages 1, 3 and 4 of one section, page 2 a tombstone in both manifests; two pages of another one."""
     write_articles(*range(1, 7))
     sitemaps = {"articles": articles(), "numbers": Numbers(3)}

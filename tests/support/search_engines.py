@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,7 +24,7 @@ class Request(NamedTuple):
     body: bytes
 
     @property
-    def document(self) -> Any:
+    def document(self):
         return json.loads(self.body)
 
 
@@ -42,14 +41,14 @@ class Engine:
     requests: list[Request] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def answer(self, *answers: Any) -> None:
+    def answer(self, *answers):
         self.answers[:] = answers
 
-    def next_answer(self) -> Any:
+    def next_answer(self):
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     @property
-    def submitted(self) -> list[str]:
+    def submitted(self):
         """All URLs that the server has received in messages of IndexNow, sorted."""
         return sorted(url for request in self.requests for url in request.document["urlList"])
 
@@ -57,10 +56,10 @@ class Engine:
 class _Handler(BaseHTTPRequestHandler):
     engine: Engine
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         """Print nothing."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         engine = self.engine
         engine.requests.append(Request(self.command, self.path, dict(self.headers), body))
@@ -95,7 +94,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def running_engine() -> Iterator[Engine]:
+def running_engine():
     """Run a server in a thread."""
     engine = Engine()
     handler = type("Handler", (_Handler,), {"engine": engine})
@@ -112,7 +111,7 @@ def running_engine() -> Iterator[Engine]:
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
+def engine():
     """A search engine that accepts everything until the test says otherwise."""
     with running_engine() as running:
         yield running

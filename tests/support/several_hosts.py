@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.flatpages.models import FlatPage
@@ -17,7 +14,7 @@ from django.utils.translation import get_language
 
 from django_sitemaps09 import ModelSitemap, Sitemap
 from django_sitemaps09.entries import Image
-from django_sitemaps09.export import Report, export_hosts
+from django_sitemaps09.export import export_hosts
 from django_sitemaps09.views import compat
 from tests.models import Article
 from tests.support import articles, published
@@ -44,15 +41,15 @@ class Articles(articles.Articles):
 class ByHooks(Articles):
     """The same section with methods as hooks, which record their calls in `COUNTED`."""
 
-    def location(self, item: Article) -> str:  # type: ignore[override]
+    def location(self, item):
         COUNTED.append(item.pk)
         return f"/hooks/{item.slug}/"
 
-    def images(self, item: Article) -> list[Image]:
+    def images(self, item):
         return [Image(f"pictures/{item.pk}.jpg"), Image("/here.jpg"), Image("https://cdn.example/x.jpg")]
 
 
-COUNTED: list[int] = []
+COUNTED = []
 
 
 class Numbers(Sitemap[int]):
@@ -62,10 +59,10 @@ class Numbers(Sitemap[int]):
     changefreq = "daily"
     rows = range(25)
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         return self.rows
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/numbers/{item}/"
 
 
@@ -75,7 +72,7 @@ class Translated(Numbers):
     x_default = True
     languages = ["en", "de"]
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/{get_language()}/ü/{item}/"
 
 
@@ -87,13 +84,13 @@ class Text(Articles):
     format = "text"
 
 
-class Own(ContribSitemap):  # type: ignore[type-arg]
+class Own(ContribSitemap):
     """Opaque sitemap, read through its own `get_urls()`."""
 
-    def items(self) -> list[int]:
+    def items(self):
         return [1, 2]
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/own/{item}/"
 
 
@@ -103,12 +100,12 @@ class Pages(ModelSitemap[FlatPage]):
     model = FlatPage
     site_field = "sites"
 
-    def location(self, item: FlatPage) -> str:
+    def location(self, item):
         return item.url
 
 
 #: Sections of each kind.
-KINDS: Mapping[str, Any] = {
+KINDS = {
     "articles": Articles,
     "hooks": ByHooks,
     "numbers": Numbers,
@@ -118,10 +115,10 @@ KINDS: Mapping[str, Any] = {
     "news": Fresh,
 }
 #: The sections that the setting names.
-SECTIONS: Mapping[str, Any] = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
-FINE: Mapping[str, Any] = {"a": Articles}
+SECTIONS = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
+FINE = {"a": Articles}
 #: The sections of the views, where the request determines the site.
-SITES: Mapping[str, Any] = {"pages": Pages}
+SITES = {"pages": Pages}
 urlpatterns = [
     path("", include("django_sitemaps09.urls")),
     path("articles/<slug:slug>/", lambda request, slug: HttpResponse(), name="article"),
@@ -136,14 +133,14 @@ urlpatterns = [
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def folder():
     """A folder in memory for the folders of all hosts."""
     with published.quick_folder() as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
-def several_hosts(settings: Any) -> Iterator[None]:
+def several_hosts(settings):
     """Set `SITEMAPS09` without a `BASE_URL`, since each host has its own."""
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
     settings.MEDIA_URL = "media/"
@@ -153,49 +150,47 @@ def several_hosts(settings: Any) -> Iterator[None]:
     Site.objects.clear_cache()
 
 
-def fill(*keys: int) -> None:
+def fill(*keys):
     Article.objects.bulk_create(
         Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys
     )
 
 
-def thirty() -> None:
+def thirty():
     fill(*range(1, ROWS + 1))
 
 
-def change(key: int, slug: str) -> None:
+def change(key, slug):
     Article.objects.filter(pk=key).update(slug=slug, updated=OLD + timedelta(days=99))
 
 
-def run(
-    folder: Path, *urls: str, sections: Mapping[str, Any] | None = FINE, **options: Any
-) -> dict[str, Report]:
+def run(folder, *urls, sections=FINE, **options):
     return export_hosts(urls or (A, B), output=folder, sitemaps=sections, **options)
 
 
-def slugs(folder: Path) -> list[str]:
+def slugs(folder):
     """Return the URLs of all pages in the index, which must all exist."""
     return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
 
 
-def urls(folder: Path, name: str) -> list[str]:
+def urls(folder, name):
     return list(published.urls(folder, name))
 
 
-def written(reports: Mapping[str, Report]) -> list[Sequence[str]]:
+def written(reports):
     for report in reports.values():
         assert report.failures == []
     return [report.written for report in reports.values()]
 
 
-def whole(folder: Path, *hosts: str) -> None:
+def whole(folder, *hosts):
     """Check that each host has all rows once, in the order of their keys."""
     expected = list(Article.objects.order_by("pk").values_list("slug", flat=True))
     for host in hosts:
         assert slugs(folder / FOLDERS[host]) == expected, host
 
 
-def quiet(folder: Path, *hosts: str, **options: Any) -> None:
+def quiet(folder, *hosts, **options):
     """Check that the next run writes nothing."""
     before = published.states(folder, hidden=True)
     assert written(run(folder, *hosts, **options)) == [()] * (len(hosts) or 2)
@@ -203,7 +198,7 @@ def quiet(folder: Path, *hosts: str, **options: Any) -> None:
 
 
 @pytest.fixture
-def two_sites() -> Iterator[tuple[Site, Site]]:
+def two_sites():
     """Create two sites, with a row for each site and a row for both."""
     Site.objects.all().delete()
     Site.objects.clear_cache()
@@ -216,6 +211,6 @@ def two_sites() -> Iterator[tuple[Site, Site]]:
     Site.objects.clear_cache()
 
 
-def command(folder: Path, *arguments: str) -> tuple[str, str]:
+def command(folder, *arguments):
     """Return the output and the errors of the command."""
     return said("export_sitemaps", "--output", folder, *arguments)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Published, engines
+from django_sitemaps09.export import engines
 from django_sitemaps09.export.interrupts import Interrupted
-from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
+from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.signals import published as published_signal
 from django_sitemaps09.stores.local import LocalStore
 from tests.support import published
@@ -38,11 +36,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
-def announced() -> Iterator[list[str]]:
+def announced():
     """Record the index of each host for which the signal is sent."""
-    found: list[str] = []
+    found = []
 
-    def receive(published: Published, **options: Any) -> None:
+    def receive(published, **options):
         found.append(published.report.index_url)
 
     published_signal.connect(receive)
@@ -50,15 +48,15 @@ def announced() -> Iterator[list[str]]:
     published_signal.disconnect(receive)
 
 
-def index_of(host: str) -> str:
+def index_of(host):
     return f"{host}/sitemap.xml"
 
 
-def promoting(monkeypatch: pytest.MonkeyPatch, host: str, act: Callable[[], None]) -> None:
+def promoting(monkeypatch, host, act):
     """Do this before each file of a host is published."""
     original = LocalStore.promote
 
-    def promote(self: LocalStore, staged: str, name: str) -> None:
+    def promote(self, staged, name):
         if self.folder.name == FOLDERS[host]:
             act()
         original(self, staged, name)
@@ -72,15 +70,9 @@ class TestAHostThatFails:
     )
     @pytest.mark.parametrize("host", [A, B, C])
     def test_has_a_report_with_the_failure_and_stops_no_other(
-        self,
-        folder: Path,
-        host: str,
-        error: Exception,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
-        announced: list[str],
-    ) -> None:
-        def fail() -> None:
+        self, folder, host, error, monkeypatch, caplog, announced
+    ):
+        def fail():
             raise error
 
         thirty()
@@ -115,15 +107,13 @@ class TestAHostThatFails:
 
 class TestACallbackThatFails:
     @pytest.mark.parametrize("name", ["on_plan", "on_page", "progress"])
-    def test_ends_the_exports_after_the_hosts_that_are_published(
-        self, folder: Path, name: str, announced: list[str]
-    ) -> None:
-        def fail(*arguments: Any) -> None:
+    def test_ends_the_exports_after_the_hosts_that_are_published(self, folder, name, announced):
+        def fail(*arguments):
             if announced:
                 raise LookupError("mine")
 
         thirty()
-        given: dict[str, Any] = {name: fail}
+        given = {name: fail}
         with pytest.raises(LookupError, match="mine"):
             run(folder, A, B, C, **given)
         assert announced == [index_of(A)]
@@ -138,7 +128,7 @@ class Interrupting(Numbers):
 
     announced: ClassVar[list[str]] = []
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         if self.announced:
             signal.raise_signal(signal.SIGTERM)
         return super().items()
@@ -149,12 +139,10 @@ SECTIONS = {"n": Interrupting}
 
 class TestASignal:
     @pytest.fixture(autouse=True)
-    def _use(self, settings: Any) -> None:
+    def _use(self, settings):
         settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
 
-    def test_ends_the_exports_after_the_hosts_that_are_published(
-        self, folder: Path, announced: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_ends_the_exports_after_the_hosts_that_are_published(self, folder, announced, monkeypatch):
         monkeypatch.setattr(Interrupting, "announced", announced)
         with pytest.raises(Interrupted, match="nothing further was published"):
             command(folder, *HOST_OPTIONS, "--base-url", C)
@@ -163,8 +151,8 @@ class TestASignal:
         assert [path for host in (B, C) for path in (folder / FOLDERS[host]).glob("*.xml*")] == []
 
     def test_while_a_host_is_published_ends_them_after_it_is_announced(
-        self, folder: Path, announced: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        self, folder, announced, monkeypatch
+    ):
         promoting(monkeypatch, A, lambda: signal.raise_signal(signal.SIGTERM))
         with pytest.raises(Interrupted, match="was completed first"):
             command(folder, *HOST_OPTIONS)
@@ -178,26 +166,26 @@ class Once:
 
     events: ClassVar[list[str]] = []
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers):
         self.workers = workers
         self.events.append("made")
 
-    def __enter__(self) -> Once:
+    def __enter__(self):
         self.events.append("entered")
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self.events.append("left")
 
-    def submit(self, renderer: Renderer, task: Task) -> Callable[[], RenderedPage]:
+    def submit(self, renderer, task):
         self.events.append(f"{renderer.folder}/{task.page.number}")
         return lambda: render_page(renderer, task)
 
-    def end_run(self) -> None:
+    def end_run(self):
         self.events.append("ended")
 
 
-def test_one_engine_renders_the_pages_of_all_hosts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setattr(Once, "events", [])
     thirty()
@@ -221,9 +209,7 @@ def test_one_engine_renders_the_pages_of_all_hosts(folder: Path, monkeypatch: py
     ],
     ids=str,
 )
-def test_an_invalid_argument_is_an_error_before_any_host_is_written(
-    folder: Path, options: dict[str, Any]
-) -> None:
+def test_an_invalid_argument_is_an_error_before_any_host_is_written(folder, options):
     thirty()
     run(folder)
     change(15, "other")

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.test import Client
 
 from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Report, export, export_hosts
+from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.clock import Clock
 from tests.support.factories import ArticleFactory
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +20,7 @@ OLD, NEW = "http://old.example", "https://new.example"
 
 
 class Failing(Articles):
-    def items(self) -> Any:
+    def items(self):
         raise ValueError("no items")
 
 
@@ -33,33 +28,31 @@ SITEMAPS = {"articles": Articles}
 
 
 @pytest.fixture
-def target(configure: Callable[..., None], folder: Path) -> Path:
+def target(configure, folder):
     configure(ROOT=folder, SERVE_EXPORTED=True, SITEMAPS=f"{__name__}.SITEMAPS")
     ArticleFactory.create_batch(25)
     return folder
 
 
-def run(base_url: str, **options: Any) -> Report:
+def run(base_url, **options):
     return export(base_url=base_url, **options)
 
 
-def names(target: Path) -> set[str]:
+def names(target):
     return {path.name for path in target.glob("sitemap*")}
 
 
-def contents(target: Path) -> dict[Path, bytes]:
+def contents(target):
     return {path: path.read_bytes() for path in target.glob("sitemap*")}
 
 
 class TestAMovedHost:
-    def test_is_refused_with_advice(self, target: Path) -> None:
+    def test_is_refused_with_advice(self, target):
         run(OLD)
         with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
             run(NEW)
 
-    def test_removes_the_old_pages_and_deletes_them_later(
-        self, target: Path, clock: Clock, configure: Callable[..., None]
-    ) -> None:
+    def test_removes_the_old_pages_and_deletes_them_later(self, target, clock, configure):
         configure(KEEP_REMOVED=3600)
         run(OLD)
         old = names(target) - {"sitemap.xml"}
@@ -77,13 +70,13 @@ class TestAMovedHost:
         assert set(run(NEW).deleted) == old
         assert names(target) == new | {"sitemap.xml"}
 
-    def test_is_told_once(self, target: Path) -> None:
+    def test_is_told_once(self, target):
         run(OLD)
         run(NEW, moved_from=OLD)
         assert run(NEW, moved_from=OLD).written == ()
         assert run(NEW).written == ()
 
-    def test_needs_the_base_url_of_the_manifest(self, target: Path) -> None:
+    def test_needs_the_base_url_of_the_manifest(self, target):
         run(OLD)
         before = contents(target)
         with pytest.raises(ExportError, match=r"contains an export of http://old\.example"):
@@ -94,7 +87,7 @@ class TestAMovedHost:
             run(NEW, moved_from=OLD, names=["articles"])
         assert contents(target) == before
 
-    def test_is_protected_if_it_would_shrink(self, target: Path) -> None:
+    def test_is_protected_if_it_would_shrink(self, target):
         ArticleFactory.create_batch(200)
         run(OLD)
         Article.objects.all().delete()
@@ -105,7 +98,7 @@ class TestAMovedHost:
         assert contents(target) == before
         assert run(NEW, moved_from=OLD, force=["articles"]).failures == []
 
-    def test_stays_if_one_of_its_sections_fails(self, target: Path, configure: Callable[..., None]) -> None:
+    def test_stays_if_one_of_its_sections_fails(self, target, configure):
         run(OLD, sitemaps={**SITEMAPS, "fails": Articles})
         before = contents(target)
         report = run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Failing})
@@ -113,14 +106,14 @@ class TestAMovedHost:
         assert contents(target) == before
         assert run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Articles}).published
 
-    def test_can_lose_a_section_at_once(self, target: Path) -> None:
+    def test_can_lose_a_section_at_once(self, target):
         run(OLD, sitemaps={**SITEMAPS, "gone": Articles})
         report = run(NEW, moved_from=OLD, remove=["gone"])
         assert report.failures == []
         assert "gone" not in (target / "sitemap.xml").read_text()
 
     @pytest.mark.parametrize("moved", [1, 2], ids=["one", "both"])
-    def test_moves_in_the_folders_of_several_hosts(self, target: Path, moved: int) -> None:
+    def test_moves_in_the_folders_of_several_hosts(self, target, moved):
         olds = ["http://www.example.com", "http://b.example"]
         export_hosts(olds)
         news = [url.replace("http:", "https:") for url in olds[:moved]] + olds[moved:]
@@ -131,16 +124,14 @@ class TestAMovedHost:
             text = (target / url.partition("//")[2] / "sitemap.xml").read_text()
             assert (f"{url}/sitemap-articles-4" in text) == (number < moved)
 
-    def test_is_told_if_there_is_nothing_to_move(self, target: Path) -> None:
+    def test_is_told_if_there_is_nothing_to_move(self, target):
         with pytest.raises(ExportError, match="contains no export that could move"):
             run(NEW, moved_from=OLD)
         assert names(target) == set()
         run(NEW)
         assert "Nothing was moved" in run(NEW, moved_from=OLD).warnings[-1]
 
-    def test_serves_none_of_its_old_indexes(
-        self, target: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, client: Client
-    ) -> None:
+    def test_serves_none_of_its_old_indexes(self, target, configure, monkeypatch, client):
         configure(BASE_URL=NEW)
         with monkeypatch.context() as patched:
             patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
@@ -150,9 +141,7 @@ class TestAMovedHost:
         response = client.get("/sitemap-2.xml", headers={"host": "new.example"})
         assert OLD.encode() not in b"".join(response)
 
-    def test_its_old_pages_are_not_served_and_answer_with_their_ranges(
-        self, target: Path, configure: Callable[..., None], client: Client
-    ) -> None:
+    def test_its_old_pages_are_not_served_and_answer_with_their_ranges(self, target, configure, client):
         configure(BASE_URL=NEW)
         run(OLD)
         run(NEW, moved_from=OLD)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Published, export, export_hosts
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.hosts import host_folder, is_host_folder
 from django_sitemaps09.protocol import parse_base
 from tests.support import published
@@ -50,7 +47,7 @@ class TestAHost:
             ("http://_x.-y", "_x.-y"),
         ],
     )
-    def test_has_a_folder_that_messages_may_name(self, url: str, name: str) -> None:
+    def test_has_a_folder_that_messages_may_name(self, url, name):
         assert host_folder(parse_base(url)) == name
         assert is_host_folder(name)
 
@@ -66,7 +63,7 @@ class TestAHost:
             (A, B, A),
         ],
     )
-    def test_does_not_share_its_folder(self, folder: Path, names: Sequence[str]) -> None:
+    def test_does_not_share_its_folder(self, folder, names):
         with pytest.raises(ExportError, match="would share a folder"):
             run(folder / "x", *names)
         assert list(folder.iterdir()) == []
@@ -74,15 +71,13 @@ class TestAHost:
     @pytest.mark.parametrize(
         "url", ["https://..", "https://", "a.example", "https://a/b", "https://u@a", "https://../x"]
     )
-    def test_must_be_a_valid_base_url_before_anything_is_touched(self, folder: Path, url: str) -> None:
+    def test_must_be_a_valid_base_url_before_anything_is_touched(self, folder, url):
         with pytest.raises(ImproperlyConfigured, match="--base-url"):
             run(folder / "x", A, url)
         assert list(folder.iterdir()) == []
 
     @pytest.mark.parametrize("by", ["argument", "setting"])
-    def test_has_its_own_robots_txt_or_nothing_is_changed(
-        self, folder: Path, settings: Any, by: str
-    ) -> None:
+    def test_has_its_own_robots_txt_or_nothing_is_changed(self, folder, settings, by):
         robots = folder / "robots.txt"
         if by == "setting":
             settings.SITEMAPS09 = {"ROBOTS_TXT": robots}
@@ -90,7 +85,7 @@ class TestAHost:
             run(folder / "x", robots=robots if by == "argument" else None)
         assert list(folder.iterdir()) == []
 
-    def test_has_the_robots_txt_of_the_setting(self, folder: Path, settings: Any) -> None:
+    def test_has_the_robots_txt_of_the_setting(self, folder, settings):
         thirty()
         settings.SITEMAPS09 = {"ROBOTS_TXT": f"{folder}/{{host}}/robots.txt", "ROOT": folder}
         robots = folder / FOLDERS[B] / "robots.txt"
@@ -104,9 +99,7 @@ class TestAHost:
         export(base_url=C, sitemaps=FINE, output=folder / "c.example")
         assert f"Sitemap: {C}/sitemap.xml" in (folder / "c.example" / "robots.txt").read_text()
 
-    def test_whose_folder_is_that_of_another_is_refused_before_any_file_is_written(
-        self, folder: Path
-    ) -> None:
+    def test_whose_folder_is_that_of_another_is_refused_before_any_file_is_written(self, folder):
         thirty()
         export(output=folder / FOLDERS[B], base_url=C, sitemaps=FINE)
         before = published.states(folder / FOLDERS[B], hidden=True)
@@ -116,20 +109,20 @@ class TestAHost:
         assert not (folder / FOLDERS[A]).exists()
 
 
-def test_a_dry_run_of_several_hosts_touches_nothing(folder: Path) -> None:
+def test_a_dry_run_of_several_hosts_touches_nothing(folder):
     thirty()
     reports = run(folder / "x", dry_run=True, changes=True)
     assert [(report.published, report.urls) for report in reports.values()] == [(False, ROWS)] * 2
     assert list(folder.iterdir()) == []
 
 
-def test_each_host_is_reported_to_callbacks_with_its_files_and_changes(folder: Path) -> None:
+def test_each_host_is_reported_to_callbacks_with_its_files_and_changes(folder):
     thirty()
     run(folder)
     fill(31)
     change(15, "other")
-    notices: list[Published] = []
-    seen: list[str] = []
+    notices = []
+    seen = []
     reports = run(
         folder,
         changes=True,
@@ -143,7 +136,7 @@ def test_each_host_is_reported_to_callbacks_with_its_files_and_changes(folder: P
         assert reports[host].changes == {"added": 2, "removed": 1, "changed": 0}
 
 
-def test_the_command_prints_a_table_for_each_host_and_one_document_of_json_for_all(folder: Path) -> None:
+def test_the_command_prints_a_table_for_each_host_and_one_document_of_json_for_all(folder):
     thirty()
     out, _ = command(folder, *HOST_OPTIONS)
     for host in (A, B):

@@ -6,8 +6,6 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError
@@ -46,9 +44,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("changed_only", [False, True])
-def test_a_later_run_in_another_order_writes_one_file_in_each_tree_for_one_row(
-    folder: Path, changed_only: bool
-) -> None:
+def test_a_later_run_in_another_order_writes_one_file_in_each_tree_for_one_row(folder, changed_only):
     thirty()
     for _ in range(2):
         run(folder, changed_only=changed_only)
@@ -60,22 +56,22 @@ def test_a_later_run_in_another_order_writes_one_file_in_each_tree_for_one_row(
     quiet(folder, changed_only=changed_only)
 
 
-def harm_manifest(own: Path) -> None:
+def harm_manifest(own):
     (own / STATE / MANIFEST).write_bytes(b"{")
 
 
-def harm_sections(own: Path) -> None:
+def harm_sections(own):
     for file in (own / STATE).glob("section-*.jsonl"):
         file.write_bytes(file.read_bytes()[:-30])
 
 
-def restore(own: Path) -> None:
+def restore(own):
     shutil.rmtree(own)
     shutil.copytree(own.with_name("kept"), own)
 
 
 #: What happens to the folder of one host between two runs.
-HARMS: dict[str, Callable[[Path], object]] = {
+HARMS = {
     "missing": shutil.rmtree,
     "older": restore,
     "damaged": lambda own: (own / "sitemap-a-2.xml.gz").write_bytes(b"\x1f\x8b half of it"),
@@ -90,8 +86,8 @@ class TestATreeThatIsNotLikeTheOthers:
     @pytest.mark.parametrize("host", [A, B])
     @pytest.mark.parametrize("changed_only", [False, True])
     def test_is_repaired_and_no_other_is_written_and_the_next_run_is_quiet(
-        self, folder: Path, harm: str, host: str, changed_only: bool
-    ) -> None:
+        self, folder, harm, host, changed_only
+    ):
         thirty()
         run(folder, changed_only=changed_only)
         own = folder / FOLDERS[host]
@@ -115,47 +111,47 @@ class TestATreeThatIsNotLikeTheOthers:
         quiet(folder, A, B, C)
 
     @pytest.mark.parametrize("seed", range(3))
-    def test_has_all_rows_after_any_history(self, folder: Path, seed: int) -> None:
+    def test_has_all_rows_after_any_history(self, folder, seed):
         chance = random.Random(seed)  # noqa: S311
         hosts = [A, B, C]
-        copies: dict[str, Path] = {}
+        copies = {}
         free = list(range(1, 300))
         chance.shuffle(free)
         fill(*(free.pop() for _ in range(40)))
 
-        def alone() -> None:
+        def alone():
             host = chance.choice(hosts)
             export(output=folder / FOLDERS[host], base_url=host, sitemaps=FINE)
 
-        def lose() -> None:
+        def lose():
             shutil.rmtree(folder / FOLDERS[chance.choice(hosts)], ignore_errors=True)
 
-        def keep() -> None:
+        def keep():
             host = chance.choice(hosts)
             if (folder / FOLDERS[host]).exists():
                 copies[host] = folder / f"kept-{len(copies)}-{chance.random()}"
                 shutil.copytree(folder / FOLDERS[host], copies[host])
 
-        def restore() -> None:
+        def restore():
             if copies:
                 host = chance.choice(sorted(copies))
                 shutil.rmtree(folder / FOLDERS[host], ignore_errors=True)
                 shutil.copytree(copies[host], folder / FOLDERS[host])
 
-        def harm() -> None:
+        def harm():
             host = chance.choice(hosts)
             found = sorted((folder / FOLDERS[host]).glob("**/*.json*"))
             if found:
                 chance.choice(found).write_bytes(b"?")
 
-        def add() -> None:
+        def add():
             fill(*(free.pop() for _ in range(min(chance.randrange(1, 15), len(free)))))
 
-        def delete() -> None:
+        def delete():
             known = list(Article.objects.values_list("pk", flat=True))
             Article.objects.filter(pk__in=chance.sample(known, min(12, len(known) - 1))).delete()
 
-        def edit() -> None:
+        def edit():
             known = list(Article.objects.values_list("pk", flat=True))
             change(chance.choice(known), f"e{chance.randrange(10**6)}")
 
@@ -175,9 +171,7 @@ class TestATreeThatIsNotLikeTheOthers:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
 @pytest.mark.parametrize("host", [A, B])
-def test_an_export_that_is_killed_in_one_tree_leaves_both_whole_and_the_next_run_repairs_both(
-    folder: Path, host: str
-) -> None:
+def test_an_export_that_is_killed_in_one_tree_leaves_both_whole_and_the_next_run_repairs_both(folder, host):
     fill(*range(100, 3_100, 100))
     public, kept = folder / "public", folder / "kept"
     run(public)
@@ -202,7 +196,7 @@ def test_an_export_that_is_killed_in_one_tree_leaves_both_whole_and_the_next_run
 
 
 class TestAGuard:
-    def test_of_a_tree_holds_a_section_back_there_alone_and_no_other_section(self, folder: Path) -> None:
+    def test_of_a_tree_holds_a_section_back_there_alone_and_no_other_section(self, folder):
         fill(*range(1, 301))
         chosen = {"a": type("Many", (Articles,), {"limit": 300}), "n": Numbers}
         run(folder, sections={"a": chosen["a"]})
@@ -223,7 +217,7 @@ class TestAGuard:
         for host in (A, B):
             assert len(slugs(folder / FOLDERS[host])) == 50 + len(Numbers.rows)
 
-    def test_removes_a_section_from_the_hosts_that_have_it(self, folder: Path) -> None:
+    def test_removes_a_section_from_the_hosts_that_have_it(self, folder):
         thirty()
         run(folder, sections={"a": Articles, "n": Numbers})
         export(output=folder / FOLDERS[A], base_url=A, sitemaps=FINE, remove=["n"])
@@ -236,9 +230,7 @@ class TestAGuard:
     @pytest.mark.parametrize(
         ("name", "match"), [("n", "because it is not published"), ("a", "because it is still declared")]
     )
-    def test_refuses_to_remove_what_no_host_has_before_any_is_written(
-        self, folder: Path, name: str, match: str
-    ) -> None:
+    def test_refuses_to_remove_what_no_host_has_before_any_is_written(self, folder, name, match):
         thirty()
         run(folder)
         change(15, "other")
@@ -247,7 +239,7 @@ class TestAGuard:
             run(folder, remove=[name])
         assert published.states(folder, hidden=True) == before
 
-    def test_does_not_matter_where_a_forced_section_is_not_published(self, folder: Path) -> None:
+    def test_does_not_matter_where_a_forced_section_is_not_published(self, folder):
         thirty()
         run(folder, A)
         Article.objects.filter(pk__gt=2).delete()
@@ -257,7 +249,7 @@ class TestAGuard:
 
 class TestTwoExportsAtOnce:
     @pytest.mark.parametrize("host", [A, B])
-    def test_of_one_host_are_refused_and_the_other_is_exported(self, folder: Path, host: str) -> None:
+    def test_of_one_host_are_refused_and_the_other_is_exported(self, folder, host):
         thirty()
         run(folder)
         change(15, "other")
@@ -280,7 +272,7 @@ class TestTwoExportsAtOnce:
         run(folder)
         whole(folder, A, B)
 
-    def test_have_status_1_if_anything_else_failed(self, folder: Path) -> None:
+    def test_have_status_1_if_anything_else_failed(self, folder):
         thirty()
         run(folder)
         (folder / FOLDERS[B] / "sitemap.xml").unlink()
@@ -297,7 +289,7 @@ class TestTwoExportsAtOnce:
         assert re.search(rf"^{B}: .*is a folder", broken)
         whole(folder, C)
 
-    def test_of_other_hosts_do_not_wait_for_each_other(self, folder: Path) -> None:
+    def test_of_other_hosts_do_not_wait_for_each_other(self, folder):
         thirty()
         with (
             stores.exclusive_lock(stores.target_store(folder, FOLDERS[C])),

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,9 +20,7 @@ SITEMAPS = {**FINE, "own": Own}
 
 
 @pytest.mark.parametrize("state", [None, "local", "memory", "sitemaps"])
-def test_a_storage_has_a_folder_and_a_state_for_each_host(
-    folder: Path, settings: Any, declare: Callable[..., None], state: str | None
-) -> None:
+def test_a_storage_has_a_folder_and_a_state_for_each_host(folder, settings, declare, state):
     thirty()
     local = {
         "BACKEND": "django.core.files.storage.FileSystemStorage",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.contrib.flatpages.models import FlatPage
@@ -49,9 +47,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 class TestATree:
     @pytest.mark.parametrize("name", [*KINDS, "all"])
-    def test_equals_that_of_an_export_of_its_host_alone(
-        self, folder: Path, settings: Any, name: str
-    ) -> None:
+    def test_equals_that_of_an_export_of_its_host_alone(self, folder, settings, name):
         thirty()
         Article.objects.filter(pk__gt=25).update(updated=datetime.now(timezone.utc))
         # Later entries are longer than the first ones, which determine how many rows fit.
@@ -82,18 +78,18 @@ class TestATree:
             assert {section.skipped_items for section in report.sections} == {0}
         quiet(folder / "all", *hosts, sections=chosen)
 
-    def test_gives_its_scheme_to_urls_without_one(self, folder: Path) -> None:
+    def test_gives_its_scheme_to_urls_without_one(self, folder):
         class Schemeless(Numbers):
             i18n = True
             languages = ["en"]
 
-            def x_default(self, item: int) -> str:
+            def x_default(self, item):
                 return f"//example.org/{item}/ü/"
 
-            def alternates(self, item: int) -> list[Alternate]:
+            def alternates(self, item):
                 return [Alternate("fr", f"//example.fr/{item}/")]
 
-            def images(self, item: int) -> list[Image]:
+            def images(self, item):
                 return [Image("//cdn.example/x.jpg", license="//cdn.example/licence/")]
 
         run(folder, A, C, sections={"a": Schemeless}, gzip=False)
@@ -107,9 +103,9 @@ class TestATree:
             ):
                 assert {*re.findall(rf"[\">]([a-z]*)://{url}[\"<]", page)} == {scheme}
 
-    def test_lists_absolute_urls_on_its_own_host_alone(self, folder: Path) -> None:
+    def test_lists_absolute_urls_on_its_own_host_alone(self, folder):
         class Absolute(Numbers):
-            def location(self, item: int) -> str:
+            def location(self, item):
                 return f"{A}/{item}/" if item % 2 else f"/{item}/"
 
         reports = run(folder, A, B, sections={"a": Absolute})
@@ -118,7 +114,7 @@ class TestATree:
         assert slugs(folder / FOLDERS[A]) == [str(item) for item in Numbers.rows]
         assert slugs(folder / FOLDERS[B]) == [str(item) for item in Numbers.rows if item % 2 == 0]
 
-    def test_has_the_files_url_with_its_folder(self, folder: Path, settings: Any) -> None:
+    def test_has_the_files_url_with_its_folder(self, folder, settings):
         thirty()
         settings.SITEMAPS09 = {"FILES_URL": "https://files.example/maps/", "ROOT": folder}
         reports = export_hosts([A, B], sitemaps=FINE, robots=folder / "{host}.txt")
@@ -130,8 +126,8 @@ class TestATree:
             assert f"{start}sitemap.xml" in (folder / f"{FOLDERS[host]}.txt").read_text()
 
     @pytest.mark.parametrize("name", ["articles", "hooks", "text"])
-    def test_takes_the_queries_of_an_export_of_its_host_alone(self, folder: Path, name: str) -> None:
-        def queries(*hosts: str) -> int:
+    def test_takes_the_queries_of_an_export_of_its_host_alone(self, folder, name):
+        def queries(*hosts):
             with CaptureQueriesContext(connection) as found:
                 run(folder / str(len(hosts)), *hosts, sections={name: KINDS[name]})
             return sum('FROM "tests_article"' in query["sql"] for query in found)
@@ -145,7 +141,7 @@ class TestATree:
 
 
 class TestRowsOfSites:
-    def test_are_those_of_the_site_of_each_host(self, folder: Path, two_sites: tuple[Site, Site]) -> None:
+    def test_are_those_of_the_site_of_each_host(self, folder, two_sites):
         hosts = ("https://a.example", "https://bücher.example")
         # However the domain is written.
         Site.objects.filter(pk=1).update(domain="A.example")
@@ -158,9 +154,7 @@ class TestRowsOfSites:
             assert reports[host].urls == 27
         quiet(folder, *hosts, sections=chosen)
 
-    def test_fail_their_section_on_a_host_without_a_site_alone(
-        self, folder: Path, two_sites: tuple[Site, Site]
-    ) -> None:
+    def test_fail_their_section_on_a_host_without_a_site_alone(self, folder, two_sites):
         reports = run(folder, A, B, sections={"pages": Pages, "n": Numbers})
         assert reports[A].failures == []
         [failure] = reports[B].failures
@@ -170,25 +164,23 @@ class TestRowsOfSites:
         assert pages(folder / FOLDERS[B]) == numbers
 
     @pytest.mark.parametrize("base", [ContribSitemap, Sitemap], ids=["contrib", "ours"])
-    def test_are_not_chosen_for_a_class_that_knows_no_site_fields(self, folder: Path, base: Any) -> None:
-        def location(self: Any, item: int) -> str:
+    def test_are_not_chosen_for_a_class_that_knows_no_site_fields(self, folder, base):
+        def location(self, item):
             return f"/{item}/"
 
         odd = type("Odd", (base,), {"site_field": "site", "items": lambda self: [1], "location": location})
         assert [report.failures for report in run(folder, sections={"odd": odd}).values()] == [[], []]
 
-    def test_are_never_those_of_another_site_if_a_class_has_items_of_its_own(
-        self, folder: Path, two_sites: tuple[Site, Site]
-    ) -> None:
+    def test_are_never_those_of_another_site_if_a_class_has_items_of_its_own(self, folder, two_sites):
         class Mine(Pages):
-            def items(self) -> Any:
+            def items(self):
                 return FlatPage.objects.order_by("pk")
 
         run(folder, A, "https://bücher.example", sections={"pages": Mine})
         for name, other in (("a.example", "of-2"), ("xn--bcher-kva.example", "of-1")):
             assert other not in slugs(folder / name)
 
-    def test_cannot_be_those_of_a_slice(self, folder: Path, two_sites: tuple[Site, Site]) -> None:
+    def test_cannot_be_those_of_a_slice(self, folder, two_sites):
         class Sliced(Pages):
             queryset = FlatPage.objects.order_by("pk")[:2]
 
@@ -197,9 +189,7 @@ class TestRowsOfSites:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
-def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(folder, tmp_path):
     victim, link = tmp_path / "victim", folder / FOLDERS[A]
     victim.mkdir()
     (victim / "sitemap.xml").write_text("mine")
@@ -219,9 +209,7 @@ def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
-def test_a_link_that_replaces_the_folder_of_a_host_during_an_export_is_not_followed(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_link_that_replaces_the_folder_of_a_host_during_an_export_is_not_followed(folder, tmp_path):
     victim = tmp_path / "victim"
     victim.mkdir()
     store = target_store(folder, FOLDERS[A])

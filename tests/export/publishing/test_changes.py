@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gzip
 import logging
-from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db.models import F
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09.export import Published, Report, export
+from django_sitemaps09.export import export
 from django_sitemaps09.signals import published
 from tests.export.notifications import Notifications
 from tests.models import Article
@@ -29,17 +26,15 @@ class DatedArticles(Articles):
     lastmod = F("day")
 
 
-def changed(
-    added: Iterable[object] = (), removed: Iterable[object] = (), changed: Iterable[object] = ()
-) -> dict[str, set[str]]:
+def changed(added=(), removed=(), changed=()):
     """Return the expected changes of articles with these slugs."""
     kinds = {"added": added, "removed": removed, "changed": changed}
     return {kind: {f"/articles/{slug}/" for slug in slugs} for kind, slugs in kinds.items()}
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., tuple[Report, Notifications]]:
-    def exported(**options: Any) -> tuple[Report, Notifications]:
+def run(tmp_path):
+    def exported(**options):
         notifications = Notifications()
         given = {
             "changes": True,
@@ -53,25 +48,25 @@ def run(tmp_path: Path) -> Callable[..., tuple[Report, Notifications]]:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Notifications]:
+def receiver():
     notifications = Notifications()
     published.connect(notifications)
     yield notifications
     published.disconnect(notifications)
 
 
-def write(first: int, last: int) -> None:
+def write(first, last):
     """Section of articles with odd keys, so that rows can be inserted between them."""
     Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
 
 
 class TestChangedUrls:
-    def test_are_none_if_not_requested(self, run: Any) -> None:
+    def test_are_none_if_not_requested(self, run):
         write(0, 5)
         report, notifications = run(changes=False)
         assert (notifications.calls, notifications.urls, report.changes) == (1, [], None)
 
-    def test_are_those_that_were_added_removed_and_changed(self, run: Any) -> None:
+    def test_are_those_that_were_added_removed_and_changed(self, run):
         write(0, 25)
         run()
         Article.objects.filter(slug="s3").update(slug="s-three")
@@ -85,7 +80,7 @@ class TestChangedUrls:
             "sitemap.xml",
         ]
 
-    def test_are_none_if_another_row_still_has_the_same_entry(self, run: Any) -> None:
+    def test_are_none_if_another_row_still_has_the_same_entry(self, run):
         write(0, 5)
         Article.objects.bulk_create(
             Article(pk=key, slug="s3", day=f"2026-01-0{key // 8}") for key in (8, 16)
@@ -99,19 +94,17 @@ class TestChangedUrls:
         _, notifications = run()
         assert notifications.changes() == changed(changed=["s3"])
 
-    def test_can_be_read_in_another_thread(self, run: Any) -> None:
+    def test_can_be_read_in_another_thread(self, run):
         write(0, 5)
         with ThreadPoolExecutor(1) as pool:
             _, notifications = run()
-            read: list[int] = []
+            read = []
             write(5, 7)
             run(on_published=lambda event: read.append(pool.submit(lambda: len([*event.urls()])).result()))
         assert (len(notifications.urls), read) == (5, [2])
 
     @pytest.mark.parametrize("gz", [True, False])
-    def test_are_read_from_files_of_ours_alone(
-        self, run: Any, tmp_path: Path, gz: bool, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_are_read_from_files_of_ours_alone(self, run, tmp_path, gz, caplog):
         """Someone who can write to the web root can neither stop exports nor fill the disk."""
         write(0, 25)
         run(gzip=gz)
@@ -127,7 +120,7 @@ class TestChangedUrls:
         assert notifications.changes() == changed(added=(f"s{n}" for n in range(10, 20) if n != 14))
         assert memory.peak < 10_000_000
 
-    def test_are_read_no_further_than_our_file_went(self, run: Any, tmp_path: Path) -> None:
+    def test_are_read_no_further_than_our_file_went(self, run, tmp_path):
         write(0, 25)
         run()
         file = tmp_path / "public" / "sitemap-articles-2.xml.gz"
@@ -144,7 +137,7 @@ class TestChangedUrls:
         removed = [url for kind, _, url in notifications.urls if kind == "removed"]
         assert [url.encode() for url in removed] == ["https://evil.example/\ufffd".encode()]
 
-    def test_are_reported_without_escaping_for_xml(self, run: Any) -> None:
+    def test_are_reported_without_escaping_for_xml(self, run):
         ArticleFactory(slug="a&b'c")
         location = {"location": lambda self, item: item.get_absolute_url()}
         by_method = type("ByMethod", (DatedArticles,), location)
@@ -159,12 +152,10 @@ class TestChangedUrls:
             max_size=4,
         )
     )
-    def test_are_the_difference_of_the_rows_whatever_happens_to_pages(
-        self, tmp_path_factory: pytest.TempPathFactory, rounds: list[dict[int, int | None]]
-    ) -> None:
+    def test_are_the_difference_of_the_rows_whatever_happens_to_pages(self, tmp_path_factory, rounds):
         Article.objects.all().delete()
         folder = tmp_path_factory.mktemp("public")
-        before: dict[str, int] = {}
+        before = {}
         for changes in rounds:
             Article.objects.filter(pk__in=changes).delete()
             Article.objects.bulk_create(
@@ -192,12 +183,12 @@ class TestChangedUrls:
 
 class TestReceivers:
     def test_are_called_with_the_signal_when_everything_is_published_unless_nothing_changed(
-        self, run: Any, tmp_path: Path, receiver: Notifications
-    ) -> None:
+        self, run, tmp_path, receiver
+    ):
         write(0, 5)
         seen = []
 
-        def look(event: Published) -> None:
+        def look(event):
             seen.append(sorted(path.name for path in (tmp_path / "public").glob("*.xml*")))
 
         for _ in range(2):
@@ -206,12 +197,10 @@ class TestReceivers:
             assert (receiver.calls, len(receiver.urls)) == (1, 5)
             assert seen == [receiver.written]
 
-    def test_that_fail_are_named_and_undo_nothing(
-        self, run: Any, tmp_path: Path, receiver: Notifications, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_that_fail_are_named_and_undo_nothing(self, run, tmp_path, receiver, caplog):
         write(0, 5)
 
-        def fail(event: Published) -> None:
+        def fail(event):
             raise RuntimeError("the CDN is down")
 
         with caplog.at_level(logging.ERROR):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
@@ -21,23 +19,23 @@ NAME = "sitemap-a-1.xml.gz"
 CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
 
 
-def expected(content: bytes = CONTENT, name: str = NAME, urls: int = 9) -> ExpectedFile:
+def expected(content=CONTENT, name=NAME, urls=9):
     digests = frozenset([sha256(content).hexdigest()])
     return ExpectedFile(name, digests, "a", urls, len(content))
 
 
 @pytest.fixture
-def check(tmp_path: Path) -> Callable[..., CheckedFile]:
+def check(tmp_path):
     """Return a function that writes a file, and checks it."""
 
-    def written(content: bytes, file: ExpectedFile) -> CheckedFile:
+    def written(content, file):
         (tmp_path / file.name).write_bytes(content)
         return check_file(LocalStore(tmp_path), file)
 
     return written
 
 
-def test_every_bit_that_changes_the_content_is_found(check: Callable[..., CheckedFile]) -> None:
+def test_every_bit_that_changes_the_content_is_found(check):
     whole = compress(CONTENT)
     harmless = 0
     for bit in range(8 * len(whole)):
@@ -50,7 +48,7 @@ def test_every_bit_that_changes_the_content_is_found(check: Callable[..., Checke
     assert harmless < 10 * 8
 
 
-def test_every_truncation_is_found(check: Callable[..., CheckedFile]) -> None:
+def test_every_truncation_is_found(check):
     whole = compress(CONTENT)
     assert check(whole, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
     for length in range(len(whole)):
@@ -69,38 +67,34 @@ def test_every_truncation_is_found(check: Callable[..., CheckedFile]) -> None:
         ("sitemap-a-1.xml", b""),
     ],
 )
-def test_other_damage_is_found(check: Callable[..., CheckedFile], name: str, content: bytes) -> None:
+def test_other_damage_is_found(check, name, content):
     assert check(content, expected(name=name)).problem is not None
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 36, 1_000])
-def test_urls_are_counted_across_chunks(
-    check: Callable[..., CheckedFile], monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_urls_are_counted_across_chunks(check, monkeypatch, size):
     monkeypatch.setattr(compression, "_CHUNK", size)
     assert check(CONTENT, expected(name="sitemap-a-1.xml")).urls == 9
     text = b"https://a/1/\nhttps://a/2/\n"
     assert check(text, expected(text, "sitemap-a-1.txt", 2)) == CheckedFile("sitemap-a-1.txt", "a", 2, 26)
 
 
-def test_a_count_that_the_manifest_does_not_have_is_a_problem(check: Callable[..., CheckedFile]) -> None:
+def test_a_count_that_the_manifest_does_not_have_is_a_problem(check):
     problem = check(compress(CONTENT), expected(urls=10)).problem
     assert problem == "it has 9 URLs, but the manifest has 10"
 
 
-def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(
-    check: Callable[..., CheckedFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check, monkeypatch):
     stream = zlib.compressobj(1, zlib.DEFLATED, 31)
     whole = b"".join([*(stream.compress(bytes(1_000_000)) for _ in range(40)), stream.flush()])
     read = 0
 
     class Digest:
-        def update(self, data: bytes) -> None:
+        def update(self, data):
             nonlocal read
             read += len(data)
 
-        def hexdigest(self) -> str:
+        def hexdigest(self):
             return ""
 
     monkeypatch.setattr(file_checks, "sha256", Digest)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from django_sitemaps09.export import Report, export
+from django_sitemaps09.export import export
 from django_sitemaps09.filenames import index_name, index_number
 from django_sitemaps09.protocol import Limits
 from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
-from tests.support.clock import Clock
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.exports import locations
@@ -31,20 +28,20 @@ from tests.support.sections import Numbers
 pytestmark = pytest.mark.sitemaps09(MAX_URLS=2)
 
 
-def delete_articles(*keys: int) -> None:
+def delete_articles(*keys):
     Article.objects.filter(pk__in=keys).delete()
 
 
-def names_in(data: bytes) -> list[str]:
+def names_in(data):
     return [url.removeprefix(f"{BASE}/") for url in locations(data)]
 
 
 @contextmanager
-def killed_at_the_index(*, is_replaced: bool = False) -> Iterator[None]:
+def killed_at_the_index(*, is_replaced=False):
     """Kill the export in the block before, or right after, it replaces the first index."""
     promote = LocalStore.promote
 
-    def killed(store: LocalStore, staged: str, name: str) -> None:
+    def killed(store, staged, name):
         if name != "sitemap.xml" or is_replaced:
             promote(store, staged, name)
         if name == "sitemap.xml":
@@ -59,15 +56,15 @@ def killed_at_the_index(*, is_replaced: bool = False) -> Iterator[None]:
 class Site:
     """A site whose indexes robots.txt announces."""
 
-    def __init__(self, folder: Path, configure: Callable[..., None]) -> None:
+    def __init__(self, folder, configure):
         self.folder, self.configure = folder, configure
         self.robots = folder.with_name("robots.txt")
 
-    def __call__(self, *names: str, **options: Any) -> Report:
+    def __call__(self, *names, **options):
         return export(names, **{"output": self.folder, "robots": self.robots, **options})
 
     @property
-    def indexed(self) -> dict[str, list[str]]:
+    def indexed(self):
         """The pages that each index lists, abbreviated: `a1` is page 1 of section `a`."""
         found = {}
         for path in self.folder.iterdir():
@@ -79,15 +76,15 @@ class Site:
         return found
 
     @property
-    def announced(self) -> list[str]:
+    def announced(self):
         """The indexes in robots.txt."""
         lines = self.robots.read_text().splitlines()
         return [line.removeprefix(f"Sitemap: {BASE}/") for line in lines if line.startswith("Sitemap: ")]
 
-    def published(self, names: Iterable[str] = ()) -> set[str]:
+    def published(self, names=()):
         """Return every URL that a reader finds from these files on, or from all indexes of the folder."""
         names = [*names] or [path.name for path in self.folder.iterdir() if index_number(path.name)]
-        found: set[str] = set()
+        found = set()
         for name in names:
             path = self.folder / name
             if not index_number(name):
@@ -97,14 +94,12 @@ class Site:
         return found
 
     @contextmanager
-    def watched(
-        self, urls: Iterable[str], find: Callable[[], set[str]]
-    ) -> Iterator[list[dict[str, list[str]]]]:
+    def watched(self, urls, find):
         """Check after each step that these URLs are found. Yield what the indexes listed after each."""
-        seen: list[dict[str, list[str]]] = []
+        seen = []
         replace, wanted = Path.replace, {*urls}
 
-        def replaced(path: Path, target: Path) -> Path:
+        def replaced(path, target):
             done = replace(path, target)
             missing = wanted - find()
             assert not missing, f"{sorted(missing)} not there after {target}"
@@ -117,16 +112,16 @@ class Site:
 
 
 @pytest.fixture(autouse=True)
-def _three_pages_in_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+def _three_pages_in_an_index(monkeypatch):
     monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(3, 50_000))
 
 
 @pytest.fixture
-def site(folder: Path, configure: Callable[..., None]) -> Site:
+def site(folder, configure):
     return Site(folder, configure)
 
 
-def test_no_index_has_the_name_of_a_page() -> None:
+def test_no_index_has_the_name_of_a_page():
     assert [index_name(1), index_name(2), index_name(1, cascade=True)] == [
         "sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"
     ]  # fmt: skip
@@ -137,7 +132,7 @@ def test_no_index_has_the_name_of_a_page() -> None:
 
 @pytest.mark.django_db
 class TestSeveralIndexes:
-    def test_are_as_few_as_the_limit_allows(self, site: Site) -> None:
+    def test_are_as_few_as_the_limit_allows(self, site):
         for count, expected in (
             (6, {"sitemap.xml": ["a1", "a2", "a3"]}),
             (7, {"sitemap.xml": ["a1", "a2", "a3"], "sitemap-2.xml": ["a4"]}),
@@ -157,7 +152,7 @@ class TestSeveralIndexes:
             assert report.failures == []
             assert len(site.published()) == count
 
-    def test_keep_their_pages_and_a_new_one_is_in_the_first_with_room(self, site: Site) -> None:
+    def test_keep_their_pages_and_a_new_one_is_in_the_first_with_room(self, site):
         sitemaps = {"articles": articles(), "numbers": Numbers(1)}
         write_articles(*range(1, 11))
         site(sitemaps=sitemaps)
@@ -177,7 +172,7 @@ class TestSeveralIndexes:
             "sitemap-3.xml": ["a7"],
         }
 
-    def test_keep_a_page_that_another_one_was_merged_into(self, site: Site) -> None:
+    def test_keep_a_page_that_another_one_was_merged_into(self, site):
         site.configure(MAX_URLS=4)
         write_articles(*range(1, 25))
         sitemaps = {"articles": articles()}
@@ -195,7 +190,7 @@ class TestSeveralIndexes:
             assert (section.written, section.merged) == (0, 0)
         assert site.indexed == {"sitemap.xml": ["a2", "a3"], "sitemap-2.xml": ["a4", "a6"]}
 
-    def test_are_rebuilt_from_their_manifest_whoever_is_exported(self, site: Site) -> None:
+    def test_are_rebuilt_from_their_manifest_whoever_is_exported(self, site):
         sitemaps = {name: Numbers(5) for name in "abc"}
         site(sitemaps=sitemaps)
         before = site.indexed
@@ -214,7 +209,7 @@ class TestSeveralIndexes:
         site("b", sitemaps={**sitemaps, "b": Numbers(3)})
         assert site.indexed == {**before, "sitemap-2.xml": ["b1", "b2"]}
 
-    def test_that_no_file_announces_are_published_and_reported(self, site: Site) -> None:
+    def test_that_no_file_announces_are_published_and_reported(self, site):
         report = site(sitemaps={"a": Numbers(7)}, robots=None)
         assert report.published
         (failure,) = report.failures
@@ -228,9 +223,7 @@ class TestSeveralIndexes:
 
     @pytest.mark.parametrize("most", [300, 400, 500, 1_000])
     @pytest.mark.parametrize("lastmod", [None, datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)])
-    def test_have_no_more_bytes_than_their_limit(
-        self, site: Site, monkeypatch: pytest.MonkeyPatch, most: int, lastmod: Any
-    ) -> None:
+    def test_have_no_more_bytes_than_their_limit(self, site, monkeypatch, most, lastmod):
         monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(50_000, most))
         sitemaps = {name: type("Dated", (Numbers,), {"lastmod": lastmod})(21) for name in ("a", "longer")}
         site(sitemaps=sitemaps)
@@ -239,9 +232,7 @@ class TestSeveralIndexes:
         assert len(sizes) == len(site.announced) > 1
         assert sum(map(len, site.indexed.values())) == 22
 
-    def test_that_become_empty_are_no_longer_announced_and_are_removed_later(
-        self, site: Site, clock: Clock
-    ) -> None:
+    def test_that_become_empty_are_no_longer_announced_and_are_removed_later(self, site, clock):
         site(sitemaps={"a": Numbers(9)})
         before = (site.folder / "sitemap-2.xml").read_bytes()
         site(sitemaps={"a": Numbers(5)})
@@ -258,7 +249,7 @@ class TestSeveralIndexes:
         assert site.indexed["sitemap-2.xml"] == ["a6", "a7"]
         assert known(site.folder).removed == {}
 
-    def test_that_return_before_their_removal_are_kept(self, site: Site, clock: Clock) -> None:
+    def test_that_return_before_their_removal_are_kept(self, site, clock):
         for count in (9, 5, 9):
             site(sitemaps={"a": Numbers(count)})
         clock.time += timedelta(days=30)
@@ -268,8 +259,8 @@ class TestSeveralIndexes:
         assert len(site.published()) == 9
 
     def test_that_a_killed_export_had_published_again_are_kept_like_others_that_become_empty(
-        self, site: Site, clock: Clock
-    ) -> None:
+        self, site, clock
+    ):
         site(sitemaps={"a": Numbers(9)})
         site(sitemaps={"a": Numbers(5)})
         clock.time += timedelta(hours=23)
@@ -287,9 +278,7 @@ class TestSeveralIndexes:
         clock.time += timedelta(days=1)
         assert "sitemap-2.xml" in site(sitemaps={"a": Numbers(5)}).deleted
 
-    def test_of_a_killed_export_keep_their_files_after_the_next_run_finishes_it(
-        self, site: Site, clock: Clock
-    ) -> None:
+    def test_of_a_killed_export_keep_their_files_after_the_next_run_finishes_it(self, site, clock):
         """Crawlers have read the old index until then, however long ago the export was killed."""
         write_articles(*range(1, 10))
         site(sitemaps={"a": articles()})
@@ -304,9 +293,7 @@ class TestSeveralIndexes:
         clock.time += timedelta(days=2)
         assert {*site(sitemaps={"a": articles()}).deleted} >= named
 
-    def test_of_a_killed_export_are_announced_if_cascade_was_switched_on_meanwhile(
-        self, site: Site, clock: Clock
-    ) -> None:
+    def test_of_a_killed_export_are_announced_if_cascade_was_switched_on_meanwhile(self, site, clock):
         site(sitemaps={"a": Numbers(5)})
         with killed_at_the_index(is_replaced=True):
             site(sitemaps={"a": Numbers(9)})
@@ -315,7 +302,7 @@ class TestSeveralIndexes:
         assert site.announced == ["sitemap.xml", "sitemap-2.xml"]
 
     @pytest.mark.parametrize("cascade", [False, True])
-    def test_are_never_without_the_first_one(self, site: Site, clock: Clock, cascade: bool) -> None:
+    def test_are_never_without_the_first_one(self, site, clock, cascade):
         site.configure(CASCADE=cascade)
         site(sitemaps={"a": Numbers(6), "b": Numbers(4)})
         with site.watched([f"/numbers/{number}/" for number in range(4)], site.published):
@@ -329,9 +316,7 @@ class TestSeveralIndexes:
     @pytest.mark.parametrize(
         ("before", "after"), [(False, False), (True, True), (False, True), (True, False)]
     )
-    def test_that_robots_txt_announces_name_every_url_at_every_step(
-        self, site: Site, before: bool, after: bool
-    ) -> None:
+    def test_that_robots_txt_announces_name_every_url_at_every_step(self, site, before, after):
         """The setting `CASCADE` is switched on or off, or neither, while pages are divided."""
         site.configure(MAX_URLS=3, CASCADE=before)
         write_articles(*range(10, 400, 10))
@@ -357,9 +342,7 @@ class TestSeveralIndexes:
 
 
 class TestACascade:
-    def test_begins_if_one_index_is_not_enough_and_ends_if_it_is_again(
-        self, site: Site, clock: Clock
-    ) -> None:
+    def test_begins_if_one_index_is_not_enough_and_ends_if_it_is_again(self, site, clock):
         site.configure(CASCADE=True)
         site(sitemaps={"a": Numbers(6)})
         assert site.indexed == {"sitemap.xml": ["a1", "a2", "a3"]}
@@ -376,7 +359,7 @@ class TestACascade:
             clock.time += timedelta(days=1)
         assert site.indexed == {"sitemap.xml": ["a1", "a2", "a3"]}
 
-    def test_is_switched_on_and_off_and_no_url_is_lost_meanwhile(self, site: Site, clock: Clock) -> None:
+    def test_is_switched_on_and_off_and_no_url_is_lost_meanwhile(self, site, clock):
         sitemaps = {"a": Numbers(9)}
         site(sitemaps=sitemaps)
         pages = {path: path.stat().st_mtime_ns for path in site.folder.glob("*.gz")}
@@ -403,7 +386,7 @@ class TestACascade:
 
 class TestIndexesWithoutAManifest:
     @pytest.mark.parametrize("cascade", [False, True])
-    def test_are_all_adopted_and_each_page_is_listed_once(self, site: Site, cascade: bool) -> None:
+    def test_are_all_adopted_and_each_page_is_listed_once(self, site, cascade):
         sitemaps = {"a": Numbers(9), "b": Numbers(5)}
         # The indexes left over from a cascade list the same pages.
         for on in (not cascade, cascade):
@@ -418,7 +401,7 @@ class TestIndexesWithoutAManifest:
         assert [page.number for page in after.sections["a"].pages] == [1, 2, 3, 4, 5]
         assert set(after.indexes) == set(found.indexes)
 
-    def test_of_other_programs_are_not_removed(self, site: Site, clock: Clock) -> None:
+    def test_of_other_programs_are_not_removed(self, site, clock):
         site.folder.mkdir()
         entry = f"<sitemap><loc>{BASE}/news/sitemap.xml</loc></sitemap>"
         theirs = f'<sitemapindex xmlns="{SPACE[1:-1]}">{entry}</sitemapindex>'

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +35,7 @@ from tests.support.sections import Numbers
 pytestmark = pytest.mark.sitemaps09
 
 
-def tree(folder: Path) -> dict[str, tuple[int, int, int]]:
+def tree(folder):
     """Return the state of a folder and everything in it, including private files.
 
     Any new file changes it, but not the time of the export, which each run writes.
@@ -54,9 +52,7 @@ def tree(folder: Path) -> dict[str, tuple[int, int, int]]:
 class TestTheIndexOfAnExport:
     @pytest.mark.parametrize("offset", [None, timedelta(days=2), timedelta(hours=3)])
     @pytest.mark.django_db
-    def test_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_the_future(
-        self, folder: Path, offset: timedelta | None
-    ) -> None:
+    def test_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_the_future(self, folder, offset):
         write_articles("a", "b")
         updated = None if offset is None else datetime.now(timezone.utc) + offset
         article_model().objects.filter(slug="a").update(updated=updated)
@@ -64,7 +60,7 @@ class TestTheIndexOfAnExport:
         assert b"lastmod" not in plain(folder, "sitemap.xml")
         assert b"<lastmod>" in plain(folder, named(folder)[0])
 
-    def test_has_a_lastmod_that_is_a_date_as_a_date(self, folder: Path) -> None:
+    def test_has_a_lastmod_that_is_a_date_as_a_date(self, folder):
         class Dated(Numbers):
             lastmod = date(2026, 3, 4)
 
@@ -72,7 +68,7 @@ class TestTheIndexOfAnExport:
         assert b"<lastmod>2026-03-04</lastmod>" in plain(folder, "sitemap.xml")
 
     @pytest.mark.django_db
-    def test_does_not_name_a_section_without_urls(self, folder: Path) -> None:
+    def test_does_not_name_a_section_without_urls(self, folder):
         for count, found in ((1, ["a", "b"]), (0, ["a"])):
             sitemaps = {
                 "empty": Numbers(0),
@@ -84,7 +80,7 @@ class TestTheIndexOfAnExport:
             assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in found]
         assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
 
-    def test_does_not_exist_if_it_would_list_nothing(self, folder: Path, tmp_path: Path) -> None:
+    def test_does_not_exist_if_it_would_list_nothing(self, folder, tmp_path):
         robots = tmp_path / "robots.txt"
         report = export(output=folder, sitemaps={"a": Numbers(0), "b": Numbers(0)}, robots=robots)
         assert content(folder) == {}
@@ -92,13 +88,13 @@ class TestTheIndexOfAnExport:
         assert (report.published, report.failures) == (False, [])
         assert "No section has any URLs" in report.warnings[0]
 
-    def test_stays_if_it_would_list_nothing(self, folder: Path) -> None:
+    def test_stays_if_it_would_list_nothing(self, folder):
         export(output=folder, sitemaps={"a": Numbers(1)})
         before = touched(folder)
         export(output=folder, sitemaps={"a": Numbers(0)})
         assert touched(folder) == before
 
-    def test_names_the_pages_of_a_section_that_is_not_declared_any_more(self, folder: Path) -> None:
+    def test_names_the_pages_of_a_section_that_is_not_declared_any_more(self, folder):
         export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
         before = tree(folder)
         report = export(output=folder, sitemaps={"a": Numbers(1)})
@@ -112,11 +108,9 @@ class TestARunThatChangesNothing:
     @pytest.mark.parametrize("gzip", [True, False])
     @pytest.mark.parametrize("changed_only", [True, False])
     @pytest.mark.django_db
-    def test_writes_nothing_not_even_of_its_own(
-        self, folder: Path, configure: Callable[..., None], gzip: bool, changed_only: bool
-    ) -> None:
+    def test_writes_nothing_not_even_of_its_own(self, folder, configure, gzip, changed_only):
         class Longer(Numbers):
-            def location(self, item: int) -> str:
+            def location(self, item):
                 return f"/{'x' * (item * 7 % 100 + 1)}/{item}/"
 
         configure(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
@@ -151,7 +145,7 @@ class TestARunThatChangesNothing:
 
 
 class TestThePermissions:
-    def test_of_files_come_from_the_umask(self, folder: Path, umask: Callable[[int], int]) -> None:
+    def test_of_files_come_from_the_umask(self, folder, umask):
         umask(0o027)
         for _ in range(2):
             export(output=folder, sitemaps={"a": Numbers(1)}, robots=folder / "robots.txt")
@@ -160,9 +154,7 @@ class TestThePermissions:
         }
         assert modes == dict.fromkeys(["sitemap.xml", "sitemap-a-1.xml.gz", "robots.txt"], 0o640)
 
-    def test_of_files_come_from_the_storage_if_it_sets_them(
-        self, folder: Path, settings: Any, umask: Callable[[int], int]
-    ) -> None:
+    def test_of_files_come_from_the_storage_if_it_sets_them(self, folder, settings, umask):
         umask(0o077)
         settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder, 0o4604)}
         export(sitemaps={"a": Numbers(1)})
@@ -174,22 +166,20 @@ class TestWhatStandsInTheWay:
     """Links, folders and pipes of other users are not followed, and do not block an export."""
 
     @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
-    def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder: Path, name: str) -> None:
+    def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder, name):
         (folder / name).mkdir(parents=True)
         with pytest.raises(ExportError, match=f"{folder}: {name} is a folder"):
             export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
         assert content(folder) == {}
         assert run_folders(folder) == []
 
-    def test_at_the_place_of_the_lock_can_be_a_pipe(self, folder: Path) -> None:
+    def test_at_the_place_of_the_lock_can_be_a_pipe(self, folder):
         (folder / STATE).mkdir(parents=True)
         os.mkfifo(folder / STATE / "lock")
         export(output=folder, sitemaps={"a": Numbers(1)})
         assert paths(folder) == numbers(1)
 
-    def test_among_the_runs_is_neither_followed_nor_treated_as_a_run(
-        self, folder: Path, tmp_path: Path
-    ) -> None:
+    def test_among_the_runs_is_neither_followed_nor_treated_as_a_run(self, folder, tmp_path):
         export(output=folder, sitemaps={"a": Numbers(1)})
         (tmp_path / "precious").mkdir()
         (tmp_path / "precious" / "file").write_text("mine")
@@ -203,9 +193,7 @@ class TestWhatStandsInTheWay:
     @pytest.mark.parametrize(
         ("what", "reason"), [("pipe", "is not a regular file"), ("huge", "is larger than")]
     )
-    def test_as_robots_txt_or_index_is_not_read(
-        self, folder: Path, tmp_path: Path, what: str, reason: str
-    ) -> None:
+    def test_as_robots_txt_or_index_is_not_read(self, folder, tmp_path, what, reason):
         robots = tmp_path / "robots.txt"
         for path in (robots, folder / "sitemap.xml"):
             path.parent.mkdir(exist_ok=True)
@@ -223,13 +211,11 @@ class TestWhatStandsInTheWay:
 
 class TestTheOrderOfPublishing:
     @pytest.mark.sitemaps09(MAX_URLS=2)
-    def test_is_all_files_on_disk_then_the_pages_then_the_index(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        steps: list[str] = []
+    def test_is_all_files_on_disk_then_the_pages_then_the_index(self, folder, monkeypatch):
+        steps = []
         fsync, replace = os.fsync, Path.replace
 
-        def synced(descriptor: int) -> None:
+        def synced(descriptor):
             found = os.fstat(descriptor)
             names = {(folder / name).stat().st_ino: f"names in {name!r}" for name in ("", STATE)}
             if not stat.S_ISDIR(found.st_mode):
@@ -238,7 +224,7 @@ class TestTheOrderOfPublishing:
                 steps.append(names[found.st_ino])
             fsync(descriptor)
 
-        def replaced(self: Path, target: Path) -> Path:
+        def replaced(self, target):
             steps.append(re.sub(r"-[0-9a-f]{32}", "", target.name))
             return replace(self, target)
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from django_sitemaps09 import writer
-from django_sitemaps09.export import Published, export
+from django_sitemaps09.export import export
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from django_sitemaps09.stores.local import LocalStore
@@ -25,23 +22,23 @@ INSTRUCTION = b'<?xml-stylesheet type="text/css" href="sitemap.css"?>'
 NAME = "sitemap.css"
 
 
-def run(folder: Path, count: int = 3, **options: Any) -> Any:
+def run(folder, count=3, **options):
     return export(output=folder, sitemaps={"numbers": Numbers(count)}, **options)
 
 
-def styled(folder: Path) -> list[bool]:
+def styled(folder):
     """Return whether each document has the instruction."""
     return [INSTRUCTION in plain(folder, name) for name in ("sitemap.xml", *named(folder))]
 
 
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_stylesheet_is_published_as_it_is_before_the_documents_that_name_it(
-    folder: Path, configure: Callable[..., None], monkeypatch: pytest.MonkeyPatch, compressed: bool
-) -> None:
-    promoted: list[str] = []
+    folder, configure, monkeypatch, compressed
+):
+    promoted = []
     promote = LocalStore.promote
 
-    def listen(store: LocalStore, staged: str, name: str) -> None:
+    def listen(store, staged, name):
         promoted.append(name)
         promote(store, staged, name)
 
@@ -56,15 +53,15 @@ def test_a_stylesheet_is_published_as_it_is_before_the_documents_that_name_it(
 
 
 @pytest.mark.sitemaps09(STYLESHEET=True)
-def test_a_stylesheet_is_not_published_if_nothing_names_it(folder: Path) -> None:
+def test_a_stylesheet_is_not_published_if_nothing_names_it(folder):
     run(folder, count=0)
     assert not (folder / NAME).exists()
 
 
 @pytest.mark.parametrize("changed_only", [True, False])
 def test_the_setting_changes_every_file_of_the_next_run_and_nothing_afterwards(
-    folder: Path, configure: Callable[..., None], changed_only: bool
-) -> None:
+    folder, configure, changed_only
+):
     run(folder, changed_only=changed_only)
     assert not (folder / NAME).exists()
     assert styled(folder) == [False, False]
@@ -82,9 +79,7 @@ def test_the_setting_changes_every_file_of_the_next_run_and_nothing_afterwards(
 @pytest.mark.parametrize(
     "content", [None, b"", b"/* Gen", writer.STYLESHEET_MARK + b" An older version. */"]
 )
-def test_a_stylesheet_is_written_again_if_it_is_not_as_expected(
-    folder: Path, content: bytes | None
-) -> None:
+def test_a_stylesheet_is_written_again_if_it_is_not_as_expected(folder, content):
     run(folder)
     (folder / NAME).unlink()
     if content is not None:
@@ -94,9 +89,7 @@ def test_a_stylesheet_is_written_again_if_it_is_not_as_expected(
 
 
 @pytest.mark.parametrize("stylesheet", [False, True])
-def test_a_file_that_replaced_our_stylesheet_is_kept(
-    folder: Path, configure: Callable[..., None], *, stylesheet: bool
-) -> None:
+def test_a_file_that_replaced_our_stylesheet_is_kept(folder, configure, *, stylesheet):
     configure(STYLESHEET=True, KEEP_REMOVED=0)
     run(folder)
     configure(STYLESHEET=False)
@@ -108,13 +101,11 @@ def test_a_file_that_replaced_our_stylesheet_is_kept(
         assert (folder / NAME).read_bytes() == b"body { color: red }"
 
 
-def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(
-    folder: Path, configure: Callable[..., None]
-) -> None:
+def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folder, configure):
     configure(STYLESHEET=True)
     run(folder)
     configure(STYLESHEET=False, KEEP_REMOVED=timedelta(hours=1))
-    events: list[Published] = []
+    events = []
     run(folder, on_published=events.append)
     assert [event.removed for event in events] == [[f"{BASE}/{NAME}"]]
     assert (folder / NAME).exists()
@@ -123,9 +114,7 @@ def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(
     assert not (folder / NAME).exists()
 
 
-def test_a_stylesheet_is_not_removed_if_the_setting_comes_back(
-    folder: Path, configure: Callable[..., None]
-) -> None:
+def test_a_stylesheet_is_not_removed_if_the_setting_comes_back(folder, configure):
     for value in (True, False, True):
         configure(STYLESHEET=value, KEEP_REMOVED=0)
         run(folder)
@@ -134,9 +123,7 @@ def test_a_stylesheet_is_not_removed_if_the_setting_comes_back(
     assert (root["stylesheets"], root["removed"]) == ([NAME], {})
 
 
-def test_a_stylesheet_of_the_project_is_neither_replaced_nor_removed(
-    folder: Path, configure: Callable[..., None]
-) -> None:
+def test_a_stylesheet_of_the_project_is_neither_replaced_nor_removed(folder, configure):
     folder.mkdir()
     (folder / NAME).write_bytes(b"theirs")
     for value in (False, True, True, False, False):
@@ -148,7 +135,7 @@ def test_a_stylesheet_of_the_project_is_neither_replaced_nor_removed(
 
 @pytest.mark.sitemaps09(STYLESHEET=True)
 @pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_killed_run_is_finished_with_its_stylesheet(folder: Path, step: int) -> None:
+def test_a_killed_run_is_finished_with_its_stylesheet(folder, step):
     assert dies_at(step, lambda: run(folder))
     run(folder)
     assert (folder / NAME).read_bytes() == writer.stylesheet()

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export import Report, export, export_hosts, verify
+from django_sitemaps09.export import export, export_hosts, verify
 from django_sitemaps09.export.publishing import changes
-from django_sitemaps09.notify import Submission, submit
+from django_sitemaps09.notify import submit
 from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.sections import Section
-from django_sitemaps09.state.manifest import ROOT, PageFile
-from django_sitemaps09.stores import STATE, Store
+from django_sitemaps09.state.manifest import ROOT
+from django_sitemaps09.stores import STATE
 from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, article_sitemap, write_articles
 from tests.support.published import indexed, states
-from tests.support.search_engines import KEY, Engine, engine
+from tests.support.search_engines import KEY, engine
 from tests.support.sections import Numbers
 
 __all__ = ["engine"]
@@ -36,77 +33,75 @@ pytestmark = [pytest.mark.sitemaps09(INDEXNOW_KEY=KEY), pytest.mark.usefixtures(
 class Chosen(Numbers):
     """Section of chosen numbers."""
 
-    def __init__(self, *numbers: int) -> None:
+    def __init__(self, *numbers):
         self.numbers = numbers
 
 
 class Old(Chosen):
     """Section whose rows changed long ago."""
 
-    def lastmod(self, item: int) -> datetime:
+    def lastmod(self, item):
         return datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
-def url(number: int) -> str:
+def url(number):
     return f"{BASE}/numbers/{number}/"
 
 
 class Site:
     """A site that submits its exports to one engine."""
 
-    def __init__(self, folder: Path, engine: Engine, configure: Callable[..., None]) -> None:
+    def __init__(self, folder, engine, configure):
         self.folder, self.engine, self.configure = folder, engine, configure
         configure(INDEXNOW_URLS=[engine.url])
 
-    def __call__(self, *numbers: int, b: Section | None = None, **options: Any) -> Report:
+    def __call__(self, *numbers, b=None, **options):
         """Export these numbers, and submit them."""
         sitemaps = {"a": Chosen(*numbers)} | ({} if b is None else {"b": b})
         arguments = {"submit": True, "output": self.folder, "engine": "serial", **options}
         return export(sitemaps=sitemaps, **arguments)
 
-    def without_queue(self, *numbers: int, **options: Any) -> Report:
+    def without_queue(self, *numbers, **options):
         """Export these numbers while the disk has no space for the queue."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Ledger, "_write", full)
             return self(*numbers, **options)
 
-    def submit(self) -> Submission:
+    def submit(self):
         return submit(output=self.folder)
 
     @property
-    def submitted(self) -> list[str]:
+    def submitted(self):
         return self.engine.submitted
 
     @property
-    def pinged(self) -> list[str]:
+    def pinged(self):
         return [request.path for request in self.engine.requests if request.method == "GET"]
 
     @property
-    def recorded(self) -> list[str]:
+    def recorded(self):
         """Return the names of the files whose changes are not queued."""
         return sorted(json.loads((self.folder / STATE / ROOT).read_text())["unqueued"])
 
 
 @pytest.fixture
-def run(folder: Path, engine: Engine, configure: Callable[..., None]) -> Site:
+def run(folder, engine, configure):
     return Site(folder, engine, configure)
 
 
 @pytest.fixture
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_pause(monkeypatch):
     """Let a host be submitted again at once."""
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
 
 
-def full(*arguments: object) -> None:
+def full(*arguments):
     raise OSError(28, "No space left on device")
 
 
 class TestChangesThatWereNotQueued:
     @pytest.mark.parametrize("place", [(Ledger, "_write"), (changes, "_lines")], ids=["write", "read"])
-    def test_are_recorded_and_queued_by_the_next_run(
-        self, run: Site, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
-    ) -> None:
+    def test_are_recorded_and_queued_by_the_next_run(self, run, monkeypatch, place):
         run(1)
         with monkeypatch.context() as patch:
             patch.setattr(*place, full)
@@ -132,9 +127,7 @@ class TestChangesThatWereNotQueued:
         ],
         ids=["too many", "too many, counted", "a mass change", "no key", "a first export"],
     )
-    def test_are_only_a_ping_if_none_of_them_would_be_queued(
-        self, run: Site, before: list[int], numbers: Iterable[int], keys: Any, options: Any
-    ) -> None:
+    def test_are_only_a_ping_if_none_of_them_would_be_queued(self, run, before, numbers, keys, options):
         run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")], **keys)
         if before:
             run(*before)
@@ -146,13 +139,13 @@ class TestChangesThatWereNotQueued:
             assert run.recorded == []
         assert len(run.pinged) == len(run.engine.requests) == 1
 
-    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(self, run: Site) -> None:
+    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(self, run):
         run(1)
         run.without_queue(1, b=Old(5))
         run(1, b=Old(5))
         assert run.submitted == [url(5)]
 
-    def test_stay_recorded_until_their_pages_can_be_read(self, run: Site) -> None:
+    def test_stay_recorded_until_their_pages_can_be_read(self, run):
         run(1, b=Chosen(5))
         run.without_queue(1, 2, b=Chosen(5))
         (run.folder / "sitemap-a-1.xml.gz").unlink()
@@ -166,7 +159,7 @@ class TestChangesThatWereNotQueued:
         assert not run.submit().unqueued
 
     @pytest.mark.parametrize("gzip", [True, False])
-    def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(self, run: Site, gzip: bool) -> None:
+    def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(self, run, gzip):
         run(1, b=Chosen(5), gzip=gzip)
         run.without_queue(1, 2, b=Chosen(5, 6), gzip=gzip)
         [page] = run.folder.glob("sitemap-a-1.xml*")
@@ -192,7 +185,7 @@ class TestChangesThatWereNotQueued:
         assert run.submitted == [url(1), url(2)]
         assert run.submit().failures == []
 
-    def test_on_a_damaged_page_follow_their_rows_to_other_pages(self, run: Site) -> None:
+    def test_on_a_damaged_page_follow_their_rows_to_other_pages(self, run):
         run.configure(MAX_URLS=2)
         run(8)
         run.without_queue(8, 9)
@@ -206,7 +199,7 @@ class TestChangesThatWereNotQueued:
         assert run.recorded == []
 
     @pytest.mark.parametrize("key", [None, {"shop.example.com": KEY}], ids=["no key", "other host"])
-    def test_stay_recorded_if_there_is_no_key(self, run: Site, key: Any) -> None:
+    def test_stay_recorded_if_there_is_no_key(self, run, key):
         run(1)
         run.without_queue(1, 2)
         run.configure(INDEXNOW_KEY=key, PING_URLS=[run.engine.url.replace("indexnow", "ping")])
@@ -221,9 +214,7 @@ class TestChangesThatWereNotQueued:
         assert run.recorded == []
 
     @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
-    def test_are_those_of_all_pages_if_the_manifest_is_lost(
-        self, run: Site, damage: Callable[[Path], object]
-    ) -> None:
+    def test_are_those_of_all_pages_if_the_manifest_is_lost(self, run, damage):
         run(1, b=Chosen(5))
         run.without_queue(1, 2, b=Chosen(5))
         damage(run.folder / STATE / ROOT)
@@ -231,7 +222,7 @@ class TestChangesThatWereNotQueued:
         assert {*run.submitted} == {url(1), url(2), url(5)}
         assert run.recorded == []
 
-    def test_are_queued_even_if_the_next_run_changes_too_much(self, run: Site) -> None:
+    def test_are_queued_even_if_the_next_run_changes_too_much(self, run):
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         run.without_queue(1, 2)
@@ -239,9 +230,7 @@ class TestChangesThatWereNotQueued:
         assert any("more URLs than INDEXNOW_MAX_URLS" in warning for warning in report.warnings)
         assert run.submitted == [url(1), url(2)]
 
-    def test_are_dropped_before_the_urls_that_have_certainly_changed(
-        self, run: Site, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_are_dropped_before_the_urls_that_have_certainly_changed(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
         monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
         run(*range(5))
@@ -250,14 +239,12 @@ class TestChangesThatWereNotQueued:
         assert any("URLs dropped" in warning for warning in report.warnings)
         assert run.submitted == [url(6), url(7)]
 
-    def test_by_a_repair_are_those_of_the_pages_that_it_changed(
-        self, folder: Path, engine: Engine, configure: Callable[..., None], db: None
-    ) -> None:
+    def test_by_a_repair_are_those_of_the_pages_that_it_changed(self, folder, engine, configure, db):
         from tests.models import Article
 
         configure(INDEXNOW_URLS=[engine.url], MAX_URLS=2)
         write_articles(*"abcdef")
-        options: Any = {"output": folder, "sitemaps": {"a": article_sitemap()}, "engine": "serial"}
+        options = {"output": folder, "sitemaps": {"a": article_sitemap()}, "engine": "serial"}
         export(**options, submit=True)
         for slug in "ace":
             Article.objects.filter(slug=slug).update(slug=f"new-{slug}")
@@ -276,7 +263,7 @@ class TestChangesThatWereNotQueued:
 
 
 class TestWhatIsSubmitted:
-    def test_is_what_was_added_or_removed(self, run: Site) -> None:
+    def test_is_what_was_added_or_removed(self, run):
         run(1, 2, 3)
         report = run(2, 3, 4)
         assert run.submitted == [url(1), url(4)]
@@ -285,13 +272,13 @@ class TestWhatIsSubmitted:
         assert report.warnings == run(2, 3, 4).warnings == []
         assert len(run.engine.requests) == 1
 
-    def test_is_nothing_in_a_first_export(self, run: Site) -> None:
+    def test_is_nothing_in_a_first_export(self, run):
         report = run(1, 2, 3)
         assert run.engine.requests == []
         assert report.published
         assert "This is the first export to this target" in report.warnings[0]
 
-    def test_is_nothing_if_too_much_changed(self, run: Site) -> None:
+    def test_is_nothing_if_too_much_changed(self, run):
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         report = run(*range(2, 5))
@@ -301,15 +288,13 @@ class TestWhatIsSubmitted:
         assert [*run(*range(3, 5)).warnings] == []
         assert run.submitted == [url(2)]
 
-    def test_is_compared_only_up_to_twenty_times_the_limit(
-        self, run: Site, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_compared_only_up_to_twenty_times_the_limit(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
         run(1, b=Chosen(2))
-        read: set[str] = set()
+        read = set()
         original = changes._lines
 
-        def recorded(store: Store, files: Mapping[str, PageFile]) -> Iterator[bytes]:
+        def recorded(store, files):
             read.update(name.rpartition("/")[2] for name in files)
             return original(store, files)
 
@@ -320,7 +305,7 @@ class TestWhatIsSubmitted:
         assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 41, "changed": 0}
         assert read == {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
 
-    def test_is_nothing_if_urls_only_move_to_another_section(self, run: Site) -> None:
+    def test_is_nothing_if_urls_only_move_to_another_section(self, run):
         run.configure(INDEXNOW_MAX_URLS=1)
         run(*range(6), b=Chosen(9))
         report = run(0, b=Chosen(9, *range(1, 6)))
@@ -329,14 +314,14 @@ class TestWhatIsSubmitted:
         assert report.changes == {"added": 0, "removed": 0, "changed": 0}
         assert run.engine.requests == []
 
-    def test_is_nothing_if_too_many_urls_move(self, run: Site) -> None:
+    def test_is_nothing_if_too_many_urls_move(self, run):
         run.configure(INDEXNOW_MAX_URLS=1)
         run(*range(12), b=Chosen(20))
         report = run(0, b=Chosen(20, *range(1, 12)))
         assert "changed or moved more URLs than INDEXNOW_MAX_URLS (1)" in report.warnings[0]
         assert run.engine.requests == []
 
-    def test_is_changed_in_the_section_that_lists_it_now(self, run: Site) -> None:
+    def test_is_changed_in_the_section_that_lists_it_now(self, run):
         run(1, 2, b=Chosen(9))
         notifications = Notifications()
         run(2, b=Old(1), changes=True, on_published=notifications)
@@ -344,20 +329,20 @@ class TestWhatIsSubmitted:
         run(1, 2, b=Chosen(9), changes=True, on_published=notifications)
         assert notifications.urls == [("changed", "a", url(1)), ("added", "b", url(9))]
 
-    def test_is_a_url_of_two_sections_once(self, run: Site) -> None:
+    def test_is_a_url_of_two_sections_once(self, run):
         run(1, 2, b=Chosen(2, 3))
         run(1, b=Chosen(3))
         assert run.submitted == [url(2)]
         run(1, 4, b=Chosen(3, 4))
         assert run.submitted == [url(2), url(4)]
 
-    def test_is_each_url_once_even_if_its_page_was_not_queued(self, run: Site) -> None:
+    def test_is_each_url_once_even_if_its_page_was_not_queued(self, run):
         run(1)
         run.without_queue(1, 2)
         run(2, 3)
         assert run.submitted == [url(1), url(2), url(3)]
 
-    def test_needs_a_key_for_the_host(self, run: Site) -> None:
+    def test_needs_a_key_for_the_host(self, run):
         run.configure(INDEXNOW_KEY={"shop.example.com": KEY})
         run(1)
         report = run(1, 2)
@@ -367,7 +352,7 @@ class TestWhatIsSubmitted:
         ]
         assert run.engine.requests == []
 
-    def test_is_not_what_a_strict_run_refused_to_publish(self, run: Site) -> None:
+    def test_is_not_what_a_strict_run_refused_to_publish(self, run):
         run(1)
         report = run(1, 2, b=Bad(4, [3]), strict=True)
         assert not report.published
@@ -378,14 +363,14 @@ class TestWhatIsSubmitted:
 
 
 class TestTheSettingSubmit:
-    def test_on_submits_each_export(self, run: Site) -> None:
+    def test_on_submits_each_export(self, run):
         run.configure(SUBMIT=True)
         run(1, submit=None)
         run(1, 2, submit=None)
         run(1, 2, 3, submit=False)
         assert run.submitted == [url(2)]
 
-    def test_off_leaves_no_trace(self, run: Site) -> None:
+    def test_off_leaves_no_trace(self, run):
         run(1, submit=None)
         report = run(1, 2, submit=None)
         assert report.submission is None
@@ -394,13 +379,13 @@ class TestTheSettingSubmit:
         assert not (run.folder / STATE / FOLDER).exists()
         assert run.engine.requests == []
 
-    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(self, run: Site) -> None:
+    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(self, run):
         run.configure(INDEXNOW_KEY=None)
         with pytest.raises(ImproperlyConfigured, match="There is nothing to submit to"):
             run(1)
         assert not run.folder.exists()
 
-    def test_has_no_effect_on_a_dry_run(self, run: Site) -> None:
+    def test_has_no_effect_on_a_dry_run(self, run):
         run(1)
         before = states(run.folder, hidden=True)
         assert run(1, 2, dry_run=True).submission is None
@@ -410,7 +395,7 @@ class TestTheSettingSubmit:
 
 class TestAFailure:
     @pytest.mark.parametrize("answer", [403, (429, {}), "nothing", "slow"])
-    def test_is_a_warning_and_the_files_are_published(self, run: Site, answer: Any) -> None:
+    def test_is_a_warning_and_the_files_are_published(self, run, answer):
         run.configure(SUBMIT_TIMEOUT=0.2, SUBMIT_DEADLINE=0.3)
         run(1)
         run.engine.answer(answer)
@@ -422,7 +407,7 @@ class TestAFailure:
         assert KEY not in report.warnings[0]
         assert indexed(run.folder) == {url(1), url(2)}
 
-    def test_is_sent_again_with_the_next_run(self, run: Site) -> None:
+    def test_is_sent_again_with_the_next_run(self, run):
         run(1)
         run.engine.answer(403)
         run(1, 2)
@@ -433,9 +418,7 @@ class TestAFailure:
         run(1, 2, 3)
         assert len(run.engine.requests) == 1
 
-    def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(
-        self, run: Site
-    ) -> None:
+    def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(self, run):
         run(1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Ledger, "activate", full)
@@ -444,7 +427,7 @@ class TestAFailure:
         run(1, 2, 3)
         assert run.submitted == [url(2)]
 
-    def test_of_the_next_run_to_make_them_pending_loses_none(self, run: Site) -> None:
+    def test_of_the_next_run_to_make_them_pending_loses_none(self, run):
         run(1)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Ledger, "activate", full)
@@ -454,13 +437,11 @@ class TestAFailure:
         run(1, 2, 3)
         assert run.submitted == [url(2), url(3)]
 
-    def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(
-        self, run: Site, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(self, run, monkeypatch):
         run(1)
         connect = sqlite3.connect
 
-        def small(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        def small(*arguments, **options):
             table = connect(*arguments, **options)
             table.execute("PRAGMA max_page_count = 5")
             return table
@@ -474,10 +455,10 @@ class TestAFailure:
         run(*range(500))
         assert run.submitted == sorted(map(url, range(500)))
 
-    def test_while_comparing_is_a_warning(self, run: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_while_comparing_is_a_warning(self, run, monkeypatch):
         run(1)
 
-        def unreadable(*arguments: object) -> None:
+        def unreadable(*arguments):
             raise ExportError("the storage is gone")
 
         monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
@@ -486,12 +467,10 @@ class TestAFailure:
         with pytest.raises(ExportError, match="the storage is gone"):
             run(1, 2, 3, changes=True)
 
-    def test_of_the_submission_itself_is_a_warning(
-        self, run: Site, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_of_the_submission_itself_is_a_warning(self, run, monkeypatch):
         run(1)
 
-        def broken(*arguments: object) -> None:
+        def broken(*arguments):
             raise RuntimeError("a storage raises anything")
 
         monkeypatch.setattr(Ledger, "compact", broken)
@@ -500,12 +479,10 @@ class TestAFailure:
         assert "The changes are not submitted before the next run" in report.warnings[0]
 
 
-def test_each_host_has_its_queue_and_all_share_a_deadline(
-    folder: Path, engine: Engine, configure: Callable[..., None]
-) -> None:
+def test_each_host_has_its_queue_and_all_share_a_deadline(folder, engine, configure):
     configure(INDEXNOW_URLS=[engine.url])
     hosts = ["https://a.example.com", "https://b.example.com"]
-    requests: list[int] = []
+    requests = []
     for numbers in ((1,), (1, 2)):
         reports = export_hosts(
             hosts,
@@ -523,7 +500,7 @@ def test_each_host_has_its_queue_and_all_share_a_deadline(
 
 class TestARepair:
     @pytest.mark.parametrize("is_older", [True, False])
-    def test_refuses_a_manifest_that_lists_other_pages(self, run: Site, is_older: bool) -> None:
+    def test_refuses_a_manifest_that_lists_other_pages(self, run, is_older):
         run(1, submit=False)
         small = (run.folder / STATE / ROOT).read_bytes()
         index = (run.folder / "sitemap.xml").read_bytes()
