@@ -21,19 +21,20 @@ from tests.support.search_engines import KEY, engine
 __all__ = ["engine"]
 
 pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
-
 URLS = tuple(f"https://www.example.com/{n}" for n in range(1_234))
 
 
-def queue(folder, *urls):
-    ledger = Ledger(stores.state_store(LocalStore(folder)))
-    ledger.prepare("run-1", [Message("indexnow", "www.example.com", urls)])
-    ledger.activate("run-1")
-
-
 @pytest.fixture(autouse=True)
-def _endpoint(engine, configure, folder):
+def queue(engine, configure, folder):
+    """Return a function that queues URLs for the only endpoint."""
     configure(INDEXNOW_URLS=[engine.url], ROOT=folder)
+
+    def queued(urls=URLS, folder=folder):
+        ledger = Ledger(stores.state_store(LocalStore(folder)))
+        ledger.prepare("run-1", [Message("indexnow", "www.example.com", urls)])
+        ledger.activate("run-1")
+
+    return queued
 
 
 def printed(*arguments):
@@ -41,69 +42,51 @@ def printed(*arguments):
 
 
 def failed(*arguments):
+    """Return the exit status, the output and the error."""
     out, _, error = commands.failed("submit_sitemaps", *arguments)
-    return out, error
+    return error.returncode, out, str(error)
 
 
-def test_the_table_has_a_row_for_each_endpoint_and_host(folder, engine):
-    queue(folder, *URLS)
+def test_the_table_has_a_row_for_each_endpoint_and_host(folder, engine, queue):
+    queue()
+    where = [engine.url, "www.example.com", "1"]
+    first, head, row, *examples = printed("--dry-run").splitlines()
+    assert (first, row.split()) == (f"{folder}: to submit", [*where, "0", "0", "1,234", "-"])
+    assert (examples, engine.requests) == ([f"{engine.url}: {url}" for url in URLS[:5]], [])
     first, head, row = printed().splitlines()
-    assert first == f"{folder}: submitted"
     assert head.split() == ["endpoint", "host", "messages", "accepted", "rejected", "pending", "status"]
-    assert row.split() == [engine.url, "www.example.com", "1", "1,234", "0", "0", "200"]
+    assert (first, row.split()) == (f"{folder}: submitted", [*where, "1,234", "0", "0", "200"])
     assert printed() == f"{folder}: nothing is pending\n"
-
-
-def test_a_dry_run_shows_counts_and_examples_and_sends_nothing(folder, engine):
-    queue(folder, *URLS)
-    first, _, row, *examples = printed("--dry-run").splitlines()
-    assert first == f"{folder}: to submit"
-    assert row.split() == [engine.url, "www.example.com", "1", "0", "0", "1,234", "-"]
-    assert examples == [f"{engine.url}: {url}" for url in URLS[:5]]
-    assert engine.requests == []
-
-
-def test_json_is_the_report_alone(folder, engine):
-    queue(folder, *URLS)
-    document = json.loads(printed("--format", "json"))
-    assert document["target"] == str(folder)
-    assert document["failures"] == []
-    [report] = document["endpoints"]
-    assert (report["kind"], report["accepted"], report["status"]) == ("indexnow", 1_234, 200)
-
-
-def test_a_failure_exits_with_1_after_the_table(folder, engine):
-    engine.answer(403)
-    queue(folder, *URLS)
-    out, error = failed()
-    assert error.returncode == 1
-    assert "1,234" in out
-    assert str(error).startswith(f"{engine.url} (www.example.com): 403: the key was not accepted.")
-    assert KEY not in f"{out}{error}"
-
-
-def test_urls_that_wait_are_no_failure(folder):
-    queue(folder, *URLS)
-    printed()
-    queue(folder, URLS[0])
+    # URLs that wait are no failure.
+    queue(URLS[:1])
     assert re.search(r"nothing more is sent before \d\d:\d\d:\d\d UTC", printed())
 
 
-def test_a_second_submission_exits_with_75(folder, engine):
-    queue(folder, *URLS)
-    with stores.exclusive_lock(LocalStore(folder), "submission"):
-        out, error = failed()
-    assert (out, error.returncode) == ("", 75)
-    assert engine.requests == []
-
-
-def test_several_hosts_have_a_report_each(folder, engine):
+def test_json_is_the_report_alone_with_one_for_each_of_several_hosts(folder, engine, queue):
+    queue()
+    document = json.loads(printed("--format", "json"))
+    [report] = document["endpoints"]
+    assert (document["target"], document["failures"]) == (str(folder), [])
+    assert (report["kind"], report["accepted"], report["status"]) == ("indexnow", 1_234, 200)
     bases = ["https://a.example.com", "https://b.example.com"]
-    queue(folder / "b.example.com", *URLS)
-    arguments = [argument for base in bases for argument in ("--base-url", base)]
-    document = json.loads(printed(*arguments, "--format=json"))
+    queue(folder=folder / "b.example.com")
+    document = json.loads(printed(*(f"--base-url={base}" for base in bases), "--format=json"))
     assert [len(document["hosts"][base]["endpoints"]) for base in bases] == [0, 1]
-    assert engine.submitted == sorted(URLS)
+
+
+def test_a_failure_exits_with_1_after_the_table(engine, queue):
+    engine.answer(403)
+    queue()
+    status, out, error = failed()
+    assert (status, "1,234" in out, KEY in f"{out}{error}") == (1, True, False)
+    assert error.startswith(f"{engine.url} (www.example.com): 403: the key was not accepted.")
+
+
+def test_a_second_submission_exits_with_75(folder, engine, queue):
+    queue()
+    with stores.exclusive_lock(LocalStore(folder), "submission"):
+        assert failed()[:2] == (75, "")
+    assert engine.requests == []
 
 
 @pytest.mark.parametrize(
@@ -116,35 +99,29 @@ def test_several_hosts_have_a_report_each(folder, engine):
         ([], {}, "public. Run export_sitemaps --submit first."),
     ],
 )
-def test_an_error_exits_with_1(configure, arguments, keys, words):
+def test_a_submission_that_cannot_begin_exits_with_1(configure, arguments, keys, words):
     configure(**keys)
-    out, error = failed(*arguments)
-    assert (out, error.returncode) == ("", 1)
-    assert words in str(error)
+    status, out, error = failed(*arguments)
+    assert (status, out, words in error) == (1, "", True)
 
 
-def test_a_new_key_is_printed_even_without_settings(settings, engine):
-    settings.SITEMAPS09 = {}
-    first, second = printed("--generate-key"), printed("--generate-key")
-    assert re.fullmatch(r"[0-9a-f]{32}\n", first)
-    assert first != second
-    assert engine.requests == []
-
-
-@pytest.mark.django_db(databases=[*configured.DATABASES])
-def test_a_new_key_is_printed_even_if_a_check_requires_one(configure):
-    configure(INDEXNOW_KEY=None, SUBMIT=True)
-    out = StringIO()
-    call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)
-    assert re.fullmatch(r"[0-9a-f]{32}\n", out.getvalue())
-    with pytest.raises(SystemCheckError, match="E080"):
-        call_command("submit_sitemaps", stdout=out, skip_checks=False)
-
-
-def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(folder, monkeypatch):
+def test_a_temporary_table_that_does_not_fit_on_the_disk_is_an_error(queue, monkeypatch):
     def full(*arguments):
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Ledger, "compact", full)
-    queue(folder, *URLS)
-    assert "disk is full" in str(failed()[1])
+    queue()
+    assert "disk is full" in failed()[2]
+
+
+@pytest.mark.django_db(databases=[*configured.DATABASES])
+def test_a_new_key_is_printed_without_settings_and_if_a_check_requires_one(settings, configure, engine):
+    configure(INDEXNOW_KEY=None, SUBMIT=True)
+    out = StringIO()
+    call_command("submit_sitemaps", "--generate-key", stdout=out, skip_checks=False)
+    with pytest.raises(SystemCheckError, match="E080"):
+        call_command("submit_sitemaps", stdout=out, skip_checks=False)
+    settings.SITEMAPS09 = {}
+    keys = {out.getvalue(), printed("--generate-key")}
+    assert len({key for key in keys if re.fullmatch(r"[0-9a-f]{32}\n", key)}) == 2
+    assert engine.requests == []
