@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import os
 import random
-from collections.abc import Sequence
 from copy import copy
 from datetime import datetime, timedelta, timezone
 from itertools import chain, count, islice
@@ -31,8 +30,6 @@ SEED = os.environ.get("SITEMAPS09_FUZZ_SEED", "1")
 RUNS = 10
 HOSTS = ["https://www.example.com", "https://shop.example.com"]
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
-#: A URL with its lines in all sections of a host.
-Entries = dict[str, set[bytes]]
 
 pytestmark = [
     pytest.mark.django_db,
@@ -77,37 +74,51 @@ class Broken(Positioned):
 class Edits:
     """Random edits of the articles with these `weights`."""
 
-    weights: Sequence[int] = (0, 1, 2)
+    weights = (0, 1, 2)
 
     def __init__(self):
         self.random = random.Random(SEED)  # noqa: S311 the same edits each time
         self.slugs = (f"s{number}" for number in count())
+        self.values = {
+            "slug": lambda: next(self.slugs),
+            "updated": lambda: START + timedelta(hours=self.random.randrange(5_000)),
+            "weight": lambda: self.random.choice(self.weights),
+            "published": lambda: self.random.choice([True, False]),
+        }
 
     def make(self, number):
         """Make some edits, and return their names."""
-        kinds = ["add", "delete", "create_again", "swap", "rename", "touch", "move", "publish"]
-        names = self.random.choices(kinds, k=number)
+        names = self.random.choices(["add", "delete", "create_again", "swap", *self.values], k=number)
         for name in names:
-            getattr(self, name)()
+            if name in self.values:
+                self.save(name, [(article, self.values[name]()) for article in self.some()])
+            else:
+                getattr(self, name)()
         return names
 
     def some(self):
         articles = [*Article.objects.filter(weight__in=self.weights).order_by("pk")]
         return self.random.sample(articles, min(len(articles), self.random.choice([1, 8, ROWS // 10])))
 
+    def save(self, name, values):
+        for article, value in values:
+            setattr(article, name, value)
+        Article.objects.bulk_update([article for article, _ in values], [name], batch_size=100)
+
     def add(self, rows=ROWS // 20):
         Article.objects.bulk_create(
-            Article(slug=slug, weight=self.random.choice(self.weights), updated=self._time())
+            Article(slug=slug, weight=self.values["weight"](), updated=self.values["updated"]())
             for slug in islice(self.slugs, rows)
         )
 
     def delete(self):
-        Article.objects.filter(pk__in=[article.pk for article in self.some()]).delete()
+        articles = self.some()
+        Article.objects.filter(pk__in=[article.pk for article in articles]).delete()
+        return articles
 
     def create_again(self):
         """Give rows other keys, so that they move to the last page of their section."""
-        articles = self.some()
-        Article.objects.filter(pk__in=[article.pk for article in articles]).delete()
+        articles = self.delete()
         for article in articles:
             article.pk = None
         Article.objects.bulk_create(articles)
@@ -115,37 +126,11 @@ class Edits:
     def swap(self):
         articles = self.some()
         slugs = [article.slug for article in articles]
-        for article, slug in zip(articles, [*slugs[1:], slugs[0]], strict=True):
-            article.slug = slug
-        self._save(articles)
-
-    def rename(self):
-        self._save(self._with(slug=lambda: next(self.slugs)))
-
-    def touch(self):
-        self._save(self._with(updated=self._time))
-
-    def move(self):
-        self._save(self._with(weight=lambda: self.random.choice(self.weights)))
-
-    def publish(self):
-        self._save(self._with(published=lambda: self.random.choice([True, False])))
-
-    def _time(self):
-        return START + timedelta(hours=self.random.randrange(5_000))
-
-    def _with(self, **values):
-        articles = self.some()
-        for article in articles:
-            for name, value in values.items():
-                setattr(article, name, value())
-        return articles
-
-    def _save(self, articles):
-        Article.objects.bulk_update(articles, ["slug", "updated", "weight", "published"], batch_size=100)
+        self.save("slug", [*zip(articles, [*slugs[1:], slugs[0]], strict=True)])
 
 
 def entries(folder):
+    """Return the lines of each URL in all sections of a host."""
     found = {}
     for name in published.pages(folder):
         for line in gzip.decompress((folder / name).read_bytes()).splitlines():

@@ -28,6 +28,7 @@ from tests.support.sections import Numbers
 __all__ = ["engine"]
 
 pytestmark = [pytest.mark.sitemaps09(INDEXNOW_KEY=KEY), pytest.mark.usefixtures("no_pause")]
+PAGE = "sitemap-a-1.xml.gz"
 
 
 class Chosen(Numbers):
@@ -44,8 +45,12 @@ class Old(Chosen):
         return datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
-def url(number):
-    return f"{BASE}/numbers/{number}/"
+def urls(*numbers):
+    return [f"{BASE}/numbers/{number}/" for number in numbers]
+
+
+def full(*arguments):
+    raise OSError(28, "No space left on device")
 
 
 class Site:
@@ -53,6 +58,7 @@ class Site:
 
     def __init__(self, folder, engine, configure):
         self.folder, self.engine, self.configure = folder, engine, configure
+        self.ping = engine.url.replace("indexnow", "ping")
         configure(INDEXNOW_URLS=[engine.url])
 
     def __call__(self, *numbers, b=None, **options):
@@ -61,25 +67,21 @@ class Site:
         arguments = {"submit": True, "output": self.folder, "engine": "serial", **options}
         return export(sitemaps=sitemaps, **arguments)
 
-    def without_queue(self, *numbers, **options):
-        """Export these numbers while the disk has no space for the queue."""
+    def without(self, method, *numbers, **options):
+        """Export these numbers while the disk has no space for this method of the queue."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "_write", full)
+            patch.setattr(Ledger, method, full)
             return self(*numbers, **options)
 
-    def submit(self):
-        return submit(output=self.folder)
+    def without_queue(self, *numbers, **options):
+        return self.without("_write", *numbers, **options)
 
-    @property
     def submitted(self):
-        return self.engine.submitted
+        """Return the URLs that the engine has received since the last call, sorted."""
+        requests, self.engine.requests[:] = [*self.engine.requests], []
+        return sorted(url for request in requests for url in request.document["urlList"])
 
-    @property
-    def pinged(self):
-        return [request.path for request in self.engine.requests if request.method == "GET"]
-
-    @property
-    def recorded(self):
+    def unqueued(self):
         """Return the names of the files whose changes are not queued."""
         return sorted(json.loads((self.folder / STATE / ROOT).read_text())["unqueued"])
 
@@ -95,8 +97,8 @@ def no_pause(monkeypatch):
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
 
 
-def full(*arguments):
-    raise OSError(28, "No space left on device")
+def is_in(words, texts):
+    return any(words in text for text in texts)
 
 
 class TestChangesThatWereNotQueued:
@@ -106,15 +108,12 @@ class TestChangesThatWereNotQueued:
         with monkeypatch.context() as patch:
             patch.setattr(*place, full)
             report = run(1, 2)
-        assert (report.published, report.failures) == (True, [])
+        assert (report.published, report.failures, run.submitted()) == (True, [], [])
         assert "No space left on device" in report.warnings[0]
-        assert run.engine.requests == []
         run(1, 2, submit=False)
-        assert any("could not be queued" in failure for failure in run.submit().failures)
-        report = run(1, 2)
-        assert any("removed URLs are unknown" in warning for warning in report.warnings)
-        assert run.submitted == [url(1), url(2)]
-        assert run.submit().failures == []
+        assert is_in("could not be queued", submit(output=run.folder).failures)
+        assert is_in("removed URLs are unknown", run(1, 2).warnings)
+        assert (run.submitted(), submit(output=run.folder).failures) == (urls(1, 2), [])
 
     @pytest.mark.parametrize(
         ("before", "numbers", "keys", "options"),
@@ -128,35 +127,37 @@ class TestChangesThatWereNotQueued:
         ids=["too many", "too many, counted", "a mass change", "no key", "a first export"],
     )
     def test_are_only_a_ping_if_none_of_them_would_be_queued(self, run, before, numbers, keys, options):
-        run.configure(PING_URLS=[run.engine.url.replace("indexnow", "ping")], **keys)
+        run.configure(PING_URLS=[run.ping], **keys)
         if before:
             run(*before)
         run.engine.requests.clear()
         run.without_queue(*numbers, **options)
-        assert run.recorded == ["sitemap.xml"]
+        assert run.unqueued() == ["sitemap.xml"]
         for _ in range(2):
             run(*numbers)
-            assert run.recorded == []
-        assert len(run.pinged) == len(run.engine.requests) == 1
+            assert run.unqueued() == []
+        assert [request.method for request in run.engine.requests] == ["GET"]
 
-    def test_of_a_new_section_with_old_rows_are_queued_by_the_next_run(self, run):
+    def test_of_a_new_section_with_old_rows_or_a_page_that_moved_on_are_queued_once(self, run):
         run(1)
         run.without_queue(1, b=Old(5))
         run(1, b=Old(5))
-        assert run.submitted == [url(5)]
+        assert run.submitted() == urls(5)
+        run.without_queue(1, 2, b=Old(5))
+        run(2, 3, b=Old(5))
+        assert run.submitted() == urls(1, 2, 3)
 
     def test_stay_recorded_until_their_pages_can_be_read(self, run):
         run(1, b=Chosen(5))
         run.without_queue(1, 2, b=Chosen(5))
-        (run.folder / "sitemap-a-1.xml.gz").unlink()
+        (run.folder / PAGE).unlink()
         # An export of the other section alone does not write the missing page again.
-        report = run(1, 2, b=Chosen(5), names=["b"])
-        assert any("sitemap-a-1.xml.gz is missing or damaged" in warning for warning in report.warnings)
-        assert run.submit().unqueued
-        run(1, 2, b=Chosen(5))
-        run(1, 2, b=Chosen(5))
-        assert {*run.submitted} == {url(1), url(2)}
-        assert not run.submit().unqueued
+        assert is_in(f"{PAGE} is missing or damaged", run(1, 2, b=Chosen(5), names=["b"]).warnings)
+        assert submit(output=run.folder).unqueued
+        for _ in range(2):
+            run(1, 2, b=Chosen(5))
+        assert {*run.submitted()} == {*urls(1, 2)}
+        assert not submit(output=run.folder).unqueued
 
     @pytest.mark.parametrize("gzip", [True, False])
     def test_on_a_damaged_page_stay_recorded_and_all_others_are_queued(self, run, gzip):
@@ -166,52 +167,45 @@ class TestChangesThatWereNotQueued:
         # The size is the same, and so is the number of URLs.
         content = page.read_bytes()
         page.write_bytes(content[:-6] + b"?" + content[-5:])
-        report = run(1, 2, b=Chosen(5, 6, 7), gzip=gzip)
+        warnings = run(1, 2, b=Chosen(5, 6, 7), gzip=gzip).warnings
         assert any(
-            f"{page.name} is missing or damaged" in warning and "--verify --repair" in warning
-            for warning in report.warnings
+            f"{page.name} is missing or damaged" in text and "--verify --repair" in text
+            for text in warnings
         )
-        assert not any("are queued now" in warning for warning in report.warnings)
-        assert {*run.submitted} == {url(5), url(6), url(7)}
-        assert {*run.recorded} == {page.name, "sitemap.xml"}
-        assert any("--verify --repair" in failure for failure in run.submit().failures)
-        run.engine.requests.clear()
+        assert not is_in("are queued now", warnings)
+        assert ({*run.submitted()}, {*run.unqueued()}) == ({*urls(5, 6, 7)}, {page.name, "sitemap.xml"})
+        assert is_in("--verify --repair", submit(output=run.folder).failures)
         run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
-        assert run.submitted == [url(8)]
+        assert run.submitted() == urls(8)
         verify(output=run.folder, repair=True, sitemaps={"a": Chosen(1, 2)}, gzip=gzip)
-        run.engine.requests.clear()
-        report = run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip)
-        assert any("are queued now" in warning for warning in report.warnings)
-        assert run.submitted == [url(1), url(2)]
-        assert run.submit().failures == []
+        assert is_in("are queued now", run(1, 2, b=Chosen(5, 6, 7, 8), gzip=gzip).warnings)
+        assert (run.submitted(), submit(output=run.folder).failures) == (urls(1, 2), [])
 
     def test_on_a_damaged_page_follow_their_rows_to_other_pages(self, run):
         run.configure(MAX_URLS=2)
         run(8)
         run.without_queue(8, 9)
-        page = run.folder / "sitemap-a-1.xml.gz"
+        page = run.folder / PAGE
         # Its entries can still be read, so its row is not a change of the next run.
         page.write_bytes(page.read_bytes()[:-8] + bytes(8))
         run(1, 2, 8, 9)
-        assert run.submitted == [url(1), url(2)]
+        first = run.submitted()
         run(1, 2, 8, 9)
-        assert {*run.submitted} == {url(1), url(2), url(8), url(9)}
-        assert run.recorded == []
+        assert (first, {*run.submitted(), *first}) == (urls(1, 2), {*urls(1, 2, 8, 9)})
+        assert run.unqueued() == []
 
     @pytest.mark.parametrize("key", [None, {"shop.example.com": KEY}], ids=["no key", "other host"])
     def test_stay_recorded_if_there_is_no_key(self, run, key):
         run(1)
         run.without_queue(1, 2)
-        run.configure(INDEXNOW_KEY=key, PING_URLS=[run.engine.url.replace("indexnow", "ping")])
-        report = run(1, 2)
-        assert any("still not queued: 1" in warning for warning in report.warnings)
-        assert run.recorded == ["sitemap-a-1.xml.gz", "sitemap.xml"]
+        run.configure(INDEXNOW_KEY=key, PING_URLS=[run.ping])
+        assert is_in("still not queued: 1", run(1, 2).warnings)
+        assert run.unqueued() == [PAGE, "sitemap.xml"]
         run(1, 2, 3)
         run.configure(INDEXNOW_KEY=KEY, PING_URLS=[])
         run.engine.requests.clear()
         run(1, 2, 3)
-        assert run.submitted == [url(1), url(2), url(3)]
-        assert run.recorded == []
+        assert (run.submitted(), run.unqueued()) == (urls(1, 2, 3), [])
 
     @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_text("{")])
     def test_are_those_of_all_pages_if_the_manifest_is_lost(self, run, damage):
@@ -219,80 +213,72 @@ class TestChangesThatWereNotQueued:
         run.without_queue(1, 2, b=Chosen(5))
         damage(run.folder / STATE / ROOT)
         run(1, 2, b=Chosen(5))
-        assert {*run.submitted} == {url(1), url(2), url(5)}
-        assert run.recorded == []
+        assert ({*run.submitted()}, run.unqueued()) == ({*urls(1, 2, 5)}, [])
 
     def test_are_queued_even_if_the_next_run_changes_too_much(self, run):
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         run.without_queue(1, 2)
-        report = run(*range(10, 15))
-        assert any("more URLs than INDEXNOW_MAX_URLS" in warning for warning in report.warnings)
-        assert run.submitted == [url(1), url(2)]
+        assert is_in("more URLs than INDEXNOW_MAX_URLS", run(*range(10, 15)).warnings)
+        assert run.submitted() == urls(1, 2)
 
     def test_are_dropped_before_the_urls_that_have_certainly_changed(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
         monkeypatch.setattr("django_sitemaps09.protocol.MAX_MESSAGE_URLS", 2)
         run(*range(5))
         run.without_queue(*range(6))
-        report = run(*range(8))
-        assert any("URLs dropped" in warning for warning in report.warnings)
-        assert run.submitted == [url(6), url(7)]
+        assert is_in("URLs dropped", run(*range(8)).warnings)
+        assert run.submitted() == urls(6, 7)
 
-    def test_by_a_repair_are_those_of_the_pages_that_it_changed(self, folder, engine, configure, db):
+    def test_by_a_repair_are_those_of_the_pages_that_it_changed(self, run, folder, db):
         from tests.models import Article
 
-        configure(INDEXNOW_URLS=[engine.url], MAX_URLS=2)
+        def rename(old, new):
+            Article.objects.filter(slug=old).update(slug=new)
+
+        run.configure(MAX_URLS=2)
         write_articles(*"abcdef")
         options = {"output": folder, "sitemaps": {"a": article_sitemap()}, "engine": "serial"}
         export(**options, submit=True)
         for slug in "ace":
-            Article.objects.filter(slug=slug).update(slug=f"new-{slug}")
-        (folder / "sitemap-a-1.xml.gz").unlink()
+            rename(slug, f"new-{slug}")
+        (folder / PAGE).unlink()
         (folder / "sitemap-a-2.xml.gz").write_bytes(b"damaged")
         verify(**options, repair=True)
         assert submit(output=folder).unqueued
         # One more is changed by an export that submits nothing.
-        Article.objects.filter(slug="f").update(slug="new-f")
+        rename("f", "new-f")
         export(**options, submit=False)
-        Article.objects.filter(slug="new-a").update(slug="newer-a")
+        rename("new-a", "newer-a")
         export(**options, submit=True)
-        submitted = {name.split("/")[-2] for name in engine.submitted}
-        assert submitted == {"new-a", "newer-a", "b", "new-c", "d", "new-e", "new-f"}
+        slugs = {url.split("/")[-2] for url in run.submitted()}
+        assert slugs == {"new-a", "newer-a", "b", "new-c", "d", "new-e", "new-f"}
         assert not submit(output=folder).unqueued
 
 
 class TestWhatIsSubmitted:
-    def test_is_what_was_added_or_removed(self, run):
-        run(1, 2, 3)
+    def test_is_what_was_added_or_removed_but_nothing_of_a_first_export(self, run):
+        report = run(1, 2, 3)
+        assert (report.published, run.engine.requests) == (True, [])
+        assert "This is the first export to this target" in report.warnings[0]
         report = run(2, 3, 4)
-        assert run.submitted == [url(1), url(4)]
-        assert report.submission is not None
         assert [found.accepted for found in report.submission.endpoints] == [2]
         assert report.warnings == run(2, 3, 4).warnings == []
-        assert len(run.engine.requests) == 1
-
-    def test_is_nothing_in_a_first_export(self, run):
-        report = run(1, 2, 3)
-        assert run.engine.requests == []
-        assert report.published
-        assert "This is the first export to this target" in report.warnings[0]
+        assert (len(run.engine.requests), run.submitted()) == (1, urls(1, 4))
 
     def test_is_nothing_if_too_much_changed(self, run):
         run.configure(INDEXNOW_MAX_URLS=3)
         run(1)
         report = run(*range(2, 5))
         assert "This run changed or moved more URLs than INDEXNOW_MAX_URLS (3)" in report.warnings[0]
-        assert report.changes is None
-        assert run.engine.requests == []
+        assert (report.changes, run.engine.requests) == (None, [])
         assert [*run(*range(3, 5)).warnings] == []
-        assert run.submitted == [url(2)]
+        assert run.submitted() == urls(2)
 
     def test_is_compared_only_up_to_twenty_times_the_limit(self, run, monkeypatch):
         run.configure(INDEXNOW_MAX_URLS=2)
         run(1, b=Chosen(2))
-        read = set()
-        original = changes._lines
+        read, original = set(), changes._lines
 
         def recorded(store, files):
             read.update(name.rpartition("/")[2] for name in files)
@@ -300,142 +286,102 @@ class TestWhatIsSubmitted:
 
         monkeypatch.setattr(changes, "_lines", recorded)
         report = run(*range(3, 43), b=Chosen(50))
-        assert read == {"sitemap-a-1.xml.gz"}
+        assert read == {PAGE}
         assert "changed or moved more URLs than INDEXNOW_MAX_URLS (2)" in report.warnings[0]
         assert run(1, b=Chosen(2), changes=True).changes == {"added": 2, "removed": 41, "changed": 0}
-        assert read == {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
+        assert read == {PAGE, "sitemap-b-1.xml.gz"}
 
-    def test_is_nothing_if_urls_only_move_to_another_section(self, run):
+    def test_is_nothing_if_urls_only_move_to_another_section_whether_few_or_many(self, run):
         run.configure(INDEXNOW_MAX_URLS=1)
         run(*range(6), b=Chosen(9))
-        report = run(0, b=Chosen(9, *range(1, 6)))
-        assert (report.warnings, run.engine.requests) == ([], [])
+        assert run(0, b=Chosen(9, *range(1, 6))).warnings == []
         report = run(0, 9, *range(1, 6), remove=["b"], changes=True)
         assert report.changes == {"added": 0, "removed": 0, "changed": 0}
-        assert run.engine.requests == []
-
-    def test_is_nothing_if_too_many_urls_move(self, run):
-        run.configure(INDEXNOW_MAX_URLS=1)
-        run(*range(12), b=Chosen(20))
+        run(*range(12), b=Chosen(20), submit=False)
         report = run(0, b=Chosen(20, *range(1, 12)))
         assert "changed or moved more URLs than INDEXNOW_MAX_URLS (1)" in report.warnings[0]
         assert run.engine.requests == []
 
     def test_is_changed_in_the_section_that_lists_it_now(self, run):
         run(1, 2, b=Chosen(9))
-        notifications = Notifications()
-        run(2, b=Old(1), changes=True, on_published=notifications)
-        assert notifications.urls == [("changed", "b", url(1)), ("removed", "b", url(9))]
-        run(1, 2, b=Chosen(9), changes=True, on_published=notifications)
-        assert notifications.urls == [("changed", "a", url(1)), ("added", "b", url(9))]
+        told = Notifications()
+        one, nine = urls(1, 9)
+        run(2, b=Old(1), changes=True, on_published=told)
+        assert told.urls == [("changed", "b", one), ("removed", "b", nine)]
+        run(1, 2, b=Chosen(9), changes=True, on_published=told)
+        assert told.urls == [("changed", "a", one), ("added", "b", nine)]
 
     def test_is_a_url_of_two_sections_once(self, run):
         run(1, 2, b=Chosen(2, 3))
         run(1, b=Chosen(3))
-        assert run.submitted == [url(2)]
+        assert run.submitted() == urls(2)
         run(1, 4, b=Chosen(3, 4))
-        assert run.submitted == [url(2), url(4)]
-
-    def test_is_each_url_once_even_if_its_page_was_not_queued(self, run):
-        run(1)
-        run.without_queue(1, 2)
-        run(2, 3)
-        assert run.submitted == [url(1), url(2), url(3)]
+        assert run.submitted() == urls(4)
 
     def test_needs_a_key_for_the_host(self, run):
         run.configure(INDEXNOW_KEY={"shop.example.com": KEY})
         run(1)
-        report = run(1, 2)
-        assert report.warnings == [
+        assert run(1, 2).warnings == [
             "URLs on www.example.com not queued for IndexNow, because INDEXNOW_KEY has no key for this "
             "host: 1."
         ]
         assert run.engine.requests == []
 
-    def test_is_not_what_a_strict_run_refused_to_publish(self, run):
-        run(1)
-        report = run(1, 2, b=Bad(4, [3]), strict=True)
-        assert not report.published
-        assert run.engine.requests == []
-        assert indexed(run.folder) == {url(1)}
-        run(1, 2, 3)
-        assert run.submitted == [url(2), url(3)]
-
-
-class TestTheSettingSubmit:
-    def test_on_submits_each_export(self, run):
-        run.configure(SUBMIT=True)
-        run(1, submit=None)
-        run(1, 2, submit=None)
-        run(1, 2, 3, submit=False)
-        assert run.submitted == [url(2)]
-
-    def test_off_leaves_no_trace(self, run):
-        run(1, submit=None)
-        report = run(1, 2, submit=None)
-        assert report.submission is None
-        assert report.changes is None
-        assert report.as_dict()["submission"] is None
-        assert not (run.folder / STATE / FOLDER).exists()
-        assert run.engine.requests == []
-
-    def test_on_without_an_endpoint_is_an_error_before_anything_is_written(self, run):
-        run.configure(INDEXNOW_KEY=None)
-        with pytest.raises(ImproperlyConfigured, match="There is nothing to submit to"):
-            run(1)
-        assert not run.folder.exists()
-
-    def test_has_no_effect_on_a_dry_run(self, run):
+    def test_is_not_what_a_strict_run_refused_to_publish_or_a_dry_run_found(self, run):
         run(1)
         before = states(run.folder, hidden=True)
         assert run(1, 2, dry_run=True).submission is None
         assert states(run.folder, hidden=True) == before
-        assert run.engine.requests == []
+        assert not run(1, 2, b=Bad(4, [3]), strict=True).published
+        assert (run.engine.requests, indexed(run.folder)) == ([], {*urls(1)})
+        run(1, 2, 3)
+        assert run.submitted() == urls(2, 3)
+
+
+def test_the_setting_submit_is_off_without_a_trace_and_submits_each_export_if_it_is_on(run):
+    run(1, submit=None)
+    report = run(1, 2, submit=None)
+    assert (report.submission, report.changes, report.as_dict()["submission"]) == (None, None, None)
+    assert not (run.folder / STATE / FOLDER).exists()
+    run.configure(SUBMIT=True)
+    run(1, 2, 3, submit=None)
+    run(1, 2, 3, 4, submit=False)
+    assert run.submitted() == urls(3)
+
+
+def test_a_submission_without_an_endpoint_is_an_error_before_anything_is_written(run):
+    run.configure(INDEXNOW_KEY=None)
+    with pytest.raises(ImproperlyConfigured, match="There is nothing to submit to"):
+        run(1)
+    assert not run.folder.exists()
 
 
 class TestAFailure:
     @pytest.mark.parametrize("answer", [403, (429, {}), "nothing", "slow"])
-    def test_is_a_warning_and_the_files_are_published(self, run, answer):
+    def test_is_a_warning_and_the_urls_are_sent_with_the_next_run(self, run, answer):
         run.configure(SUBMIT_TIMEOUT=0.2, SUBMIT_DEADLINE=0.3)
         run(1)
         run.engine.answer(answer)
         report = run(1, 2)
-        assert report.published
-        assert report.failures == []
-        assert len(report.warnings) == 1
-        assert run.engine.url in report.warnings[0]
-        assert KEY not in report.warnings[0]
-        assert indexed(run.folder) == {url(1), url(2)}
-
-    def test_is_sent_again_with_the_next_run(self, run):
-        run(1)
-        run.engine.answer(403)
-        run(1, 2)
-        run.engine.answer(200)
-        run.engine.requests.clear()
-        run(1, 2, 3)
-        assert run.submitted == [url(2), url(3)]
-        run(1, 2, 3)
-        assert len(run.engine.requests) == 1
-
-    def test_before_the_changes_are_pending_loses_none_if_the_next_run_does_not_submit(self, run):
-        run(1)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "activate", full)
-            assert "No space left on device" in run(1, 2).warnings[0]
-        run(1, 2, 3, submit=False)
-        run(1, 2, 3)
-        assert run.submitted == [url(2)]
-
-    def test_of_the_next_run_to_make_them_pending_loses_none(self, run):
-        run(1)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, "activate", full)
-            run(1, 2)
+        assert (report.published, report.failures, indexed(run.folder)) == (True, [], {*urls(1, 2)})
+        [warning] = report.warnings
+        assert (run.engine.url in warning, KEY in warning) == (True, False)
+        if answer == 403:
+            run.engine.answer(200)
+            run.engine.requests.clear()
             run(1, 2, 3)
+            run(1, 2, 3)
+            assert (len(run.engine.requests), run.submitted()) == (1, urls(2, 3))
+
+    @pytest.mark.parametrize("is_submitted", [False, True])
+    def test_to_make_changes_pending_loses_none(self, run, is_submitted):
+        """The next run fails too, or does not submit."""
+        run(1)
+        assert "No space left on device" in run.without("activate", 1, 2).warnings[0]
+        run.without("activate", 1, 2, 3, submit=is_submitted)
         assert run.engine.requests == []
         run(1, 2, 3)
-        assert run.submitted == [url(2), url(3)]
+        assert run.submitted() == urls(2, *[3] * is_submitted)
 
     def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(self, run, monkeypatch):
         run(1)
@@ -449,13 +395,12 @@ class TestAFailure:
         with monkeypatch.context() as patch:
             patch.setattr(changes, "sqlite3", SimpleNamespace(connect=small))
             report = run(*range(500))
-        assert report.published
-        assert any("database or disk is full" in warning for warning in report.warnings)
-        assert run.engine.requests == []
+        assert (report.published, run.engine.requests) == (True, [])
+        assert is_in("database or disk is full", report.warnings)
         run(*range(500))
-        assert run.submitted == sorted(map(url, range(500)))
+        assert run.submitted() == sorted(urls(*range(500)))
 
-    def test_while_comparing_is_a_warning(self, run, monkeypatch):
+    def test_while_comparing_is_a_warning_unless_changes_were_requested(self, run, monkeypatch):
         run(1)
 
         def unreadable(*arguments):
@@ -463,55 +408,44 @@ class TestAFailure:
 
         monkeypatch.setattr("django_sitemaps09.export.publishing.changes.Spool.fill", unreadable)
         assert "the storage is gone" in run(1, 2).warnings[0]
-        assert indexed(run.folder) == {url(1), url(2)}
+        assert indexed(run.folder) == {*urls(1, 2)}
         with pytest.raises(ExportError, match="the storage is gone"):
             run(1, 2, 3, changes=True)
 
     def test_of_the_submission_itself_is_a_warning(self, run, monkeypatch):
         run(1)
-
-        def broken(*arguments):
-            raise RuntimeError("a storage raises anything")
-
-        monkeypatch.setattr(Ledger, "compact", broken)
+        # A storage can raise anything.
+        monkeypatch.setattr(Ledger, "compact", lambda *arguments: 1 / 0)
         report = run(1, 2)
         assert report.published
         assert "The changes are not submitted before the next run" in report.warnings[0]
 
 
-def test_each_host_has_its_queue_and_all_share_a_deadline(folder, engine, configure):
+def test_each_host_has_its_queue_and_none_waits_for_search_engines_before_it_is_exported(
+    folder, engine, configure
+):
     configure(INDEXNOW_URLS=[engine.url])
     hosts = ["https://a.example.com", "https://b.example.com"]
     requests = []
+    options = {"output": folder, "submit": True, "engine": "serial"}
     for numbers in ((1,), (1, 2)):
         reports = export_hosts(
             hosts,
             sitemaps={"a": Chosen(*numbers)},
-            output=folder,
-            submit=True,
-            engine="serial",
             progress=lambda section: requests.append(len(engine.requests)),
+            **options,
         )
-    # No host waits for search engines before it is exported.
-    assert requests == [0, 0, 0, 0]
-    assert engine.submitted == [f"{host}/numbers/2/" for host in hosts]
+    assert (requests, engine.submitted) == ([0, 0, 0, 0], [f"{host}/numbers/2/" for host in hosts])
     assert all(report.submission and not report.submission.failures for report in reports.values())
 
 
-class TestARepair:
-    @pytest.mark.parametrize("is_older", [True, False])
-    def test_refuses_a_manifest_that_lists_other_pages(self, run, is_older):
-        run(1, submit=False)
-        small = (run.folder / STATE / ROOT).read_bytes()
-        index = (run.folder / "sitemap.xml").read_bytes()
-        run(1, b=Chosen(2), submit=False)
-        before = (run.folder / "sitemap.xml").read_bytes()
-        if is_older:
-            (run.folder / STATE / ROOT).write_bytes(small)
-        else:
-            before = index
-            (run.folder / "sitemap.xml").write_bytes(index)
-        sitemaps = {"a": Chosen(1), "b": Chosen(2)}
-        with pytest.raises(ExportError, match=r"different pages, such as sitemap-b-1\.xml\.gz"):
-            verify(output=run.folder, repair=True, sitemaps=sitemaps)
-        assert (run.folder / "sitemap.xml").read_bytes() == before
+@pytest.mark.parametrize("name", [f"{STATE}/{ROOT}", "sitemap.xml"])
+def test_a_repair_refuses_a_manifest_that_lists_other_pages_than_the_index(run, name):
+    run(1, submit=False)
+    older = (run.folder / name).read_bytes()
+    run(1, b=Chosen(2), submit=False)
+    (run.folder / name).write_bytes(older)
+    before = (run.folder / "sitemap.xml").read_bytes()
+    with pytest.raises(ExportError, match=r"different pages, such as sitemap-b-1\.xml\.gz"):
+        verify(output=run.folder, repair=True, sitemaps={"a": Chosen(1), "b": Chosen(2)})
+    assert (run.folder / "sitemap.xml").read_bytes() == before
