@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 
 from django_sitemaps09.entries import ItemError
