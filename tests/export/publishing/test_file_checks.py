@@ -15,13 +15,13 @@ from django_sitemaps09.export.publishing.file_checks import CheckedFile, Expecte
 from django_sitemaps09.stores import LocalStore
 from tests.support.memory import traced
 
-NAME = "sitemap-a-1.xml.gz"
+NAME, PLAIN = "sitemap-a-1.xml.gz", "sitemap-a-1.xml"
 CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
+WHOLE = compress(CONTENT)
 
 
 def expected(content=CONTENT, name=NAME, urls=9):
-    digests = frozenset([sha256(content).hexdigest()])
-    return ExpectedFile(name, digests, "a", urls, len(content))
+    return ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
 
 
 @pytest.fixture
@@ -35,36 +35,25 @@ def check(tmp_path):
     return written
 
 
-def test_every_bit_that_changes_the_content_is_found(check):
-    whole = compress(CONTENT)
+def test_every_bit_that_changes_the_content_and_every_truncation_is_found(check):
     harmless = 0
-    for bit in range(8 * len(whole)):
-        content = bytearray(whole)
+    for bit in range(8 * len(WHOLE)):
+        content = bytearray(WHOLE)
         content[bit // 8] ^= 1 << bit % 8
         if check(bytes(content), expected()).problem is None:
             assert gzip.decompress(content) == CONTENT
             harmless += 1
     # Bits of the time in the header, for example.
     assert harmless < 10 * 8
-
-
-def test_every_truncation_is_found(check):
-    whole = compress(CONTENT)
-    assert check(whole, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
-    for length in range(len(whole)):
-        assert check(whole[:length], expected()).problem is not None, length
+    assert check(WHOLE, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
+    assert all(check(WHOLE[:length], expected()).problem is not None for length in range(len(WHOLE)))
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        (NAME, compress(CONTENT) + b"x"),
-        (NAME, compress(CONTENT) + compress(b"")),
-        (NAME, compress(CONTENT) + bytes(2_000_000)),
-        (NAME, CONTENT),
-        ("sitemap-a-1.xml", compress(CONTENT)),
-        ("sitemap-a-1.xml", CONTENT[:-1]),
-        ("sitemap-a-1.xml", b""),
+        *((NAME, WHOLE + b"x"), (NAME, WHOLE + compress(b"")), (NAME, WHOLE + bytes(2_000_000))),
+        *((NAME, CONTENT), (PLAIN, WHOLE), (PLAIN, CONTENT[:-1]), (PLAIN, b"")),
     ],
 )
 def test_other_damage_is_found(check, name, content):
@@ -74,13 +63,10 @@ def test_other_damage_is_found(check, name, content):
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 36, 1_000])
 def test_urls_are_counted_across_chunks(check, monkeypatch, size):
     monkeypatch.setattr(compression, "_CHUNK", size)
-    assert check(CONTENT, expected(name="sitemap-a-1.xml")).urls == 9
+    assert check(CONTENT, expected(name=PLAIN)).urls == 9
     text = b"https://a/1/\nhttps://a/2/\n"
     assert check(text, expected(text, "sitemap-a-1.txt", 2)) == CheckedFile("sitemap-a-1.txt", "a", 2, 26)
-
-
-def test_a_count_that_the_manifest_does_not_have_is_a_problem(check):
-    problem = check(compress(CONTENT), expected(urls=10)).problem
+    problem = check(WHOLE, expected(urls=10)).problem
     assert problem == "it has 9 URLs, but the manifest has 10"
 
 

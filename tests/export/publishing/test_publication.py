@@ -30,7 +30,7 @@ from tests.support.exports import (
     touched,
     write_articles,
 )
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 
 pytestmark = pytest.mark.sitemaps09
 
@@ -40,213 +40,185 @@ def tree(folder):
 
     Any new file changes it, but not the time of the export, which each run writes.
     """
-    found = {}
-    for path in (folder, *folder.rglob("*")):
-        if path.name in (STATE, EXPORTED):
-            continue
-        status = path.lstat()
-        found[str(path)] = (status.st_mtime_ns, status.st_ino, status.st_mode)
-    return found
+    states = {
+        path: path.lstat() for path in (folder, *folder.rglob("*")) if path.name not in (STATE, EXPORTED)
+    }
+    return {path: (state.st_mtime_ns, state.st_ino, state.st_mode) for path, state in states.items()}
 
 
-class TestTheIndexOfAnExport:
-    @pytest.mark.parametrize("offset", [None, timedelta(days=2), timedelta(hours=3)])
-    @pytest.mark.django_db
-    def test_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_the_future(self, folder, offset):
-        write_articles("a", "b")
-        updated = None if offset is None else datetime.now(timezone.utc) + offset
-        article_model().objects.filter(slug="a").update(updated=updated)
-        export(output=folder, sitemaps={"articles": article_sitemap()})
-        assert b"lastmod" not in plain(folder, "sitemap.xml")
-        assert b"<lastmod>" in plain(folder, named(folder)[0])
-
-    def test_has_a_lastmod_that_is_a_date_as_a_date(self, folder):
-        class Dated(Numbers):
-            lastmod = date(2026, 3, 4)
-
-        export(output=folder, sitemaps={"a": Dated(2)})
-        assert b"<lastmod>2026-03-04</lastmod>" in plain(folder, "sitemap.xml")
-
-    @pytest.mark.django_db
-    def test_does_not_name_a_section_without_urls(self, folder):
-        for count, found in ((1, ["a", "b"]), (0, ["a"])):
-            sitemaps = {
-                "empty": Numbers(0),
-                "rows": article_sitemap(),
-                "a": Numbers(1),
-                "b": Numbers(count),
-            }
-            assert export(output=folder, sitemaps=sitemaps).failures == []
-            assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in found]
-        assert set(content(folder)) == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
-
-    def test_does_not_exist_if_it_would_list_nothing(self, folder, tmp_path):
-        robots = tmp_path / "robots.txt"
-        report = export(output=folder, sitemaps={"a": Numbers(0), "b": Numbers(0)}, robots=robots)
-        assert content(folder) == {}
-        assert not robots.exists()
-        assert (report.published, report.failures) == (False, [])
-        assert "No section has any URLs" in report.warnings[0]
-
-    def test_stays_if_it_would_list_nothing(self, folder):
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        before = touched(folder)
-        export(output=folder, sitemaps={"a": Numbers(0)})
-        assert touched(folder) == before
-
-    def test_names_the_pages_of_a_section_that_is_not_declared_any_more(self, folder):
-        export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
-        before = tree(folder)
-        report = export(output=folder, sitemaps={"a": Numbers(1)})
-        assert tree(folder) == before
-        (failure,) = report.failures
-        assert "'b' is published but no longer declared" in failure
-        assert failure.endswith("--remove b")
+def run(folder, **counts):
+    robots = counts.pop("robots", None)
+    sitemaps = {name: Numbers(count) for name, count in counts.items()}
+    return export(output=folder, sitemaps=sitemaps, robots=robots)
 
 
-class TestARunThatChangesNothing:
-    @pytest.mark.parametrize("gzip", [True, False])
-    @pytest.mark.parametrize("changed_only", [True, False])
-    @pytest.mark.django_db
-    def test_writes_nothing_not_even_of_its_own(self, folder, configure, gzip, changed_only):
-        class Longer(Numbers):
-            def location(self, item):
-                return f"/{'x' * (item * 7 % 100 + 1)}/{item}/"
+@pytest.mark.parametrize("offset", [None, timedelta(days=2), timedelta(hours=3)])
+@pytest.mark.django_db
+def test_an_index_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_the_future(folder, offset):
+    write_articles("a", "b")
+    updated = None if offset is None else datetime.now(timezone.utc) + offset
+    article_model().objects.filter(slug="a").update(updated=updated)
+    dated = declare(Numbers, lastmod=date(2026, 3, 4))(2)
+    export(output=folder, sitemaps={"articles": article_sitemap(), "dated": dated})
+    assert re.findall(rb"<lastmod>(.*?)</lastmod>", plain(folder, "sitemap.xml")) == [b"2026-03-04"]
+    assert b"<lastmod>" in plain(folder, named(folder)[0])
 
-        configure(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
-        write_articles(*(f"{'x' * (number * 7 % 100)}-{number}" for number in range(20)))
-        sitemaps = {
-            "articles": article_sitemap(),
-            "longer": Longer(20),
-            "bad": Bad(9, [1]),
-            "none": Numbers(0),
-        }
-        robots = folder.with_name("robots.txt")
-        first = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
-        assert [bool(section.split) for section in first.sections] == [True, True, False, False]
-        assert len(paths(folder)) == len({*paths(folder)}) == 48
-        assert {name.endswith(".xml.gz") for name in named(folder)} == {gzip}
-        if changed_only:
-            # This run stores the fingerprints of the pages that were split.
-            assert export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=True).written == ()
-        before = tree(folder.parent)
-        second = export(output=folder, sitemaps=sitemaps, robots=robots, changed_only=changed_only)
-        assert tree(folder.parent) == before
-        assert (second.written, second.deleted, second.failures) == ((), (), [])
-        assert [section.written for section in second.sections] == [0, 0, 0, 0]
-        assert [section.unchanged for section in second.sections] == [
-            section.written for section in first.sections
+
+@pytest.mark.django_db
+def test_an_index_names_no_section_without_urls_and_stays_or_does_not_exist_if_it_would_list_nothing(
+    folder,
+):
+    robots = folder.with_name("robots.txt")
+    report = run(folder, a=0, b=0, robots=robots)
+    assert (report.published, report.failures, content(folder), robots.exists()) == (False, [], {}, False)
+    assert "No section has any URLs" in report.warnings[0]
+    for count, found in ((1, ["a", "b"]), (0, ["a"])):
+        sitemaps = {"empty": Numbers(0), "rows": article_sitemap(), "a": Numbers(1), "b": Numbers(count)}
+        assert export(output=folder, sitemaps=sitemaps).failures == []
+        assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in found]
+    assert {*content(folder)} == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
+    before = touched(folder)
+    run(folder, a=0, b=0)
+    assert touched(folder) == before
+
+
+def test_an_index_names_the_pages_of_a_section_that_is_not_declared_any_more(folder):
+    run(folder, a=1, b=1)
+    before = tree(folder)
+    [failure] = run(folder, a=1).failures
+    assert tree(folder) == before
+    assert "'b' is published but no longer declared" in failure
+    assert failure.endswith("--remove b")
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+@pytest.mark.parametrize("changed_only", [True, False])
+@pytest.mark.django_db
+def test_a_run_that_changes_nothing_writes_nothing_not_even_of_its_own(
+    folder, configure, gzip, changed_only
+):
+    def longer(self, item):
+        return f"/{'x' * (item * 7 % 100 + 1)}/{item}/"
+
+    configure(MAX_URLS=3, MAX_BYTES=500, GZIP=gzip)
+    write_articles(*(f"{'x' * (number * 7 % 100)}-{number}" for number in range(20)))
+    longer = declare(Numbers, location=longer)(20)
+    sitemaps = {"articles": article_sitemap(), "longer": longer, "bad": Bad(9, [1]), "none": Numbers(0)}
+    options = {"sitemaps": sitemaps, "robots": folder.with_name("robots.txt"), "changed_only": changed_only}
+    first = export(output=folder, **options)
+    assert [bool(section.split) for section in first.sections] == [True, True, False, False]
+    assert len(paths(folder)) == len({*paths(folder)}) == 48
+    assert {name.endswith(".xml.gz") for name in named(folder)} == {gzip}
+    if changed_only:
+        # This run stores the fingerprints of the pages that were split.
+        assert export(output=folder, **options).written == ()
+    before = tree(folder.parent)
+    second = export(output=folder, **options)
+    assert tree(folder.parent) == before
+    assert (second.written, second.deleted, second.failures) == ((), (), [])
+    for old, new in zip(first.sections, second.sections, strict=True):
+        assert (new.written, new.unchanged) == (0, old.written)
+        assert [(file.name, file.digest, file.size) for file in new.files] == [
+            (file.name, file.digest, file.size) for file in old.files
         ]
-        found, expected = (
-            [(file.name, file.digest, file.size) for section in run.sections for file in section.files]
-            for run in (second, first)
-        )
-        assert found == expected
 
 
-class TestThePermissions:
-    def test_of_files_come_from_the_umask(self, folder, umask):
-        umask(0o027)
-        for _ in range(2):
-            export(output=folder, sitemaps={"a": Numbers(1)}, robots=folder / "robots.txt")
-        modes = {
-            path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir() if path.is_file()
-        }
-        assert modes == dict.fromkeys(["sitemap.xml", "sitemap-a-1.xml.gz", "robots.txt"], 0o640)
+def test_the_permissions_of_files_come_from_the_umask_unless_the_storage_sets_them(folder, settings, umask):
+    def modes():
+        return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir() if path.is_file()}
 
-    def test_of_files_come_from_the_storage_if_it_sets_them(self, folder, settings, umask):
-        umask(0o077)
-        settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder, 0o4604)}
-        export(sitemaps={"a": Numbers(1)})
-        for name in ("sitemap.xml", "sitemap-a-1.xml.gz"):
-            assert stat.S_IMODE((folder / name).stat().st_mode) == 0o604
+    umask(0o027)
+    for _ in range(2):
+        run(folder, a=1, robots=folder / "robots.txt")
+    assert modes() == dict.fromkeys(["sitemap.xml", "sitemap-a-1.xml.gz", "robots.txt"], 0o640)
+    umask(0o077)
+    settings.STORAGES = {**settings.STORAGES, "sitemaps": local_storage(folder, 0o4604)}
+    run(None, a=2)
+    assert modes() == {"sitemap.xml": 0o604, "sitemap-a-1.xml.gz": 0o604, "robots.txt": 0o640}
 
 
-class TestWhatStandsInTheWay:
-    """Links, folders and pipes of other users are not followed, and do not block an export."""
-
-    @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
-    def test_at_the_place_of_a_file_stops_all_before_the_first_one(self, folder, name):
-        (folder / name).mkdir(parents=True)
-        with pytest.raises(ExportError, match=f"{folder}: {name} is a folder"):
-            export(output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
-        assert content(folder) == {}
-        assert run_folders(folder) == []
-
-    def test_at_the_place_of_the_lock_can_be_a_pipe(self, folder):
-        (folder / STATE).mkdir(parents=True)
-        os.mkfifo(folder / STATE / "lock")
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        assert paths(folder) == numbers(1)
-
-    def test_among_the_runs_is_neither_followed_nor_treated_as_a_run(self, folder, tmp_path):
-        export(output=folder, sitemaps={"a": Numbers(1)})
-        (tmp_path / "precious").mkdir()
-        (tmp_path / "precious" / "file").write_text("mine")
-        (folder / STATE / "run-link").symlink_to(tmp_path / "precious")
-        (folder / STATE / "run-file").write_text("left")
-        export(output=folder, sitemaps={"a": Numbers(2)})
-        assert run_folders(folder) == ["run-file", "run-link"]
-        assert (tmp_path / "precious" / "file").read_text() == "mine"
-        assert (folder / STATE / "run-file").read_text() == "left"
-
-    @pytest.mark.parametrize(
-        ("what", "reason"), [("pipe", "is not a regular file"), ("huge", "is larger than")]
-    )
-    def test_as_robots_txt_or_index_is_not_read(self, folder, tmp_path, what, reason):
-        robots = tmp_path / "robots.txt"
-        for path in (robots, folder / "sitemap.xml"):
-            path.parent.mkdir(exist_ok=True)
-            if what == "pipe":
-                os.mkfifo(path)
-            else:
-                with path.open("wb") as file:
-                    file.truncate(60_000_000)
-        with pytest.raises(ExportError, match=rf"sitemap\.xml {reason}"):
-            export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
-        report = export(output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
-        assert (report.robots, paths(folder)) == ("failed", numbers(1))
-        assert f"{robots} {reason}" in report.failures[0]
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap-b-1.xml.gz"])
+def test_a_folder_in_the_place_of_a_file_stops_all_before_the_first_one(folder, name):
+    (folder / name).mkdir(parents=True)
+    with pytest.raises(ExportError, match=f"{folder}: {name} is a folder"):
+        run(folder, a=1, b=1)
+    assert (content(folder), run_folders(folder)) == ({}, [])
 
 
-class TestTheOrderOfPublishing:
-    @pytest.mark.sitemaps09(MAX_URLS=2)
-    def test_is_all_files_on_disk_then_the_pages_then_the_index(self, folder, monkeypatch):
-        steps = []
-        fsync, replace = os.fsync, Path.replace
+def test_a_link_or_a_file_among_the_runs_is_neither_followed_nor_treated_as_a_run(folder, tmp_path):
+    (folder / STATE).mkdir(parents=True)
+    # A pipe in the place of the lock does not block an export.
+    os.mkfifo(folder / STATE / "lock")
+    run(folder, a=1)
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    (folder / STATE / "run-link").symlink_to(tmp_path / "precious")
+    (folder / STATE / "run-file").write_text("left")
+    run(folder, a=2)
+    assert (run_folders(folder), paths(folder)) == (["run-file", "run-link"], numbers(2))
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
+    assert (folder / STATE / "run-file").read_text() == "left"
 
-        def synced(descriptor):
-            found = os.fstat(descriptor)
-            names = {(folder / name).stat().st_ino: f"names in {name!r}" for name in ("", STATE)}
-            if not stat.S_ISDIR(found.st_mode):
-                steps.append("content")
-            elif found.st_ino in names:
-                steps.append(names[found.st_ino])
-            fsync(descriptor)
 
-        def replaced(self, target):
-            steps.append(re.sub(r"-[0-9a-f]{32}", "", target.name))
-            return replace(self, target)
+@pytest.mark.parametrize(
+    ("what", "reason"), [("pipe", "is not a regular file"), ("huge", "is larger than")]
+)
+def test_a_pipe_or_a_huge_file_as_robots_txt_or_index_is_not_read(folder, tmp_path, what, reason):
+    robots = tmp_path / "robots.txt"
+    for path in (robots, folder / "sitemap.xml"):
+        path.parent.mkdir(exist_ok=True)
+        if what == "pipe":
+            os.mkfifo(path)
+        else:
+            with path.open("wb") as file:
+                file.truncate(60_000_000)
+    with pytest.raises(ExportError, match=rf"sitemap\.xml {reason}"):
+        export(["a"], output=folder, sitemaps={"a": Numbers(1)}, robots=robots)
+    report = run(folder, a=1, robots=robots)
+    assert (report.robots, paths(folder)) == ("failed", numbers(1))
+    assert f"{robots} {reason}" in report.failures[0]
 
-        folder.mkdir()
-        monkeypatch.setattr(os, "fsync", synced)
-        monkeypatch.setattr(Path, "replace", replaced)
-        export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(1)}, robots=folder / "robots.txt")
-        public, own = "names in ''", f"names in {STATE!r}"
+
+@pytest.mark.sitemaps09(MAX_URLS=2)
+def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_index(folder, monkeypatch):
+    steps = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor):
+        found = os.fstat(descriptor)
+        names = {(folder / name).stat().st_ino: f"names in {name!r}" for name in ("", STATE)}
+        if not stat.S_ISDIR(found.st_mode):
+            steps.append("content")
+        elif found.st_ino in names:
+            steps.append(names[found.st_ino])
+        fsync(descriptor)
+
+    def replaced(self, target):
+        steps.append(re.sub(r"-[0-9a-f]{32}", "", target.name))
+        return replace(self, target)
+
+    folder.mkdir()
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    run(folder, a=3, b=1, robots=folder / "robots.txt")
+    public, own = "names in ''", f"names in {STATE!r}"
+    # The pages are published in any order.
+    steps[14:17] = sorted(steps[14:17])
+    assert steps[:33] == [
         # Three pages and an index.
-        assert steps[:4] == ["content"] * 4
-        assert steps[4:7] == ["content", "section-a.jsonl", own]
-        assert steps[7:10] == ["content", "section-b.jsonl", own]
+        *["content"] * 4,
+        *("content", "section-a.jsonl", own),
+        *("content", "section-b.jsonl", own),
         # The names of staged files are on disk before the journal lists them.
-        assert steps[10:14] == [own, "content", JOURNAL, own]
-        assert sorted(steps[14:17]) == [f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")]
+        *(own, "content", JOURNAL, own),
+        *(f"sitemap-{page}.xml.gz" for page in ("a-1", "a-2", "b-1")),
         # The names of the pages are on disk before the index that lists them.
-        assert steps[17:19] == [public, "sitemap.xml"]
-        assert steps[19] == public
-        assert steps[20:23] == ["content", "robots.txt", public]
+        *(public, "sitemap.xml", public),
+        *("content", "robots.txt", public),
         # All of this happens before the manifest records the publication.
-        assert steps[23:26] == ["content", MANIFEST, own]
-        assert steps[26:30] == [own, "content", HISTORY, own]
-        assert steps[30:33] == ["content", EXPORTED, own]
-        # At the end, the folder of the run is moved and then removed.
-        assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
+        *("content", MANIFEST, own),
+        *(own, "content", HISTORY, own),
+        *("content", EXPORTED, own),
+    ]
+    # At the end, the folder of the run is moved and then removed.
+    assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
