@@ -19,20 +19,17 @@ from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 PAGES = [f"sitemap-articles-{number}.xml.gz" for number in (1, 2, 3)]
+TwoOnAPage = declare(Numbers, limit=2)
 
 
-class TwoOnAPage(Numbers):
-    limit = 2
-
-
-def sections():
-    return {"articles": articles(limit=2), "numbers": TwoOnAPage(3)}
+def sections(count=3, **attributes):
+    return {"articles": articles(limit=2, **attributes), "numbers": TwoOnAPage(count)}
 
 
 @pytest.fixture
@@ -50,6 +47,16 @@ def run(folder, *names, **options):
 def damaged(verification):
     """Return the damaged files, and whether each was repaired."""
     return {file.name: file.repaired for file in verification.damaged}
+
+
+def is_whole(folder, **options):
+    result = run(folder, **options)
+    return (result.damaged, result.failures, result.is_unfinished) == ([], [], False)
+
+
+def rename(*keys, slug="new-{}"):
+    for key in keys:
+        Article.objects.filter(pk=key).update(slug=slug.format(key))
 
 
 def flip(path, bit=300):
@@ -71,217 +78,201 @@ def delete(path):
 
 
 def overwrite(path):
-    path.write_bytes((path.parent / "sitemap-articles-1.xml.gz").read_bytes())
+    path.write_bytes((path.parent / PAGES[0]).read_bytes())
 
 
 def replace_by_link(path):
     path.unlink()
-    path.symlink_to("sitemap-articles-1.xml.gz")
+    path.symlink_to(PAGES[0])
 
 
-DAMAGES = [flip, truncate, append, delete, overwrite, replace_by_link]
+def test_an_intact_export_is_read_completely_and_nothing_is_written(public, configure):
+    before = published.states(public, hidden=True)
+    result = run(public)
+    assert (result.damaged, result.failures, result.repair) == ([], [], None)
+    assert (result.files, result.urls, result.is_unfinished) == (6, 9, False)
+    files = ((path.read_bytes(), path.name.endswith(".gz")) for path in public.glob("*.xml*"))
+    assert result.bytes == sum(len(published.plain(*file)) for file in files)
+    assert (result.target, result.index_url) == (str(public), f"{BASE}/sitemap.xml")
+    # A repair changes nothing either, not even for new rows or other settings.
+    write_articles(7)
+    configure(MAX_URLS=1)
+    assert run(public, repair=True).repair is None
+    assert published.states(public, hidden=True) == before
 
 
-class TestAnIntactExport:
-    def test_is_read_completely_and_nothing_is_written(self, public, configure):
-        before = published.states(public, hidden=True)
-        result = run(public)
-        assert (result.damaged, result.failures, result.repair) == ([], [], None)
-        assert (result.files, result.urls, result.is_unfinished) == (6, 9, False)
-        assert result.bytes == sum(len(published.plain(*read(path))) for path in public.glob("*.xml*"))
-        assert (result.target, result.index_url) == (str(public), f"{BASE}/sitemap.xml")
-        assert published.states(public, hidden=True) == before
-        # A repair changes nothing either, not even for new rows or other settings.
-        write_articles(7)
-        configure(MAX_URLS=1)
-        assert run(public, repair=True).repair is None
-        assert published.states(public, hidden=True) == before
-
-    def test_can_have_other_files_and_removed_pages_beside_it(self, public):
-        Article.objects.filter(pk__in=(3, 4)).delete()
-        export(output=public, sitemaps=sections())
-        (public / PAGES[1]).unlink()
-        (public / "sitemap-articles-99.xml.gz").write_bytes(b"of another program")
-        assert run(public).damaged == []
-
-    def test_may_be_verified_while_an_export_has_the_lock(self, public):
-        with exclusive_lock(LocalStore(public)):
-            assert run(public).damaged == []
-            delete(public / PAGES[0])
-            assert damaged(run(public)) == {PAGES[0]: False}
-            with pytest.raises(ExportRunningError):
-                run(public, repair=True)
+def test_an_intact_export_can_have_other_files_and_removed_pages_beside_it(public):
+    Article.objects.filter(pk__in=(3, 4)).delete()
+    export(output=public, sitemaps=sections())
+    (public / PAGES[1]).unlink()
+    (public / "sitemap-articles-99.xml.gz").write_bytes(b"of another program")
+    assert is_whole(public)
 
 
-def read(path):
-    return path.read_bytes(), path.name.endswith(".gz")
-
-
-class TestADamagedPage:
-    @pytest.mark.parametrize(
-        ("name", "damage"),
-        [*((PAGES[1], damage) for damage in DAMAGES), ("sitemap-numbers-1.xml.gz", flip)],
-    )
-    def test_is_found_and_the_only_file_that_a_repair_writes(self, public, name, damage):
-        contents, index = paths(public), entries(public)
-        damage(public / name)
-        before = published.states(public)
-        result = run(public)
-        assert damaged(result) == {name: False}
-        [failure] = result.failures
-        assert name in failure
-        assert str(public) in failure
-        assert published.states(public) == before
-        result = run(public, repair=True)
-        assert damaged(result) == {name: True}
-        assert result.failures == []
-        assert result.repair is not None
-        assert result.repair.written == (name,)
-        after = published.states(public)
-        assert {file for file in after if after[file] != before.get(file)} == {name}
-        assert (paths(public), entries(public)) == (contents, index)
-        assert run(public).damaged == []
-
-    def test_gets_its_new_rows_and_other_pages_wait_for_the_next_export(self, public):
-        for key in (1, 3):
-            Article.objects.filter(pk=key).update(slug=f"new-{key}")
-        write_articles(7)
-        delete(public / PAGES[1])
-        index = entries(public)
-        assert damaged(run(public, repair=True)) == {PAGES[1]: True}
-        assert paths(public)[:6] == [*slugs(1, 2), "/articles/new-3/", *slugs(4, 5, 6)]
-        changed = {name for name, lastmod in entries(public).items() if lastmod != index[name]}
-        assert changed == {PAGES[1]}
-        export(output=public, sitemaps=sections(), changed_only=True)
-        assert paths(public)[:7] == ["/articles/new-1/", *slugs(2), "/articles/new-3/", *slugs(4, 5, 6, 7)]
-
-    def test_of_a_section_whose_declaration_has_changed_has_all_its_pages_rendered(self, public):
-        delete(public / PAGES[1])
-        changed = {**sections(), "articles": articles(limit=2, changefreq="daily")}
-        result = run(public, repair=True, sitemaps=changed)
-        assert result.repair is not None
-        assert set(result.repair.written) == {*PAGES, "sitemap.xml"}
-
-    def test_of_another_section_is_not_looked_at(self, public):
+def test_a_verification_is_possible_while_an_export_has_the_lock_but_no_repair(public):
+    with exclusive_lock(LocalStore(public)):
+        assert is_whole(public)
         delete(public / PAGES[0])
-        assert run(public, "numbers").damaged == []
-        assert damaged(run(public, "articles")) == {PAGES[0]: False}
-
-    def test_of_a_section_that_is_no_longer_declared_needs_a_removal(self, public):
-        delete(public / PAGES[0])
-        result = run(public, repair=True, sitemaps={"numbers": TwoOnAPage(3)})
-        assert damaged(result) == {PAGES[0]: False}
-        assert "--remove articles" in result.failures[0]
-
-    def test_whose_section_fails_stays_damaged(self, public):
-        delete(public / PAGES[0])
-        broken = type("Broken", (articles(limit=2),), {"get_queryset": lambda self: 1 / 0})
-        result = run(public, repair=True, sitemaps={"articles": broken})
-        assert damaged(result) == {PAGES[0]: False}
-        assert any(failure.startswith("Section 'articles'") for failure in result.failures)
-
-    def test_whose_rows_are_gone_leaves_the_index(self, public):
-        Article.objects.filter(pk__in=(3, 4)).delete()
-        delete(public / PAGES[1])
-        assert damaged(run(public, repair=True)) == {PAGES[1]: True}
-        assert PAGES[1] not in entries(public)
-        assert run(public).damaged == []
-
-    def test_that_a_killed_export_had_replaced_leaves_no_other_page_without_a_digest(self, public):
-        Article.objects.filter(pk__in=[2, 4]).update(slug="new")
-        changed = {**sections(), "numbers": TwoOnAPage(9)}
-        before = published.states(public)
-        assert dies_at(3, lambda: export(output=public, sitemaps=changed))
-        after = published.states(public)
-        first, _ = [name for name in after if after[name] != before.get(name)]
-        flip(public / first)
-        assert run(public, sitemaps=changed, repair=True).failures == []
-        again = run(public, sitemaps=changed)
-        assert (again.failures, again.is_unfinished) == ([], False)
-
-    @pytest.mark.parametrize("step", [1, 2, 3])
-    @pytest.mark.parametrize("has_staged_files", [True, False])
-    def test_need_not_exist_for_a_repair_to_finish_a_killed_export(self, public, step, has_staged_files):
-        Article.objects.filter(pk__in=[2, 4]).update(slug="new")
-        assert dies_at(step, lambda: export(output=public, sitemaps=sections()))
-        if not has_staged_files:
-            for path in (public / STATE).glob("run-*"):
-                shutil.rmtree(path)
-        found = run(public)
-        assert (found.damaged, found.is_unfinished) == ([], True)
-        result = run(public, repair=True)
-        assert (result.failures, result.is_unfinished) == ([], False)
-        again = run(public)
-        assert (again.damaged, again.is_unfinished) == ([], False)
-        assert [path for path in paths(public) if "new" in path] == 2 * ["/articles/new/"]
-
-    def test_that_the_disk_cannot_read_is_found_and_repaired(self, public, monkeypatch):
-        inode = (public / PAGES[0]).stat().st_ino
-        truncate(public / PAGES[1])
-        opened = LocalStore.open
-
-        def failing(store, name):
-            file = opened(store, name)
-            if file is not None and os.fstat(file.fileno()).st_ino == inode:
-                file.close()
-                raise OSError(errno.EIO, "Input/output error")
-            return file
-
-        monkeypatch.setattr(LocalStore, "open", failing)
-        found = run(public)
-        assert damaged(found) == {PAGES[0]: False, PAGES[1]: False}
-        assert "it cannot be read (" in found.failures[0]
-        assert "Input/output error" in found.failures[0]
-        assert run(public, repair=True).failures == []
+        assert damaged(run(public)) == {PAGES[0]: False}
+        with pytest.raises(ExportRunningError):
+            run(public, repair=True)
 
 
-class TestOtherFiles:
-    @pytest.mark.parametrize("damage", [flip, truncate, append, delete])
-    def test_a_damaged_index_is_written_again_without_a_query(
-        self, public, damage, django_assert_num_queries
-    ):
-        before = (public / "sitemap.xml").read_bytes()
-        damage(public / "sitemap.xml")
-        assert damaged(run(public)) == {"sitemap.xml": False}
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *((PAGES[1], damage) for damage in (flip, truncate, append, delete, overwrite, replace_by_link)),
+        *(("sitemap.xml", damage) for damage in (flip, truncate, append, delete)),
+        ("sitemap-numbers-1.xml.gz", flip),
+    ],
+)
+def test_a_damaged_file_is_found_and_the_only_one_that_a_repair_writes(
+    public, name, damage, django_assert_num_queries
+):
+    contents, index = paths(public), entries(public)
+    damage(public / name)
+    before = published.states(public)
+    result = run(public)
+    [failure] = result.failures
+    assert (damaged(result), name in failure, str(public) in failure) == ({name: False}, True, True)
+    assert published.states(public) == before
+    if name == "sitemap.xml":
+        # It is written again without a query.
         with django_assert_num_queries(0):
             result = run(public, repair=True)
-        assert damaged(result) == {"sitemap.xml": True}
-        assert (public / "sitemap.xml").read_bytes() == before
+    else:
+        result = run(public, repair=True)
+        assert result.repair.written == (name,)
+    assert (damaged(result), result.failures) == ({name: True}, [])
+    after = published.states(public)
+    assert {file for file in after if after[file] != before.get(file)} == {name}
+    assert (paths(public), entries(public), is_whole(public)) == (contents, index, True)
 
-    def test_indexes_of_a_cascade_are_checked(self, folder, configure, monkeypatch):
-        monkeypatch.setattr(protocol, "INDEX_LIMITS", protocol.INDEX_LIMITS._replace(urls=2))
-        configure(CASCADE=True)
-        write_articles(*range(1, 7))
-        export(output=folder, sitemaps=sections())
-        names = {path.name for path in folder.glob("sitemap*.xml")}
-        assert len(names) == 4
-        assert run(folder).damaged == []
-        configure(CASCADE=False)
-        for name in names:
-            truncate(folder / name)
-        assert set(damaged(run(folder))) == names
 
-    @pytest.mark.sitemaps09(STYLESHEET=True)
-    @pytest.mark.sitemaps09(STYLESHEET=True)
-    def test_a_damaged_stylesheet_is_found_and_one_of_the_project_is_kept(self, folder):
-        export(output=folder, sitemaps=sections())
-        for damage in (truncate, delete):
-            assert run(folder).damaged == []
-            damage(folder / "sitemap.css")
-            assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
-        (folder / "sitemap.css").write_text("urlset { color: green }")
-        assert run(folder, repair=True).damaged == []
-        assert (folder / "sitemap.css").read_text() == "urlset { color: green }"
+def test_a_damaged_page_gets_its_new_rows_and_other_pages_wait_for_the_next_export(public):
+    rename(1, 3)
+    write_articles(7)
+    delete(public / PAGES[1])
+    index = entries(public)
+    assert damaged(run(public, repair=True)) == {PAGES[1]: True}
+    assert paths(public)[:6] == [*slugs(1, 2), "/articles/new-3/", *slugs(4, 5, 6)]
+    assert {name for name, lastmod in entries(public).items() if lastmod != index[name]} == {PAGES[1]}
+    export(output=public, sitemaps=sections(), changed_only=True)
+    assert paths(public)[:7] == ["/articles/new-1/", *slugs(2), "/articles/new-3/", *slugs(4, 5, 6, 7)]
 
-    def test_a_robots_txt_without_the_index_is_found(self, public, tmp_path):
-        path = tmp_path / "robots.txt"
-        path.write_text("User-agent: *\n")
-        result = run(public, robots=path)
-        assert damaged(result) == {str(path): False}
-        assert f"{BASE}/sitemap.xml" in result.failures[0]
-        assert damaged(run(public, robots=path, repair=True)) == {str(path): True}
-        assert f"Sitemap: {BASE}/sitemap.xml" in path.read_text()
-        assert run(public, robots=path).damaged == []
+
+def test_a_damaged_page_of_a_section_whose_declaration_has_changed_has_all_its_pages_rendered(public):
+    delete(public / PAGES[1])
+    result = run(public, repair=True, sitemaps=sections(changefreq="daily"))
+    assert {*result.repair.written} == {*PAGES, "sitemap.xml"}
+
+
+@pytest.mark.parametrize(
+    ("sitemaps", "words"),
+    [
+        ({"numbers": TwoOnAPage(3)}, "--remove articles"),
+        (
+            {"articles": declare(Numbers, items=lambda self: 1 / 0)(3)},
+            "Section 'articles': ZeroDivisionError",
+        ),
+    ],
+)
+def test_a_damaged_page_of_a_section_that_fails_or_is_not_declared_stays_damaged(public, sitemaps, words):
+    delete(public / PAGES[0])
+    # One of another section is not looked at.
+    assert run(public, "numbers").damaged == []
+    assert damaged(run(public, "articles")) == {PAGES[0]: False}
+    result = run(public, repair=True, sitemaps=sitemaps)
+    assert damaged(result) == {PAGES[0]: False}
+    assert any(words in failure for failure in result.failures)
+
+
+def test_a_damaged_page_whose_rows_are_gone_leaves_the_index(public):
+    Article.objects.filter(pk__in=(3, 4)).delete()
+    delete(public / PAGES[1])
+    assert damaged(run(public, repair=True)) == {PAGES[1]: True}
+    assert (PAGES[1] in entries(public), is_whole(public)) == (False, True)
+
+
+def test_a_damaged_page_that_a_killed_export_had_replaced_leaves_no_other_one_without_a_digest(public):
+    rename(2, 4, slug="new")
+    before = published.states(public)
+    assert dies_at(3, lambda: export(output=public, sitemaps=sections(9)))
+    after = published.states(public)
+    first, _ = [name for name in after if after[name] != before.get(name)]
+    flip(public / first)
+    assert run(public, sitemaps=sections(9), repair=True).failures == []
+    assert is_whole(public, sitemaps=sections(9))
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+@pytest.mark.parametrize("has_staged_files", [True, False])
+def test_a_killed_export_is_finished_by_a_repair_without_damage(public, step, has_staged_files):
+    rename(2, 4, slug="new")
+    assert dies_at(step, lambda: export(output=public, sitemaps=sections()))
+    if not has_staged_files:
+        for path in (public / STATE).glob("run-*"):
+            shutil.rmtree(path)
+    found = run(public)
+    assert (found.damaged, found.is_unfinished) == ([], True)
+    result = run(public, repair=True)
+    assert (result.failures, result.is_unfinished, is_whole(public)) == ([], False, True)
+    assert [path for path in paths(public) if "new" in path] == 2 * ["/articles/new/"]
+
+
+def test_a_page_that_the_disk_cannot_read_is_found_and_repaired(public, monkeypatch):
+    inode = (public / PAGES[0]).stat().st_ino
+    truncate(public / PAGES[1])
+    opened = LocalStore.open
+
+    def failing(store, name):
+        file = opened(store, name)
+        if file is not None and os.fstat(file.fileno()).st_ino == inode:
+            file.close()
+            raise OSError(errno.EIO, "Input/output error")
+        return file
+
+    monkeypatch.setattr(LocalStore, "open", failing)
+    found = run(public)
+    assert damaged(found) == {PAGES[0]: False, PAGES[1]: False}
+    assert "it cannot be read (" in found.failures[0]
+    assert "Input/output error" in found.failures[0]
+    assert run(public, repair=True).failures == []
+
+
+def test_the_indexes_of_a_cascade_are_checked(folder, configure, monkeypatch):
+    monkeypatch.setattr(protocol, "INDEX_LIMITS", protocol.INDEX_LIMITS._replace(urls=2))
+    configure(CASCADE=True)
+    write_articles(*range(1, 7))
+    export(output=folder, sitemaps=sections())
+    names = {path.name for path in folder.glob("sitemap*.xml")}
+    assert (len(names), is_whole(folder)) == (4, True)
+    configure(CASCADE=False)
+    for name in names:
+        truncate(folder / name)
+    assert {*damaged(run(folder))} == names
+
+
+@pytest.mark.sitemaps09(STYLESHEET=True)
+def test_a_damaged_stylesheet_is_found_and_one_of_the_project_is_kept(folder):
+    export(output=folder, sitemaps=sections())
+    for damage in (truncate, delete):
+        assert is_whole(folder)
+        damage(folder / "sitemap.css")
+        assert damaged(run(folder, repair=True)) == {"sitemap.css": True}
+    (folder / "sitemap.css").write_text("urlset { color: green }")
+    assert run(folder, repair=True).damaged == []
+    assert (folder / "sitemap.css").read_text() == "urlset { color: green }"
+
+
+def test_a_robots_txt_without_the_index_is_found(public, tmp_path):
+    path = tmp_path / "robots.txt"
+    path.write_text("User-agent: *\n")
+    result = run(public, robots=path)
+    assert (damaged(result), f"{BASE}/sitemap.xml" in result.failures[0]) == ({str(path): False}, True)
+    assert damaged(run(public, robots=path, repair=True)) == {str(path): True}
+    assert f"Sitemap: {BASE}/sitemap.xml" in path.read_text()
+    assert is_whole(public, robots=path)
 
 
 @pytest.mark.parametrize(
@@ -306,56 +297,50 @@ def test_a_manifest_without_a_digest_makes_a_page_damaged(public):
     export(["numbers"], output=public, sitemaps=sections())
     result = run(public, repair=True)
     assert {file.name for file in result.damaged if "no digest" in file.problem} == {*PAGES}
-    assert run(public).damaged == []
-    assert paths(public)[:6] == slugs(*range(1, 7))
+    assert (is_whole(public), paths(public)[:6]) == (True, slugs(*range(1, 7)))
 
 
-class TestAnExportMeanwhile:
-    def test_does_not_make_its_files_look_damaged(self, public, monkeypatch):
-        check, calls = file_checks.check_file, []
+def test_an_export_meanwhile_does_not_make_its_files_look_damaged(public, monkeypatch):
+    check, calls = file_checks.check_file, []
 
-        def after_an_export(*arguments):
-            calls.append(arguments)
-            if len(calls) == 1:
-                changed = {**sections(), "numbers": TwoOnAPage(9, 5)}
-                export(["numbers"], output=public, sitemaps=changed)
-            return check(*arguments)
+    def after_an_export(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            export(["numbers"], output=public, sitemaps={**sections(), "numbers": TwoOnAPage(9, 5)})
+        return check(*arguments)
 
-        monkeypatch.setattr(file_checks, "check_file", after_an_export)
-        delete(public / PAGES[2])
-        result = run(public, workers=1)
-        assert damaged(result) == {PAGES[2]: False}
-        assert len(calls) > 6
+    monkeypatch.setattr(file_checks, "check_file", after_an_export)
+    delete(public / PAGES[2])
+    assert damaged(run(public, workers=1)) == {PAGES[2]: False}
+    assert len(calls) > 6
 
-    def test_can_be_at_any_step(self, public, monkeypatch):
-        promote, results = LocalStore.promote, []
 
-        def verified(store, staged, name):
-            for step in (lambda: None, lambda: promote(store, staged, name)):
-                step()
-                results.append(run(public))
+def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
+    promote, results = LocalStore.promote, []
 
-        monkeypatch.setattr(LocalStore, "promote", verified)
-        for key in (2, 4):
-            Article.objects.filter(pk=key).update(slug=f"new-{key}")
-        write_articles(7, 8, 9)
-        report = export(output=public, sitemaps={**sections(), "numbers": TwoOnAPage(9)})
-        assert len(results) >= 2 * len(report.written) > 10
-        assert [result.damaged for result in results] == [[]] * len(results)
-        assert all(result.is_unfinished for result in results)
+    def verified(store, staged, name):
+        for step in (lambda: None, lambda: promote(store, staged, name)):
+            step()
+            results.append(run(public))
+
+    monkeypatch.setattr(LocalStore, "promote", verified)
+    rename(2, 4)
+    write_articles(7, 8, 9)
+    report = export(output=public, sitemaps=sections(9))
+    assert len(results) >= 2 * len(report.written) > 10
+    assert {(*result.damaged, result.is_unfinished) for result in results} == {(True,)}
 
 
 def test_several_hosts_are_repaired_in_their_own_folders(folder):
     write_articles(*range(1, 7))
     hosts = ["https://a.example", "https://b.example"]
     export_hosts(hosts, output=folder, sitemaps=sections())
-    before = published.states(folder / "a.example"), published.states(folder / "b.example")
+    before = published.states(folder)
     truncate(folder / "b.example" / PAGES[1])
     results = verify_hosts(hosts, output=folder, sitemaps=sections(), repair=True)
     assert [damaged(result) for result in results.values()] == [{}, {PAGES[1]: True}]
-    after = published.states(folder / "a.example"), published.states(folder / "b.example")
-    assert after[0] == before[0]
-    assert {name for name in after[1] if after[1][name] != before[1][name]} == {PAGES[1]}
+    after = published.states(folder)
+    assert {name for name in after if after[name] != before[name]} == {f"b.example/{PAGES[1]}"}
 
 
 class Unreliable(Overwriting):
@@ -370,29 +355,29 @@ class Unreliable(Overwriting):
 
 
 @pytest.mark.usefixtures("shared_cache")
-class TestStorages:
-    def test_an_outage_is_not_taken_for_damage(self, declare, monkeypatch):
-        declare(sitemaps=storage(Unreliable))
-        export(sitemaps={"n": TwoOnAPage(5)})
-        monkeypatch.setattr(Unreliable, "fails", True)
-        with pytest.raises(ExportError, match="the storage is down"):
-            verify(sitemaps={"n": TwoOnAPage(5)}, repair=True)
+def test_an_outage_of_a_storage_is_not_taken_for_damage(declare, monkeypatch):
+    declare(sitemaps=storage(Unreliable))
+    export(sitemaps={"n": TwoOnAPage(5)})
+    monkeypatch.setattr(Unreliable, "fails", True)
+    with pytest.raises(ExportError, match="the storage is down"):
+        verify(sitemaps={"n": TwoOnAPage(5)}, repair=True)
 
-    @pytest.mark.slow
-    def test_objects_on_s3_that_are_overwritten_or_deleted_are_repaired(self, bucket):
-        made = bucket(location="maps")
-        sitemaps = {"n": TwoOnAPage(7)}
-        export(sitemaps=sitemaps)
-        keys = [f"maps/sitemap-n-{number}.xml.gz" for number in range(1, 5)]
-        contents = [made.Object(key).get()["Body"].read() for key in keys]
-        flipped = bytearray(contents[0])
-        flipped[40] ^= 4
-        made.Object(keys[0]).put(Body=bytes(flipped))
-        made.Object(keys[1]).put(Body=contents[2])
-        made.Object(keys[2]).put(Body=contents[2][:-1])
-        made.Object(keys[3]).delete()
-        result = verify(sitemaps=sitemaps, repair=True)
-        assert damaged(result) == {key.removeprefix("maps/"): True for key in keys}
-        assert [made.Object(key).get()["Body"].read() for key in keys] == contents
-        result = verify(sitemaps=sitemaps, workers=2)
-        assert (result.damaged, result.files, result.urls) == ([], 5, 7)
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("shared_cache")
+def test_objects_on_s3_that_are_overwritten_or_deleted_are_repaired(bucket):
+    made = bucket(location="maps")
+    sitemaps = {"n": TwoOnAPage(7)}
+    export(sitemaps=sitemaps)
+    objects = [made.Object(f"maps/sitemap-n-{number}.xml.gz") for number in range(1, 5)]
+    contents = [each.get()["Body"].read() for each in objects]
+    flipped = bytearray(contents[0])
+    flipped[40] ^= 4
+    for each, content in zip(objects, (bytes(flipped), contents[2], contents[2][:-1]), strict=False):
+        each.put(Body=content)
+    objects[3].delete()
+    result = verify(sitemaps=sitemaps, repair=True)
+    assert damaged(result) == {each.key.removeprefix("maps/"): True for each in objects}
+    assert [each.get()["Body"].read() for each in objects] == contents
+    result = verify(sitemaps=sitemaps, workers=2)
+    assert (result.damaged, result.files, result.urls) == ([], 5, 7)
