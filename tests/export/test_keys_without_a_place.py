@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 from django.db import connections, models
 from django.test.utils import CaptureQueriesContext, isolate_apps
@@ -10,17 +9,11 @@ from django.test.utils import CaptureQueriesContext, isolate_apps
 from django_sitemaps09.export import export
 from tests.models import Coupon, Redemption
 from tests.support.databases import parameter
-from tests.support.published import pages, urls
+from tests.support.published import indexed
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
 from tests.support.ways import native, native_pages
 
 pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(ENGINE="serial")]
-
-
-def exported_paths(folder):
-    return [
-        url.removeprefix("https://www.example.com") for name in pages(folder) for url in urls(folder, name)
-    ]
 
 
 @pytest.fixture
@@ -29,85 +22,79 @@ def coupons(using):
 
 
 @pytest.fixture
-def _no_view(snapshot_using):
-    yield
+def model_of_view(snapshot_using):
+    """Return a function that creates a view of coupons, and returns its rows."""
+
+    def create(query):
+        make_coupons(snapshot_using)
+        fields = {"id": models.IntegerField(primary_key=True), "number": models.IntegerField()}
+        return view(snapshot_using, query, **fields)._default_manager.using(snapshot_using).all()
+
+    yield create
     drop_view(snapshot_using)
+
+
+def found_in(folder, rows, key="serial"):
+    """Export the rows, and return their URLs, the skipped items and the failure."""
+    [found] = export(sitemaps={"s": section(rows, key)}, output=folder).sections
+    return found.urls, found.skipped_items, found.failure
 
 
 def test_a_generated_key_that_is_null_is_skipped_and_counted(using, coupons, folder):
     declared = {"s": section(coupons, "serial")}
-    report = export(sitemaps=declared, output=folder)
-    [found] = report.sections
+    [found] = export(sitemaps=declared, output=folder).sections
     assert (found.urls, found.skipped_items, found.failure) == (16, 4, None)
     assert [str(error) for error in found.errors] == [
         "item NULL, row: 4 rows have no place on any page, because the key 'serial' is NULL"
     ]
-    assert sorted(exported_paths(folder)) == sorted(f"/{number}/" for number in range(20) if number % 5)
+    paths = sorted(f"/{number}/" for number in range(20) if number % 5)
+    assert indexed(folder) == {f"https://www.example.com{path}" for path in paths}
     assert not export(sitemaps=declared, output=folder).written
-    assert sorted(path for path, _ in native(declared["s"])) == sorted(exported_paths(folder))
+    assert sorted(path for path, _ in native(declared["s"])) == paths
 
 
 def test_a_row_that_a_join_repeats_is_counted_once(using, coupons, folder):
     Redemption.objects.using(using).bulk_create(
         Redemption(coupon=coupon) for coupon in coupons for _ in range(coupon.number % 4)
     )
-    for rows in (coupons.filter(redemptions__pk__gt=0), coupons.filter(redemptions__pk__gt=0).distinct()):
-        [found] = export(sitemaps={"s": section(rows, "serial")}, output=folder).sections
-        assert (found.urls, found.skipped_items, found.failure) == (12, 3, None)
+    rows = coupons.filter(redemptions__pk__gt=0)
+    assert found_in(folder, rows) == found_in(folder, rows.distinct()) == (12, 3, None)
 
 
 def test_only_exports_ask_for_null_keys(using, coupons, folder):
-    declared = section(coupons, "serial")
-    with CaptureQueriesContext(connections[using]) as captured:
-        native_pages(declared)
-    assert not any("IS NULL" in query["sql"] for query in captured)
+    def asked(work):
+        with CaptureQueriesContext(connections[using]) as captured:
+            work()
+        return sum("IS NULL" in query["sql"] for query in captured)
+
+    assert asked(lambda: native_pages(section(coupons, "serial"))) == 0
     Coupon.objects.using(using).filter(code=None).delete()
-    with CaptureQueriesContext(connections[using]) as captured:
-        report = export(sitemaps={"s": declared}, output=folder)
-    assert report.sections[0].skipped_items == 0
     # One query finds none. Only if it finds one, they are counted.
-    assert sum("IS NULL" in query["sql"] for query in captured) == 1
+    assert asked(lambda: found_in(folder, coupons)) == 1
 
 
 def test_a_section_whose_keys_are_all_null_fails(using, folder):
     Coupon.objects.using(using).bulk_create(Coupon(number=number, code=None) for number in range(3))
-    report = export(sitemaps={"s": section(Coupon.objects.using(using), "serial")}, output=folder)
-    assert "every item was skipped" in report.failures[0]
-    assert "3 rows" in report.failures[0]
+    failure = found_in(folder, Coupon.objects.using(using))[2]
+    assert ("every item was skipped" in failure, "3 rows" in failure) == (True, True)
 
 
-@pytest.mark.usefixtures("_no_view")
-def test_null_in_a_view_is_skipped_and_counted(snapshot_using, folder):
-    make_coupons(snapshot_using)
-    model = view(
-        snapshot_using,
+def test_null_in_a_view_is_skipped_and_counted(model_of_view, folder):
+    rows = model_of_view(
         "SELECT c.number AS number, o.code AS id FROM tests_coupon c "
-        "LEFT JOIN tests_coupon o ON o.id = c.id AND o.number < 7",
-        id=models.IntegerField(primary_key=True),
-        number=models.IntegerField(),
+        "LEFT JOIN tests_coupon o ON o.id = c.id AND o.number < 7"
     )
-    rows = model._default_manager.using(snapshot_using)
-    report = export(sitemaps={"s": section(rows.all(), "pk")}, output=folder)
-    [found] = report.sections
-    assert found.failure is None
     # 0 and 5 have no code, and 7 to 19 no other row.
-    assert (found.urls, found.skipped_items) == (5, 15)
+    assert found_in(folder, rows, "pk") == (5, 15, None)
 
 
-@pytest.mark.usefixtures("_no_view")
-def test_a_view_whose_key_repeats_fails_with_advice_for_views(snapshot_using, folder):
-    make_coupons(snapshot_using)
-    model = view(
-        snapshot_using,
-        "SELECT number AS number, number / number AS id FROM tests_coupon WHERE number > 0",
-        id=models.IntegerField(primary_key=True),
-        number=models.IntegerField(),
+def test_a_view_whose_key_repeats_fails_with_advice_for_views(model_of_view, folder):
+    rows = model_of_view(
+        "SELECT number AS number, number / number AS id FROM tests_coupon WHERE number > 0"
     )
-    rows = model._default_manager.using(snapshot_using)
-    report = export(sitemaps={"s": section(rows.all(), "pk")}, output=folder)
-    assert "the key 'pk' of tests.Joined is not unique in sitemaps09_view" in report.failures[0]
-    assert "primary_key=True" in report.failures[0]
-    assert "distinct()" not in report.failures[0]
+    failure = found_in(folder, rows, "pk")[2]
+    assert "the key 'pk' of tests.Joined is not unique in sitemaps09_view" in failure
+    assert ("primary_key=True" in failure, "distinct()" in failure) == (True, False)
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)

@@ -16,13 +16,20 @@ from django_sitemaps09.management import streams
 from tests.support.commands import environment
 from tests.support.configuration import BASE
 from tests.support.services import require_packages
+from tests.support.waiting import DEADLINE
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")
-
-#: In seconds.
-DEADLINE = 60
 WIDTH = 100
 PAGE = PageFile("sitemap-a-1.xml.gz", 1, None, None, 47_500)
+
+
+@pytest.fixture
+def _tqdm():
+    require_packages("tqdm")
+
+
+def with_tqdm(test):
+    return pytest.mark.services(pytest.mark.usefixtures("_tqdm")(test))
 
 
 class Terminal(io.StringIO):
@@ -30,23 +37,27 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(stream, *, wanted=True):
+def shown(stream, *steps, wanted=True):
+    """Return what is shown for plans, and for sections as their names and pages."""
     with streams.progress_line(OutputWrapper(stream), wanted=wanted) as line:
-        if line is not None:
-            progress = streams.Progress(line)
-            progress.plan({"articles": 4, "news": None})
-            progress.page("articles", PAGE)
-            progress.page("articles", PAGE)
-            progress.section(SectionReport("articles", [PAGE] * 3, 1.0))
-            progress.plan({"news": 1})
-            progress.section(SectionReport("news", [PAGE], 1.0))
+        progress = None if line is None else streams.Progress(line)
+        for step in steps if progress else ():
+            if isinstance(step, dict):
+                progress.plan(step)
+            else:
+                name, reported, pages = step
+                for _ in range(reported):
+                    progress.page(name, PAGE)
+                progress.section(SectionReport(name, [PAGE] * pages, 1.0))
     return stream.getvalue()
 
 
-@pytest.mark.services
-def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known():
-    require_packages("tqdm")
-    text = shown(Terminal())
+STEPS = ({"articles": 4, "news": None}, ("articles", 2, 3), {"news": 1}, ("news", 0, 1))
+
+
+@with_tqdm
+def test_a_terminal_shows_sections_pages_and_urls_and_a_total_if_all_are_known():
+    text = shown(Terminal(), *STEPS)
     assert "\n" not in text
     assert "articles, 1 of 2 sections done: 3 pages, 142,500 URLs [" in text
     assert re.search(
@@ -54,76 +65,34 @@ def test_it_has_sections_pages_and_urls_and_a_total_if_all_are_known():
     )
 
 
-@pytest.mark.services
-def test_it_begins_again_for_each_host():
-    require_packages("tqdm")
-    stream = Terminal()
-    with streams.progress_line(OutputWrapper(stream), wanted=True) as line:
-        progress = streams.Progress(line)
-        for pages in (2, 3):
-            progress.plan({"articles": pages})
-            for _ in range(pages):
-                progress.page("articles", PAGE)
-            progress.section(SectionReport("articles", [PAGE] * pages, 1.0))
+@with_tqdm
+def test_a_terminal_shows_each_host_from_the_beginning():
+    steps = [step for pages in (2, 3) for step in ({"articles": pages}, ("articles", pages, pages))]
+    text = shown(Terminal(), *steps)
     first, second = (f"{count}/{count} pages, {count * 47_500:,} URLs" for count in (2, 3))
-    between = stream.getvalue().partition(first)[2].partition(second)
+    between = text.partition(first)[2].partition(second)
     assert between[1] == second
     assert re.search(r"articles, 0 of 1 section done: +0%\|.*\| 0/3 pages, 0 URLs", between[0])
 
 
-@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["a pipe", "not wanted"])
-def test_nothing_is_shown_on_a_pipe_or_if_not_wanted(stream):
-    assert shown(stream, wanted=not stream.isatty()) == ""
+@pytest.mark.parametrize("case", ["a pipe", "not wanted", "no tqdm"])
+def test_nothing_is_shown_on_a_pipe_if_not_wanted_or_without_tqdm(monkeypatch, case):
+    if case == "no tqdm":
+        monkeypatch.setattr(streams, "tqdm", None)
+    stream = io.StringIO() if case == "a pipe" else Terminal()
+    assert shown(stream, *STEPS, wanted=case != "not wanted") == ""
 
 
-def test_a_terminal_is_shown_nothing_without_tqdm(monkeypatch):
-    monkeypatch.setattr(streams, "tqdm", None)
-    assert shown(Terminal()) == ""
-
-
-@pytest.mark.services
+@with_tqdm
 def test_a_terminal_that_goes_away_is_not_an_error():
-    require_packages("tqdm")
-
     class Gone(Terminal):
         def write(self, text):
             raise BrokenPipeError
 
-    assert shown(Gone()) == ""
+    assert shown(Gone(), *STEPS) == ""
 
 
-class Site:
-    """A project whose command writes all output to a terminal."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def terminal(self, sections, *arguments):
-        """Return the output of the command on a terminal, byte for byte."""
-        ours, theirs = pty.openpty()
-        size = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LINES": "24"}
-        command = ["export_sitemaps", "--output", self.folder / "public", *arguments]
-        with subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", "django", *map(str, command)],
-            env=environment(self.folder, sections, MAX_URLS=100, BASE_URL=BASE) | size,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-        ) as process:
-            os.close(theirs)
-            written = b""
-            try:
-                while some := _read(ours):
-                    written += some
-                process.wait(DEADLINE)
-            finally:
-                process.kill()
-                os.close(ours)
-        return written.decode()
-
-
-def _read(terminal):
+def read(terminal):
     try:
         return os.read(terminal, 65_536)
     except OSError:
@@ -131,58 +100,74 @@ def _read(terminal):
         return b""
 
 
+@pytest.fixture
+def terminal(tmp_path, _tqdm):
+    """Return a function that returns the output of the command on a terminal, byte for byte."""
+
+    def run(sections, *arguments):
+        ours, theirs = pty.openpty()
+        size = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LINES": "24"}
+        command = ["export_sitemaps", "--output", str(tmp_path / "public"), *arguments]
+        with subprocess.Popen(  # noqa: S603 our own interpreter and arguments
+            [sys.executable, "-m", "django", *command],
+            env=environment(tmp_path, sections, MAX_URLS=100, BASE_URL=BASE) | size,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=theirs,
+            stderr=theirs,
+        ) as process:
+            os.close(theirs)
+            written = b""
+            try:
+                while some := read(ours):
+                    written += some
+                process.wait(DEADLINE)
+            finally:
+                process.kill()
+                os.close(ours)
+        return written.decode()
+
+    return run
+
+
 def screen(text):
     """Return the lines that a terminal would show."""
-    lines = [""]
-    column = 0
+    lines, column = [""], 0
     for character in text:
         if character == "\n":
             lines.append("")
-            column = 0
-        elif character == "\r":
+        if character in "\r\n":
             column = 0
         else:
-            line = lines[-1]
-            lines[-1] = line[:column].ljust(column) + character + line[column + 1 :]
+            lines[-1] = lines[-1][:column].ljust(column) + character + lines[-1][column + 1 :]
             column += 1
     return [line.rstrip() for line in lines]
 
 
-@pytest.fixture
-def site(tmp_path):
-    return Site(tmp_path)
+@pytest.mark.services
+def test_a_terminal_has_one_line_that_is_drawn_again_and_gone_in_the_end(terminal):
+    for run in ("first", "second"):
+        text = terminal("FINE")
+        line, end, _ = text.partition("\r\n")
+        assert end, text
+        drawn = line.split("\r")
+        # There are no colors, and no separate lines for sections.
+        assert (len(drawn) > 3, "\x1b" in line, max(map(len, drawn)) <= WIDTH) == (True, False, True)
+        words = (
+            "2 of 2 sections done: 100%|",
+            "| 14/14 pages, 1,237 URLs [",
+            "0 of 2 sections done:   0%|",
+        )
+        found = [any(word in one for one in drawn) for word in words]
+        assert found == [True, True, run == "second"], drawn
+        # Only the table is printed.
+        lines = screen(text)
+        assert (lines[0], lines[1][:8], "sections done" in "".join(lines)) == ("", "section ", False)
 
 
 @pytest.mark.services
-class TestATerminal:
-    @pytest.fixture(autouse=True)
-    def _extra(self):
-        require_packages("tqdm")
-
-    def test_has_one_line_that_is_drawn_again_and_gone_in_the_end(self, site):
-        for run in ("first", "second"):
-            text = site.terminal("FINE")
-            line, end, _ = text.partition("\r\n")
-            assert end, text
-            drawn = line.split("\r")
-            assert len(drawn) > 3
-            # There are no colors, and no separate lines for sections.
-            assert "\x1b" not in line
-            assert all(len(one) <= WIDTH for one in drawn)
-            assert any("2 of 2 sections done: 100%|" in one for one in drawn), drawn
-            assert any("| 14/14 pages, 1,237 URLs [" in one for one in drawn), drawn
-            known = any("0 of 2 sections done:   0%|" in one for one in drawn)
-            assert known == (run == "second"), drawn
-            # Only the table is printed.
-            lines = screen(text)
-            assert lines[0] == ""
-            assert lines[1].startswith("section ")
-            assert "sections done" not in "".join(lines)
-
-    def test_has_what_the_log_says_above_the_line(self, site):
-        lines = screen(site.terminal("LAME"))
-        assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
-        assert "sections done" not in "".join(lines)
-
-    def test_has_no_line_without_a_reason(self, site):
-        assert site.terminal("FINE", "--verbosity", "0") == ""
+def test_a_terminal_has_what_the_log_says_above_the_line_and_nothing_without_a_reason(terminal):
+    assert terminal("FINE", "--verbosity", "0") == ""
+    lines = screen(terminal("LAME"))
+    assert [line for line in lines if line.startswith("Section 'bad': skipped item 2, ")]
+    assert "sections done" not in "".join(lines)

@@ -23,85 +23,81 @@ from tests.support.sections import Numbers
 from tests.support.waiting import DEADLINE
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+FULL = "Cannot write to standard output: [Errno 28]"
 
 
-def run(folder, redirection, *arguments, **streams):
+def run(folder, redirection, *arguments, stdout=subprocess.DEVNULL):
     """Return status and errors of the command with its streams redirected by a shell."""
-    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "django"]
-    environ = environment(folder, "FINE", BASE_URL=BASE, ROOT=str(folder))
-    given = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
+    command = [
+        "sh",
+        "-c",
+        f'exec "$@" {redirection}',
+        "sh",
+        sys.executable,
+        "-m",
+        "django",
+        "export_sitemaps",
+    ]
     done = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        [*command, "export_sitemaps", *arguments],
-        env=environ,
-        cwd=ROOT,
-        timeout=DEADLINE,
+        [*command, *arguments],
+        stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=DEADLINE,
+        env=environment(folder, "FINE", BASE_URL=BASE, ROOT=str(folder)),
         check=False,
-        text=True,
-        **given,
     )
-    return done.returncode, done.stderr or ""
+    return done.returncode, done.stderr
 
 
-class TestAStreamThatFails:
-    @needs_full
-    @pytest.mark.parametrize("arguments", [[], ["--format", "json"], ["--verbosity", "2"]])
-    def test_as_a_full_disk_does_is_named_and_all_is_published(self, tmp_path, arguments):
-        code, errors = run(tmp_path, ">/dev/full", *arguments)
-        assert code == 0
-        assert "Cannot write to standard output: [Errno 28]" in errors
-        assert "Traceback" not in errors
-        assert (tmp_path / "sitemap.xml").exists()
-
-    def test_like_a_pipe_without_a_reader_prints_nothing(self, tmp_path):
-        reader, writer = os.pipe()
-        os.close(reader)
-        try:
-            code, errors = run(tmp_path, "", stdout=writer)
-        finally:
-            os.close(writer)
-        assert (code, errors) == (0, "")
-        assert (tmp_path / "sitemap.xml").exists()
-
-    @pytest.mark.parametrize("redirection", [">&-", ">&- 2>&-"])
-    def test_as_one_that_is_closed_does_publishes_all(self, tmp_path, redirection):
-        assert run(tmp_path, redirection) == (0, "")
-        assert (tmp_path / "sitemap.xml").exists()
-
-    @needs_full
-    def test_leaves_the_exit_status_of_a_run_that_failed(self, tmp_path):
-        code, _ = run(tmp_path, ">/dev/full 2>/dev/full", "--remove", "absent")
-        assert code == 1
-        assert not (tmp_path / "sitemap.xml").exists()
-
-    def test_of_call_command_is_the_same(self, tmp_path, settings):
-        class Failing:
-            def write(self, text):
-                raise OSError(28, "No space left on device")
-
-        settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": "tests.support.commands.FINE"}
-        call_command("export_sitemaps", output=str(tmp_path), stdout=Failing(), stderr=Failing())
-        assert (tmp_path / "sitemap.xml").exists()
+@pytest.mark.parametrize(
+    ("redirection", "arguments", "status", "words"),
+    [
+        pytest.param(">/dev/full", "", 0, FULL, marks=needs_full),
+        pytest.param(">/dev/full", "--format json", 0, FULL, marks=needs_full),
+        pytest.param(">/dev/full", "--verbosity 2", 0, FULL, marks=needs_full),
+        pytest.param(">/dev/full 2>/dev/full", "--remove absent", 1, "", marks=needs_full),
+        (">&-", "", 0, ""),
+        (">&- 2>&-", "", 0, ""),
+    ],
+)
+def test_a_stream_that_is_full_or_closed_changes_neither_what_is_published_nor_the_status(
+    tmp_path, redirection, arguments, status, words
+):
+    found, errors = run(tmp_path, redirection, *arguments.split())
+    assert (found, (tmp_path / "sitemap.xml").exists()) == (status, status == 0)
+    assert (words in errors, bool(words) == bool(errors), "Traceback" in errors) == (True, True, False)
 
 
+def test_a_pipe_without_a_reader_gets_nothing_and_no_error(tmp_path):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        found = run(tmp_path, "", stdout=writer)
+    finally:
+        os.close(writer)
+    assert (found, (tmp_path / "sitemap.xml").exists()) == ((0, ""), True)
+
+
+@pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
+def test_a_stream_of_call_command_may_fail_too(tmp_path):
+    class Failing:
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+    call_command("export_sitemaps", output=str(tmp_path), stdout=Failing(), stderr=Failing())
+    assert (tmp_path / "sitemap.xml").exists()
+
+
+@pytest.mark.sitemaps09
 @pytest.mark.parametrize("name", ["progress", "on_page"])
-def test_a_callback_that_raises_ends_the_export_and_nothing_is_published(tmp_path, settings, name):
-    settings.SITEMAPS09 = {"BASE_URL": BASE}
+def test_a_callback_that_raises_ends_the_export_and_nothing_is_published(tmp_path, name):
     error = KeyError("of the caller")
 
     def callback(*arguments):
         raise error
 
-    callbacks = {name: callback}
     with pytest.raises(KeyError) as raised:
-        export(output=tmp_path, sitemaps={"a": Numbers(3)}, **callbacks)
+        export(output=tmp_path, sitemaps={"a": Numbers(3)}, **{name: callback})
     assert raised.value is error
-    assert not (tmp_path / "sitemap.xml").exists()
-    assert list(tmp_path.glob(".sitemaps09/run-*")) == []
-
-
-@pytest.mark.parametrize("name", _ITEM_LOGGERS)
-def test_the_loggers_of_skipped_items_exist(name):
-    assert import_module(name).logger.name == name
+    assert [*tmp_path.glob("sitemap.xml"), *tmp_path.glob(".sitemaps09/run-*")] == []
 
 
 def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want_them(monkeypatch):
@@ -123,3 +119,4 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
         other.join(10)
     log("sitemaps.items")
     assert console.getvalue().split() == ["stores", "export.rendering.section", "sitemaps.items"]
+    assert [name for name in _ITEM_LOGGERS if import_module(name).logger.name != name] == []
