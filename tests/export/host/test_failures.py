@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-from typing import ClassVar
 
 import pytest
 
@@ -37,19 +36,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 @pytest.fixture
 def announced():
-    """Record the index of each host for which the signal is sent."""
+    """Record each host for which the signal is sent."""
     found = []
 
     def receive(published, **options):
-        found.append(published.report.index_url)
+        found.append(published.report.index_url.removesuffix("/sitemap.xml"))
 
     published_signal.connect(receive)
     yield found
     published_signal.disconnect(receive)
-
-
-def index_of(host):
-    return f"{host}/sitemap.xml"
 
 
 def promoting(monkeypatch, host, act):
@@ -64,69 +59,65 @@ def promoting(monkeypatch, host, act):
     monkeypatch.setattr(LocalStore, "promote", promote)
 
 
-class TestAHostThatFails:
-    @pytest.mark.parametrize(
-        "error", [OSError("boom"), ExportError("boom"), RuntimeError("boom")], ids=repr
+def files(folder, *hosts):
+    return [path for host in hosts for path in (folder / FOLDERS[host]).glob("*.xml*")]
+
+
+@pytest.mark.parametrize("error", [OSError("boom"), ExportError("boom"), RuntimeError("boom")], ids=repr)
+@pytest.mark.parametrize("host", [A, B, C])
+def test_a_host_that_fails_has_a_report_with_the_failure_and_stops_no_other(
+    folder, host, error, monkeypatch, caplog, announced
+):
+    def fail():
+        raise error
+
+    thirty()
+    run(folder, A, B, C)
+    announced.clear()
+    change(15, "other")
+    with monkeypatch.context() as patches:
+        promoting(patches, host, fail)
+        reports = run(folder, A, B, C)
+    others = [other for other in (A, B, C) if other != host]
+    assert ([*reports], announced) == ([A, B, C], others)
+    assert (
+        written({other: reports[other] for other in others}) == [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
     )
-    @pytest.mark.parametrize("host", [A, B, C])
-    def test_has_a_report_with_the_failure_and_stops_no_other(
-        self, folder, host, error, monkeypatch, caplog, announced
-    ):
-        def fail():
-            raise error
-
-        thirty()
-        run(folder, A, B, C)
-        announced.clear()
-        change(15, "other")
-        with monkeypatch.context() as patches:
-            promoting(patches, host, fail)
-            reports = run(folder, A, B, C)
-        assert list(reports) == [A, B, C]
-        others = [other for other in (A, B, C) if other != host]
-        assert announced == [index_of(other) for other in others]
-        changed = [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
-        assert written({other: reports[other] for other in others}) == changed
-        whole(folder, *others)
-        report = reports[host]
-        [failure] = report.failures
-        assert failure.startswith(f"{host}: ")
-        assert "boom" in failure
-        assert (report.published, report.sections) == (False, ())
-        assert (report.is_busy, report.exit_status) == (False, 1)
-        assert (report.index_url, report.folder) == (index_of(host), folder / FOLDERS[host])
-        assert report.as_dict()["failures"] == [failure]
-        [record] = [each for each in caplog.records if each.levelno == logging.ERROR]
-        # Only a mistake in code needs a traceback.
-        assert bool(record.exc_info) == isinstance(error, RuntimeError)
-        assert slugs(folder / FOLDERS[host])
-        written(run(folder, A, B, C))
-        whole(folder, A, B, C)
-        quiet(folder, A, B, C)
+    whole(folder, *others)
+    report = reports[host]
+    [failure] = report.failures
+    assert (failure.startswith(f"{host}: "), "boom" in failure) == (True, True)
+    assert (report.published, report.sections, report.is_busy, report.exit_status) == (False, (), False, 1)
+    assert (report.index_url, report.folder) == (f"{host}/sitemap.xml", folder / FOLDERS[host])
+    assert report.as_dict()["failures"] == [failure]
+    [record] = [each for each in caplog.records if each.levelno == logging.ERROR]
+    # Only a mistake in code needs a traceback.
+    assert bool(record.exc_info) == isinstance(error, RuntimeError)
+    assert slugs(folder / FOLDERS[host])
+    written(run(folder, A, B, C))
+    whole(folder, A, B, C)
+    quiet(folder, A, B, C)
 
 
-class TestACallbackThatFails:
-    @pytest.mark.parametrize("name", ["on_plan", "on_page", "progress"])
-    def test_ends_the_exports_after_the_hosts_that_are_published(self, folder, name, announced):
-        def fail(*arguments):
-            if announced:
-                raise LookupError("mine")
+@pytest.mark.parametrize("name", ["on_plan", "on_page", "progress"])
+def test_a_callback_that_fails_ends_the_exports_after_the_hosts_that_are_published(folder, name, announced):
+    def fail(*arguments):
+        if announced:
+            raise LookupError("mine")
 
-        thirty()
-        given = {name: fail}
-        with pytest.raises(LookupError, match="mine"):
-            run(folder, A, B, C, **given)
-        assert announced == [index_of(A)]
-        whole(folder, A)
-        assert [path for host in (B, C) for path in (folder / FOLDERS[host]).glob("*.xml*")] == []
-        written(run(folder, A, B, C))
-        whole(folder, A, B, C)
+    thirty()
+    with pytest.raises(LookupError, match="mine"):
+        run(folder, A, B, C, **{name: fail})
+    assert (announced, files(folder, B, C)) == ([A], [])
+    whole(folder, A)
+    written(run(folder, A, B, C))
+    whole(folder, A, B, C)
 
 
 class Interrupting(Numbers):
     """Section in which a signal arrives as soon as a host has been published."""
 
-    announced: ClassVar[list[str]] = []
+    announced = ()
 
     def items(self):
         if self.announced:
@@ -137,34 +128,27 @@ class Interrupting(Numbers):
 SECTIONS = {"n": Interrupting}
 
 
-class TestASignal:
-    @pytest.fixture(autouse=True)
-    def _use(self, settings):
-        settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "ENGINE": "serial"}
-
-    def test_ends_the_exports_after_the_hosts_that_are_published(self, folder, announced, monkeypatch):
+@pytest.mark.parametrize("when", ["after", "while"])
+def test_a_signal_ends_the_exports_after_a_host_is_announced(
+    folder, announced, monkeypatch, configure, when
+):
+    configure(SITEMAPS=f"{__name__}.SECTIONS")
+    if when == "after":
         monkeypatch.setattr(Interrupting, "announced", announced)
-        with pytest.raises(Interrupted, match="nothing further was published"):
-            command(folder, *HOST_OPTIONS, "--base-url", C)
-        assert announced == [index_of(A)]
-        assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
-        assert [path for host in (B, C) for path in (folder / FOLDERS[host]).glob("*.xml*")] == []
-
-    def test_while_a_host_is_published_ends_them_after_it_is_announced(
-        self, folder, announced, monkeypatch
-    ):
+    else:
         promoting(monkeypatch, A, lambda: signal.raise_signal(signal.SIGTERM))
-        with pytest.raises(Interrupted, match="was completed first"):
-            command(folder, *HOST_OPTIONS)
-        assert announced == [index_of(A)]
-        assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
-        assert not (folder / FOLDERS[B]).exists()
+    words = "nothing further was published" if when == "after" else "was completed first"
+    with pytest.raises(Interrupted, match=words):
+        command(folder, *HOST_OPTIONS, "--base-url", C)
+    assert (announced, files(folder, B, C)) == ([A], [])
+    assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
+    assert when == "after" or not (folder / FOLDERS[B]).exists()
 
 
 class Once:
     """Engine that renders in this process, and records its uses."""
 
-    events: ClassVar[list[str]] = []
+    events = []
 
     def __init__(self, workers):
         self.workers = workers
@@ -189,8 +173,7 @@ def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setattr(Once, "events", [])
     thirty()
-    reports = run(folder, sections=None, names=["a"], engine=f"{__name__}.Once")
-    assert written(reports)
+    assert written(run(folder, sections=None, names=["a"], engine=f"{__name__}.Once"))
     pages = [[f"{FOLDERS[host]}/{number}" for number in (1, 2, 3)] for host in (A, B)]
     assert Once.events == ["made", "entered", *pages[0], "ended", *pages[1], "ended", "left"]
     whole(folder, A, B)
@@ -199,13 +182,8 @@ def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        {"names": ["unknown"]},
-        {"force": ["unknown"]},
-        {"workers": 0},
-        {"engine": "unknown"},
-        {"gzip": "no"},
-        {"names": "a"},
-        {"submit": True},
+        *({"names": ["unknown"]}, {"force": ["unknown"]}, {"workers": 0}, {"engine": "unknown"}),
+        *({"gzip": "no"}, {"names": "a"}, {"submit": True}),
     ],
     ids=str,
 )

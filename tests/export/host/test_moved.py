@@ -14,16 +14,11 @@ from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
+from tests.support.sections import declare
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "http://old.example", "https://new.example"
-
-
-class Failing(Articles):
-    def items(self):
-        raise ValueError("no items")
-
-
+Failing = declare(Articles, items=lambda self: 1 / 0)
 SITEMAPS = {"articles": Articles}
 
 
@@ -38,115 +33,101 @@ def run(base_url, **options):
     return export(base_url=base_url, **options)
 
 
-def names(target):
-    return {path.name for path in target.glob("sitemap*")}
+def move(**options):
+    return run(NEW, moved_from=OLD, **options)
 
 
 def contents(target):
-    return {path: path.read_bytes() for path in target.glob("sitemap*")}
+    return {path.name: path.read_bytes() for path in target.glob("sitemap*")}
 
 
-class TestAMovedHost:
-    def test_is_refused_with_advice(self, target):
-        run(OLD)
-        with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
-            run(NEW)
-
-    def test_removes_the_old_pages_and_deletes_them_later(self, target, clock, configure):
-        configure(KEEP_REMOVED=3600)
-        run(OLD)
-        old = names(target) - {"sitemap.xml"}
-        report = run(NEW, moved_from=OLD)
-        assert report.failures == []
-        index = (target / "sitemap.xml").read_text()
-        assert OLD not in index
-        new = names(target) - {"sitemap.xml"} - old
-        assert len(new) == len(old) == 3
-        assert names(target) >= old
-        for name in new:
-            assert f"{NEW}/{name}" in index
-            assert OLD.encode() not in gzip.decompress((target / name).read_bytes())
-        clock.time += timedelta(hours=2)
-        assert set(run(NEW).deleted) == old
-        assert names(target) == new | {"sitemap.xml"}
-
-    def test_is_told_once(self, target):
-        run(OLD)
-        run(NEW, moved_from=OLD)
-        assert run(NEW, moved_from=OLD).written == ()
-        assert run(NEW).written == ()
-
-    def test_needs_the_base_url_of_the_manifest(self, target):
-        run(OLD)
-        before = contents(target)
-        with pytest.raises(ExportError, match=r"contains an export of http://old\.example"):
-            run(NEW, moved_from="https://other.example")
-        with pytest.raises(ImproperlyConfigured, match="--moved-from"):
-            run(NEW, moved_from="other")
-        with pytest.raises(ExportError, match="export all of them"):
-            run(NEW, moved_from=OLD, names=["articles"])
-        assert contents(target) == before
-
-    def test_is_protected_if_it_would_shrink(self, target):
-        ArticleFactory.create_batch(200)
-        run(OLD)
-        Article.objects.all().delete()
-        before = contents(target)
-        report = run(NEW, moved_from=OLD)
-        assert "would shrink" in report.failures[0]
-        assert not report.published
-        assert contents(target) == before
-        assert run(NEW, moved_from=OLD, force=["articles"]).failures == []
-
-    def test_stays_if_one_of_its_sections_fails(self, target, configure):
-        run(OLD, sitemaps={**SITEMAPS, "fails": Articles})
-        before = contents(target)
-        report = run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Failing})
-        assert (report.published, report.exit_status) == (False, 1)
-        assert contents(target) == before
-        assert run(NEW, moved_from=OLD, sitemaps={**SITEMAPS, "fails": Articles}).published
-
-    def test_can_lose_a_section_at_once(self, target):
-        run(OLD, sitemaps={**SITEMAPS, "gone": Articles})
-        report = run(NEW, moved_from=OLD, remove=["gone"])
-        assert report.failures == []
-        assert "gone" not in (target / "sitemap.xml").read_text()
-
-    @pytest.mark.parametrize("moved", [1, 2], ids=["one", "both"])
-    def test_moves_in_the_folders_of_several_hosts(self, target, moved):
-        olds = ["http://www.example.com", "http://b.example"]
-        export_hosts(olds)
-        news = [url.replace("http:", "https:") for url in olds[:moved]] + olds[moved:]
-        reports = export_hosts(news, moved_from=olds[:moved])
-        assert [report.exit_status for report in reports.values()] == [0, 0]
-        assert [report.warnings for report in reports.values()] == [[], []]
-        for number, url in enumerate(news):
-            text = (target / url.partition("//")[2] / "sitemap.xml").read_text()
-            assert (f"{url}/sitemap-articles-4" in text) == (number < moved)
-
-    def test_is_told_if_there_is_nothing_to_move(self, target):
-        with pytest.raises(ExportError, match="contains no export that could move"):
-            run(NEW, moved_from=OLD)
-        assert names(target) == set()
+def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock, configure):
+    configure(KEEP_REMOVED=3600)
+    run(OLD)
+    with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
         run(NEW)
-        assert "Nothing was moved" in run(NEW, moved_from=OLD).warnings[-1]
+    old = contents(target).keys() - {"sitemap.xml"}
+    assert move().failures == []
+    found = contents(target)
+    new = found.keys() - {"sitemap.xml"} - old
+    assert (len(new), len(old), found.keys() >= old) == (3, 3, True)
+    index = found["sitemap.xml"].decode()
+    assert [name for name in new if f"{NEW}/{name}" not in index] == []
+    assert OLD not in index + "".join(gzip.decompress(found[name]).decode() for name in new)
+    # It is told once.
+    assert (move().written, run(NEW).written) == ((), ())
+    clock.time += timedelta(hours=2)
+    assert {*run(NEW).deleted} == old
+    assert contents(target).keys() == new | {"sitemap.xml"}
 
-    def test_serves_none_of_its_old_indexes(self, target, configure, monkeypatch, client):
-        configure(BASE_URL=NEW)
-        with monkeypatch.context() as patched:
-            patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
-            run(OLD)
-        assert (target / "sitemap-2.xml").exists()
-        run(NEW, moved_from=OLD)
-        response = client.get("/sitemap-2.xml", headers={"host": "new.example"})
-        assert OLD.encode() not in b"".join(response)
 
-    def test_its_old_pages_are_not_served_and_answer_with_their_ranges(self, target, configure, client):
-        configure(BASE_URL=NEW)
+def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target):
+    with pytest.raises(ExportError, match="contains no export that could move"):
+        move()
+    assert contents(target) == {}
+    run(OLD)
+    before = contents(target)
+    for base, options, error, words in (
+        ("https://other.example", {}, ExportError, r"contains an export of http://old\.example"),
+        ("other", {}, ImproperlyConfigured, "--moved-from"),
+        (OLD, {"names": ["articles"]}, ExportError, "export all of them"),
+    ):
+        with pytest.raises(error, match=words):
+            run(NEW, moved_from=base, **options)
+    assert contents(target) == before
+    move()
+    assert "Nothing was moved" in move().warnings[-1]
+
+
+def test_a_moved_host_is_protected_if_it_would_shrink(target):
+    ArticleFactory.create_batch(200)
+    run(OLD)
+    Article.objects.all().delete()
+    before = contents(target)
+    report = move()
+    assert ("would shrink" in report.failures[0], report.published, contents(target)) == (
+        True,
+        False,
+        before,
+    )
+    assert move(force=["articles"]).failures == []
+
+
+def test_a_moved_host_stays_if_one_of_its_sections_fails_and_can_lose_a_section_at_once(target):
+    run(OLD, sitemaps={**SITEMAPS, "other": Articles, "gone": Articles})
+    before = contents(target)
+    report = move(sitemaps={**SITEMAPS, "other": Failing, "gone": Articles})
+    assert (report.published, report.exit_status, contents(target)) == (False, 1, before)
+    report = move(sitemaps={**SITEMAPS, "other": Articles}, remove=["gone"])
+    assert (report.published, report.failures) == (True, [])
+    assert b"gone" not in (target / "sitemap.xml").read_bytes()
+
+
+@pytest.mark.parametrize("moved", [1, 2])
+def test_moved_hosts_move_in_the_folders_of_several_hosts(target, moved):
+    olds = ["http://www.example.com", "http://b.example"]
+    export_hosts(olds)
+    news = [url.replace("http:", "https:") for url in olds[:moved]] + olds[moved:]
+    reports = export_hosts(news, moved_from=olds[:moved]).values()
+    assert [(report.exit_status, report.warnings) for report in reports] == [(0, [])] * 2
+    for number, url in enumerate(news):
+        text = (target / url.partition("//")[2] / "sitemap.xml").read_text()
+        assert (f"{url}/sitemap-articles-4" in text) == (number < moved)
+
+
+def test_a_moved_host_serves_none_of_its_old_indexes_and_answers_old_pages_with_their_ranges(
+    target, configure, monkeypatch, client
+):
+    def get(path):
+        return b"".join(client.get(path, headers={"host": "new.example"}))
+
+    configure(BASE_URL=NEW)
+    with monkeypatch.context() as patched:
+        patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
         run(OLD)
-        run(NEW, moved_from=OLD)
-        for number, slugs in ((2, range(10, 20)), (5, range(10, 20))):
-            response = client.get(f"/sitemap-articles-{number}.xml.gz", headers={"host": "new.example"})
-            content = gzip.decompress(b"".join(response))
-            assert content.count(b"<url>") == len(slugs)
-            assert content.count(f"{NEW}/".encode()) == len(slugs)
+    assert (target / "sitemap-2.xml").exists()
+    move()
+    assert OLD.encode() not in get("/sitemap-2.xml")
+    for number in (2, 5):
+        content = gzip.decompress(get(f"/sitemap-articles-{number}.xml.gz"))
+        assert (content.count(b"<url>"), content.count(f"{NEW}/".encode())) == (10, 10)
