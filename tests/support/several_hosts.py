@@ -21,6 +21,7 @@ from tests.support import articles, published
 from tests.support.commands import said
 from tests.support.news import Fresh
 from tests.support.published import pages
+from tests.support.sections import declare, listing
 from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
@@ -66,32 +67,11 @@ class Numbers(Sitemap[int]):
         return f"/numbers/{item}/"
 
 
-class Translated(Numbers):
-    i18n = True
-    alternates = True
-    x_default = True
-    languages = ["en", "de"]
-
-    def location(self, item):
-        return f"/{get_language()}/ü/{item}/"
+def path_of_language(self, item):
+    return f"/{get_language()}/ü/{item}/"
 
 
-class Insecure(Numbers):
-    protocol = "http"
-
-
-class Text(Articles):
-    format = "text"
-
-
-class Own(ContribSitemap):
-    """Opaque sitemap, read through its own `get_urls()`."""
-
-    def items(self):
-        return [1, 2]
-
-    def location(self, item):
-        return f"/own/{item}/"
+Own = listing([1, 2], ContribSitemap, location=lambda self, item: f"/own/{item}/")
 
 
 class Pages(ModelSitemap[FlatPage]):
@@ -109,13 +89,20 @@ KINDS = {
     "articles": Articles,
     "hooks": ByHooks,
     "numbers": Numbers,
-    "translated": Translated,
-    "insecure": Insecure,
-    "text": Text,
+    "translated": declare(
+        Numbers,
+        i18n=True,
+        alternates=True,
+        x_default=True,
+        languages=["en", "de"],
+        location=path_of_language,
+    ),
+    "insecure": declare(Numbers, protocol="http"),
+    "text": declare(Articles, format="text"),
     "news": Fresh,
 }
 #: The sections that the setting names.
-SECTIONS = {"a": Articles, "n": Numbers, "text": Text, "own": Own, "hooks": ByHooks}
+SECTIONS = {"a": Articles, "n": Numbers, "text": KINDS["text"], "own": Own, "hooks": ByHooks}
 FINE = {"a": Articles}
 #: The sections of the views, where the request determines the site.
 SITES = {"pages": Pages}
