@@ -33,7 +33,7 @@ from tests.support.exports import (
     write_articles,
     write_index,
 )
-from tests.support.killing import dies_at, forked, was_killed
+from tests.support.killing import dies_at
 from tests.support.sections import Numbers, declare
 
 pytestmark = pytest.mark.sitemaps09
@@ -193,25 +193,6 @@ def test_a_later_export_is_possible_however_the_first_ended(folder, how):
     assert run_folders(folder) == []
     run(folder, 7, 1)
     assert paths(folder) == [*numbers(7), *numbers(1)]
-
-
-@pytest.mark.parametrize("gzip", [True, False])
-def test_a_failure_to_write_in_the_middle_of_a_page_fails_its_section_alone(folder, gzip):
-    run(folder, 3, 3, gzip=gzip)
-    before = touched(folder)
-
-    def limited():
-        resource = pytest.importorskip("resource")
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, 4_096))
-        [failure] = run(folder, 4_000, 4, gzip=gzip).failures
-        assert failure.startswith("Section 'a': OSError: [Errno 27] File too large")
-
-    assert not was_killed(forked(limited))
-    after = touched(folder)
-    assert [after[name] for name in after if "-a-" in name] == [
-        before[name] for name in before if "-a-" in name
-    ]
-    assert (paths(folder), run_folders(folder)) == ([*numbers(3), *numbers(4)], [])
 
 
 @pytest.mark.parametrize("call", [1, 2, 3])

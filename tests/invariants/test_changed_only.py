@@ -192,18 +192,6 @@ def test_the_files_are_those_of_a_full_run_under_another_prefix(twins):
     assert b"/shop/" in published(twins.folder / "changed")["sitemap-a-1.xml.gz"]
 
 
-@pytest.mark.parametrize("harm", ["gone", "cut", "longer"])
-def test_a_damaged_file_is_written_again(twins, harm):
-    twins.settled()
-    file = twins.folder / "changed" / "sitemap-a-4.xml.gz"
-    whole = file.read_bytes()
-    if harm == "gone":
-        file.unlink()
-    else:
-        file.write_bytes(whole[:-9] if harm == "cut" else whole + b"more")
-    assert (twins.run().skipped, twins.same) == (PAGES - 1, True)
-
-
 def test_rows_of_the_last_ten_minutes_are_read_again(twins):
     """A long transaction can commit rows that are older than those already read."""
     twins.settled()

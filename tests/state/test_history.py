@@ -164,7 +164,7 @@ def test_a_history_in_another_format_is_not_read(run, store):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b'{"format": 1, "runs": []}', b'{"format": 1, "runs": [], "digest": "x"}']
+    "content", [b"", b"{", b"[]", b'{"format": 1, "runs": []}', b'{"format": 1, "runs": [], "digest": "x"}']
 )
 def test_a_history_that_is_damaged_is_replaced(run, store, content):
     store.write(HISTORY, content)
