@@ -40,7 +40,11 @@ def run(folder, redirection, *arguments, stdout=subprocess.DEVNULL):
     ]
     done = subprocess.run(  # noqa: S603 our own interpreter and arguments
         [*command, *arguments],
-        stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=DEADLINE,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        timeout=DEADLINE,
         env=environment(folder, "FINE", BASE_URL=BASE, ROOT=str(folder)),
         check=False,
     )

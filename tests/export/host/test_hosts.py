@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -21,9 +22,11 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.hosts import host_folder, is_host_folder
 from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.stores import LocalStore, target_store
+from django_sitemaps09.state.manifest import ROOT as MANIFEST
+from django_sitemaps09.stores import STATE, LocalStore, target_store
 from tests.models import Article
 from tests.support import published
+from tests.support.exports import local_storage
 from tests.support.published import unpacked as tree
 from tests.support.sections import declare, listing
 from tests.support.several_hosts import (
@@ -38,6 +41,7 @@ from tests.support.several_hosts import (
     B,
     C,
     Numbers,
+    Own,
     Pages,
     change,
     command,
@@ -48,12 +52,15 @@ from tests.support.several_hosts import (
     slugs,
     thirty,
     urls,
+    written,
 )
+from tests.support.stores import Overwriting, below, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
 PAGE = "sitemap-pages-1.xml.gz"
 SITES = ("https://a.example", "https://bücher.example")
+WITH_OWN = {**FINE, "own": Own}
 
 
 @pytest.mark.parametrize("name", [*KINDS, "all"])
@@ -307,15 +314,42 @@ def test_the_command_prints_a_table_for_each_host_and_one_document_of_json_for_a
     thirty()
     out, _ = command(folder, *HOST_OPTIONS)
     tables = re.findall(r"^(section|all) |(https:\S+ to .*)$", out, re.MULTILINE)
-    places = [f"{host}/sitemap.xml to {folder / FOLDERS[host]}" for host in (A, B)]
-    assert ["".join(found) for found in tables] == [
-        "section",
-        "all",
-        places[0],
-        "section",
-        "all",
-        places[1],
-    ]
+    places = [f"section all {host}/sitemap.xml to {folder / FOLDERS[host]}" for host in (A, B)]
+    assert " ".join("".join(found) for found in tables) == " ".join(places)
     found = json.loads(command(folder, *HOST_OPTIONS, "--format", "json")[0])
     assert ([*found], [*found["hosts"]]) == (["hosts"], [A, B])
     assert found["hosts"][B]["index_url"] == f"{B}/sitemap.xml"
+
+
+@pytest.mark.usefixtures("shared_cache")
+@pytest.mark.parametrize("state", [None, "local", "memory", "sitemaps"])
+def test_a_storage_has_a_folder_and_a_state_for_each_host(folder, settings, declare, state):
+    thirty()
+    local = local_storage(folder / "state")
+    declare(sitemaps=storage(Overwriting), memory=storage(Overwriting), local=local)
+    # Another target must not share the state.
+    run(folder / "files", sections=WITH_OWN)
+    settings.SITEMAPS09 = {"STORAGE": "sitemaps", **({"STATE": state} if state else {})}
+    export_hosts([A, B], sitemaps=WITH_OWN)
+    before = saved("sitemaps")
+    for host in (A, B):
+        files = {
+            name.removeprefix(f"{FOLDERS[host]}/"): gzip.decompress(data) if name.endswith(".gz") else data
+            for name, data in before.items()
+            if name.startswith(f"{FOLDERS[host]}/") and STATE not in name
+        }
+        assert files == tree(folder / "files" / FOLDERS[host])
+    kept = saved("memory") if state == "memory" else before
+    if state == "local":
+        kept = below(folder / "state")
+    roots = [json.loads(data) for name, data in kept.items() if name.endswith(MANIFEST)]
+    assert sorted(root["base"] for root in roots) == sorted([A, B])
+    assert all(name.startswith((FOLDERS[A], FOLDERS[B])) for name in kept)
+    assert written(export_hosts([A, B], sitemaps=WITH_OWN)) == [(), ()]
+    after = saved("sitemaps")
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    hosts = (FOLDERS[A], FOLDERS[B]) if state in (None, "sitemaps") else ()
+    assert changed == {f"{host}/.sitemaps09/exported.json" for host in hosts}
+    change(15, "other")
+    changed = [("sitemap-a-2.xml.gz", "sitemap.xml")] * 2
+    assert written(export_hosts([A, B], sitemaps=WITH_OWN)) == changed

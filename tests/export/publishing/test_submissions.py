@@ -20,7 +20,7 @@ from django_sitemaps09.state.manifest import ROOT
 from django_sitemaps09.stores import STATE
 from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
-from tests.support.exports import Bad, article_sitemap, write_articles
+from tests.support.exports import Bad
 from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import Numbers
@@ -67,14 +67,11 @@ class Site:
         arguments = {"submit": True, "output": self.folder, "engine": "serial", **options}
         return export(sitemaps=sitemaps, **arguments)
 
-    def without(self, method, *numbers, **options):
-        """Export these numbers while the disk has no space for this method of the queue."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Ledger, method, full)
-            return self(*numbers, **options)
-
     def without_queue(self, *numbers, **options):
-        return self.without("_write", *numbers, **options)
+        """Export these numbers while the disk has no space for the queue."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Ledger, "_write", full)
+            return self(*numbers, **options)
 
     def submitted(self):
         """Return the URLs that the engine has received since the last call, sorted."""
@@ -230,31 +227,6 @@ class TestChangesThatWereNotQueued:
         assert is_in("URLs dropped", run(*range(8)).warnings)
         assert run.submitted() == urls(6, 7)
 
-    def test_by_a_repair_are_those_of_the_pages_that_it_changed(self, run, folder, db):
-        from tests.models import Article
-
-        def rename(old, new):
-            Article.objects.filter(slug=old).update(slug=new)
-
-        run.configure(MAX_URLS=2)
-        write_articles(*"abcdef")
-        options = {"output": folder, "sitemaps": {"a": article_sitemap()}, "engine": "serial"}
-        export(**options, submit=True)
-        for slug in "ace":
-            rename(slug, f"new-{slug}")
-        (folder / PAGE).unlink()
-        (folder / "sitemap-a-2.xml.gz").write_bytes(b"damaged")
-        verify(**options, repair=True)
-        assert submit(output=folder).unqueued
-        # One more is changed by an export that submits nothing.
-        rename("f", "new-f")
-        export(**options, submit=False)
-        rename("new-a", "newer-a")
-        export(**options, submit=True)
-        slugs = {url.split("/")[-2] for url in run.submitted()}
-        assert slugs == {"new-a", "newer-a", "b", "new-c", "d", "new-e", "new-f"}
-        assert not submit(output=folder).unqueued
-
 
 class TestWhatIsSubmitted:
     def test_is_what_was_added_or_removed_but_nothing_of_a_first_export(self, run):
@@ -372,16 +344,6 @@ class TestAFailure:
             run(1, 2, 3)
             run(1, 2, 3)
             assert (len(run.engine.requests), run.submitted()) == (1, urls(2, 3))
-
-    @pytest.mark.parametrize("is_submitted", [False, True])
-    def test_to_make_changes_pending_loses_none(self, run, is_submitted):
-        """The next run fails too, or does not submit."""
-        run(1)
-        assert "No space left on device" in run.without("activate", 1, 2).warnings[0]
-        run.without("activate", 1, 2, 3, submit=is_submitted)
-        assert run.engine.requests == []
-        run(1, 2, 3)
-        assert run.submitted() == urls(2, *[3] * is_submitted)
 
     def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(self, run, monkeypatch):
         run(1)
