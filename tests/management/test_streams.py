@@ -1,4 +1,4 @@
-"""Standard streams and callbacks that fail: reports may be lost, but publishing continues."""
+"""Standard streams that fail: reports may be lost, but publishing continues."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from threading import Thread
 import pytest
 from django.core.management import call_command
 
-from django_sitemaps09.export import export
 from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
 from tests.support.commands import environment
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
-from tests.support.sections import Numbers
 from tests.support.waiting import DEADLINE
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -88,20 +86,6 @@ def test_a_stream_of_call_command_may_fail_too(tmp_path):
 
     call_command("export_sitemaps", output=str(tmp_path), stdout=Failing(), stderr=Failing())
     assert (tmp_path / "sitemap.xml").exists()
-
-
-@pytest.mark.sitemaps09
-@pytest.mark.parametrize("name", ["progress", "on_page"])
-def test_a_callback_that_raises_ends_the_export_and_nothing_is_published(tmp_path, name):
-    error = KeyError("of the caller")
-
-    def callback(*arguments):
-        raise error
-
-    with pytest.raises(KeyError) as raised:
-        export(output=tmp_path, sitemaps={"a": Numbers(3)}, **{name: callback})
-    assert raised.value is error
-    assert [*tmp_path.glob("sitemap.xml"), *tmp_path.glob(".sitemaps09/run-*")] == []
 
 
 def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want_them(monkeypatch):

@@ -312,7 +312,9 @@ def promoting(monkeypatch, host, act):
 
 
 def files(folder, *hosts):
-    return [path for host in hosts for path in (folder / FOLDERS[host]).glob("*.xml*")]
+    """Return the published and the staged files of these hosts."""
+    names = ("*.xml*", ".sitemaps09/run-*")
+    return [path for host in hosts for name in names for path in (folder / FOLDERS[host]).glob(name)]
 
 
 @pytest.mark.parametrize("error", [OSError("boom"), ExportError("boom"), RuntimeError("boom")], ids=repr)
