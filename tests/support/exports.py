@@ -12,13 +12,13 @@ from xml.etree import ElementTree
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09 import Route
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.manifest import BACKUP, ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.published import SPACE
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 
 #: Byte 3 has the flags, bytes 4 to 7 the time.
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
@@ -59,14 +59,9 @@ def article_model():
 
 def article_sitemap(**attributes):
     """Section that is read as columns."""
-    declared = {
-        "model": article_model(),
-        "location": Route("article", slug=F("slug")),
-        "lastmod": F("updated"),
-        "changefreq": "weekly",
-        "priority": 0.8,
-    }
-    return type("Articles", (ModelSitemap,), declared | attributes)
+    times = {"lastmod": F("updated"), "changefreq": "weekly", "priority": 0.8}
+    columns = {"model": article_model(), "location": Route("article", slug=F("slug")), **times}
+    return declare(**columns | attributes)
 
 
 def write_articles(*slugs):
@@ -90,12 +85,12 @@ def touched(folder):
 
     The history is not part of it: it also has runs that changed nothing, and the time of each run.
     """
-    found = {}
-    for path in folder.iterdir():
-        if path.is_file() and path.name not in (HISTORY, EXPORTED):
-            status = path.stat()
-            found[path.name] = (path.read_bytes(), status.st_mtime_ns, status.st_ino, status.st_mode)
-    return found
+    paths = [path for path in folder.iterdir() if path.is_file() and path.name not in (HISTORY, EXPORTED)]
+    states = {path: path.stat() for path in paths}
+    return {
+        path.name: (path.read_bytes(), state.st_mtime_ns, state.st_ino, state.st_mode)
+        for path, state in states.items()
+    }
 
 
 def plain(folder, name):
@@ -151,8 +146,7 @@ def write_index(folder, data):
 
 def local_storage(folder, mode=None):
     options = {"location": str(folder), "base_url": "/never/used/"}
-    if mode is not None:
-        options["file_permissions_mode"] = mode
+    options |= {} if mode is None else {"file_permissions_mode": mode}
     return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
 
 
