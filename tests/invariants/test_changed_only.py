@@ -21,7 +21,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.pages import HASHES
 from django_sitemaps09.state import manifest
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import LocalStore
 from tests.models import Article, Category
 from tests.support.configuration import BASE
 from tests.support.databases import ALIASES, parameter

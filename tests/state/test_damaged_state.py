@@ -15,7 +15,7 @@ from django_sitemaps09.export.publishing import publication
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import BACKUP, ROOT
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.manifests import (

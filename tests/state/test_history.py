@@ -17,8 +17,7 @@ from django_sitemaps09.state.history import (
     read_history,
     record_run,
 )
-from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.exports import Bad, Failing
 from tests.support.sections import Numbers
 

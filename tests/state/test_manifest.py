@@ -17,7 +17,7 @@ from django_sitemaps09.pages import Fingerprint, Page
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import LocalStore
 from tests.support.exports import locations, plain
 from tests.support.manifests import articles, entries, known, numbers_of, touched, write_articles
 from tests.support.memory import traced

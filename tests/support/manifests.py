@@ -13,8 +13,7 @@ from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.export import export
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import BACKUP, ROOT
-from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import paths, plain, touched

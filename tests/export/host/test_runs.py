@@ -19,8 +19,7 @@ from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.signals import published as published_signal
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support import commands, killing, published
 from tests.support.published import unpacked as tree

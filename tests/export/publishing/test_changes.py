@@ -31,12 +31,12 @@ def changed(added=(), removed=(), changed=()):
 
 @pytest.fixture
 def run(folder):
-    """Return a function that exports, and returns the report and what a receiver was told."""
+    """Return a function that exports, and returns the report and the notifications of a receiver."""
 
     def exported(**options):
-        told = Notifications()
-        options = {"changes": True, "on_published": told, "sitemaps": {"articles": Dated}, **options}
-        return export(output=folder, **options), told
+        notices = Notifications()
+        options = {"changes": True, "on_published": notices, "sitemaps": {"articles": Dated}, **options}
+        return export(output=folder, **options), notices
 
     return exported
 
@@ -48,15 +48,15 @@ def write(first, last):
 
 def test_changed_urls_are_those_that_were_added_removed_and_changed(run):
     write(0, 25)
-    report, told = run(changes=False)
-    assert (told.calls, told.urls, report.changes) == (1, [], None)
+    report, notices = run(changes=False)
+    assert (notices.calls, notices.urls, report.changes) == (1, [], None)
     Article.objects.filter(slug="s3").update(slug="s-three")
     Article.objects.filter(slug="s14").delete()
     Article.objects.filter(slug="s15").update(day="2026-01-01")
     write(25, 26)
-    _, told = run()
-    assert told.changes() == changed(["s-three", "s25"], ["s3", "s14"], ["s15"])
-    assert told.written == [*PAGES, "sitemap.xml"]
+    _, notices = run()
+    assert notices.changes() == changed(["s-three", "s25"], ["s3", "s14"], ["s15"])
+    assert notices.written == [*PAGES, "sitemap.xml"]
 
 
 def test_changed_urls_are_none_if_another_row_still_has_the_same_entry(run):
@@ -94,10 +94,10 @@ def test_changed_urls_are_read_from_files_of_ours_alone(run, folder, gz, caplog)
     )
     Article.objects.filter(slug="s14").delete()
     with traced() as memory:
-        report, told = run(gzip=gz)
+        report, notices = run(gzip=gz)
     assert (report.published, memory.peak < 10_000_000) == (True, True)
     assert "was not written by an export" in caplog.text
-    assert told.changes() == changed(added=(f"s{n}" for n in range(10, 20) if n != 14))
+    assert notices.changes() == changed(added=(f"s{n}" for n in range(10, 20) if n != 14))
 
 
 def test_changed_urls_are_read_no_further_than_our_file_went(run, folder):
@@ -111,9 +111,9 @@ def test_changed_urls_are_read_no_further_than_our_file_went(run, folder):
     # The size is correct, but anything can follow the first member of a gzip file.
     file.write_bytes(bomb + bytes(size - len(bomb)))
     Article.objects.filter(slug="s14").delete()
-    report, told = run()
-    assert (report.published, {kind for kind, _, _ in told.urls}) == (True, {"added", "removed"})
-    removed = [url for kind, _, url in told.urls if kind == "removed"]
+    report, notices = run()
+    assert (report.published, {kind for kind, _, _ in notices.urls}) == (True, {"added", "removed"})
+    removed = [url for kind, _, url in notices.urls if kind == "removed"]
     assert removed == ["https://evil.example/\ufffd"]
 
 
@@ -136,25 +136,27 @@ def test_changed_urls_are_the_difference_of_the_rows_whatever_happens_to_pages(t
             for key, version in changes.items()
             if version is not None
         )
-        told = Notifications()
-        options = {"force": ["articles"], "changes": True, "on_published": told}
+        notices = Notifications()
+        options = {"force": ["articles"], "changes": True, "on_published": notices}
         export(output=folder, sitemaps={"articles": Dated}, **options)
         now = dict(Article.objects.values_list("slug", "day"))
         if now:
             both = (slug for slug in now.keys() & before.keys() if now[slug] != before[slug])
-            assert told.changes() == changed(now.keys() - before.keys(), before.keys() - now.keys(), both)
+            assert notices.changes() == changed(
+                now.keys() - before.keys(), before.keys() - now.keys(), both
+            )
             before = now
 
 
 def test_receivers_are_called_when_everything_is_published_unless_nothing_changed(run, folder, caplog):
     write(0, 5)
-    told, seen = Notifications(), []
+    notices, seen = Notifications(), []
 
     def look(event):
         seen.append(sorted(path.name for path in folder.glob("*.xml*")))
         raise RuntimeError("the CDN is down")
 
-    published.connect(told)
+    published.connect(notices)
     try:
         # One that fails is named, and undoes nothing.
         report, _ = run(on_published=look)
@@ -163,6 +165,6 @@ def test_receivers_are_called_when_everything_is_published_unless_nothing_change
         assert "the CDN is down" in caplog.text
         run(on_published=look)
     finally:
-        published.disconnect(told)
-    assert (told.calls, len(told.urls), told.written) == (1, 5, [PAGES[0], "sitemap.xml"])
-    assert seen == [told.written]
+        published.disconnect(notices)
+    assert (notices.calls, len(notices.urls), notices.written) == (1, 5, [PAGES[0], "sitemap.xml"])
+    assert seen == [notices.written]

@@ -10,8 +10,7 @@ import pytest
 from django_sitemaps09 import writer
 from django_sitemaps09.export import export
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.configuration import BASE
 from tests.support.exports import named, plain, touched
 from tests.support.killing import dies_at

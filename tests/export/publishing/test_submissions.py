@@ -276,12 +276,12 @@ class TestWhatIsSubmitted:
 
     def test_is_changed_in_the_section_that_lists_it_now(self, run):
         run(1, 2, b=Chosen(9))
-        told = Notifications()
+        notices = Notifications()
         one, nine = urls(1, 9)
-        run(2, b=Old(1), changes=True, on_published=told)
-        assert told.urls == [("changed", "b", one), ("removed", "b", nine)]
-        run(1, 2, b=Chosen(9), changes=True, on_published=told)
-        assert told.urls == [("changed", "a", one), ("added", "b", nine)]
+        run(2, b=Old(1), changes=True, on_published=notices)
+        assert notices.urls == [("changed", "b", one), ("removed", "b", nine)]
+        run(1, 2, b=Chosen(9), changes=True, on_published=notices)
+        assert notices.urls == [("changed", "a", one), ("added", "b", nine)]
 
     def test_is_a_url_of_two_sections_once(self, run):
         run(1, 2, b=Chosen(2, 3))
