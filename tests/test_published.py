@@ -147,9 +147,7 @@ def numbers(section, output):
         *(((1, "slug"), (2, "id"), [2]), ((1, "id"), (2, "slug"), [])),
     ],
 )
-def test_the_records_of_a_section_are_the_current_one_and_that_of_the_backup(
-    output, backup, current, expected
-):
+def test_the_records_of_a_section_are_the_current_and_the_previous_one(output, backup, current, expected):
     publish(output, OF_A, A, 1, *backup, root=BACKUP)
     publish(output, OF_A, A, 2, *current)
     assert numbers(find_section("articles", A, output), output) == expected

@@ -193,9 +193,7 @@ LAUGHS = "".join(f'<!ENTITY {b} "{f"&{a};" * 100}">' for a, b in zip("abcdef", "
         ("compressed", b"\x1f\x8b\x08\x00"),
     ],
 )  # fmt: skip
-def test_sections_as_arguments_are_refused_next_to_an_unreadable_index_without_a_manifest(
-    folder, name, index
-):
+def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, name, index):
     sitemaps = {"a": Numbers(1), "b": Numbers(1)}
     write_index(folder, index)
     before = touched(folder)

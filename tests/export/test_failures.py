@@ -196,9 +196,7 @@ def test_a_later_export_is_possible_however_the_first_ended(folder, how):
 
 
 @pytest.mark.parametrize("call", [1, 2, 3])
-def test_a_failure_of_fsync_fails_its_section_alone_or_all_if_the_file_is_the_index(
-    folder, before, monkeypatch, call
-):
+def test_a_failure_of_fsync_fails_its_section_or_all_at_the_index(folder, before, monkeypatch, call):
     monkeypatch.setattr(os, "fsync", failing_at(call, os.fsync))
     if call == 3:
         with pytest.raises(OSError, match="Input/output"):
@@ -220,7 +218,7 @@ def test_a_failure_of_fsync_fails_its_section_alone_or_all_if_the_file_is_the_in
         *((4, [3, 3]), (5, [9, 3]), (6, [9, 9]), (7, [9, 9]), (8, [9, 9])),
     ],
 )
-def test_a_failure_while_publishing_leaves_an_index_over_whole_files_and_the_next_one_ends_it(
+def test_a_failure_while_publishing_leaves_whole_files_for_the_next_run(
     folder, before, monkeypatch, call, found
 ):
     with monkeypatch.context() as patch:

@@ -64,9 +64,7 @@ def published(files):
     return [url.split("/")[-2] for page in pages for url in locations(unpacked(page))]
 
 
-def test_a_storage_has_what_a_folder_would_have_and_only_the_time_is_written_if_nothing_changed(
-    in_memory, tmp_path
-):
+def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_changed(in_memory, tmp_path):
     run(*range(25))
     files, Counting.writes = saved("sitemaps"), 0
     run(*range(25), output=tmp_path)
@@ -93,7 +91,7 @@ def test_a_storage_has_what_a_folder_would_have_and_only_the_time_is_written_if_
         (None, "locmem.LocMemCache", r"'sitemaps'.*cache 'default'.*not shared.*CACHES"),
     ],
 )
-def test_a_storage_that_renames_or_has_no_shared_cache_is_refused_before_anything_is_published(
+def test_a_storage_that_renames_or_has_no_shared_cache_is_refused(
     in_memory, declare, settings, backend, cache, why
 ):
     if backend:
@@ -137,9 +135,7 @@ def test_s3_without_its_packages_names_the_extra(declare, monkeypatch, package):
     assert str(raised.value).endswith(advice)
 
 
-def test_a_state_apart_from_the_files_loses_temporary_files_of_killed_runs_and_no_others(
-    tmp_path, declare, configure
-):
+def test_a_state_apart_loses_temporary_files_of_killed_runs_alone(tmp_path, declare, configure):
     declare(private=local_storage(tmp_path / "state"))
     configure(STATE="private")
     public, own = tmp_path / "public", tmp_path / "state" / STATE

@@ -178,9 +178,7 @@ def test_a_mistake_in_code_is_raised_and_a_text_that_a_backend_cannot_store_is_e
     assert (failure[:14], len(failure) < 1100) == (r"\x00\udcff\nxx", True)
 
 
-def test_a_thread_uses_the_script_prefix_of_the_settings_and_not_what_another_task_left(
-    root, register, settings
-):
+def test_a_thread_uses_the_script_prefix_of_the_settings(root, register, settings):
     def location(self, item):
         return f"{get_script_prefix()}{get_urlconf()}/{item}/"
 

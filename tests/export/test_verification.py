@@ -126,9 +126,7 @@ def test_a_verification_is_possible_while_an_export_has_the_lock_but_no_repair(p
         ("sitemap-numbers-1.xml.gz", flip),
     ],
 )
-def test_a_damaged_file_is_found_and_the_only_one_that_a_repair_writes(
-    public, name, damage, django_assert_num_queries
-):
+def test_a_damaged_file_is_found_and_repaired_alone(public, name, damage, django_assert_num_queries):
     contents, index = paths(public), entries(public)
     damage(public / name)
     before = published.states(public)

@@ -133,9 +133,7 @@ def test_the_table_counts_skipped_items_and_elements_apart(folder, monkeypatch):
         ("LAME", "--strict", ["not written", "not removed"], "Nothing was written."),
     ],
 )
-def test_the_table_has_no_count_of_written_files_if_nothing_was_written(
-    folder, use, sections, option, words, end
-):
+def test_the_table_does_not_say_written_if_nothing_was(folder, use, sections, option, words, end):
     use(sections)
     if option == "--strict":
         out, _, error = failed("--output", folder, option)

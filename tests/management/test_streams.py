@@ -60,7 +60,7 @@ def run(folder, redirection, *arguments, stdout=subprocess.DEVNULL):
         (">&- 2>&-", "", 0, ""),
     ],
 )
-def test_a_stream_that_is_full_or_closed_changes_neither_what_is_published_nor_the_status(
+def test_a_stream_that_fails_changes_neither_files_nor_status(
     tmp_path, redirection, arguments, status, words
 ):
     found, errors = run(tmp_path, redirection, *arguments.split())

@@ -86,9 +86,7 @@ X, Y, BOTH = (message(A, endpoints=endpoints) for endpoints in (("x",), ("y",), 
         *(([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X])),
     ],
 )
-def test_compacting_merges_the_messages_of_all_runs_and_drops_the_oldest(
-    ledger, runs, most, dropped, expected
-):
+def test_compacting_merges_messages_of_all_runs_and_drops_the_oldest(ledger, runs, most, dropped, expected):
     for number, messages in enumerate(runs):
         queue(ledger, f"run-{number}", *messages)
     names = ledger.names()

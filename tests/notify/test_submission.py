@@ -76,9 +76,7 @@ def counts(result):
         *((answer, (0, 0, 3)) for answer in (301, 401, 403, 404, 500, "garbage", "nothing", (429, {}))),
     ],
 )
-def test_a_message_is_accepted_or_rejected_once_and_sent_again_after_anything_else(
-    target, engine, at, answer, found
-):
+def test_a_message_is_accepted_or_rejected_once_or_sent_again(target, engine, at, answer, found):
     engine.answer(answer)
     target.queue(*URLS)
     result = target.send(seconds=5)
@@ -212,9 +210,7 @@ def test_only_the_newest_urls_up_to_the_limit_stay_pending(target, engine, confi
         *((answer, (0, 0, 1)) for answer in (500, "garbage", "nothing", 429)),
     ],
 )
-def test_a_ping_requests_each_endpoint_with_the_sitemap_until_it_answers(
-    target, engine, configure, answer, found
-):
+def test_a_ping_requests_each_endpoint_until_it_answers(target, engine, configure, answer, found):
     configure(PING_URLS=[engine.url, f"{engine.url}?token=secret"], INDEXNOW_KEY=None)
     target.queue(SITEMAP, kind="ping")
     engine.answer(answer)
@@ -312,9 +308,7 @@ def test_a_storage_that_fails_afterwards_does_not_hide_what_was_accepted(target,
     assert counts(target.send()) == [(3, 0, 0)]
 
 
-def test_an_engine_that_is_not_available_is_not_asked_for_each_host_or_target(
-    target, engine, folder, monkeypatch
-):
+def test_an_unavailable_engine_is_not_asked_for_each_host(target, engine, folder, monkeypatch):
     monkeypatch.setattr(submission, "new_client", lambda: Client(5, 20, backoff=0.001))
     engine.answer(500)
     hosts = {"a.b": ["a.b", "e.f"], "c.d": ["c.d"]}

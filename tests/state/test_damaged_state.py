@@ -201,9 +201,7 @@ def test_a_damaged_manifest_does_not_disarm_the_guard(folder, state, configure, 
     assert pick(touched(folder), "-a-") == pick(old, "-a-")
 
 
-def test_a_damaged_manifest_does_not_make_numbers_new_that_no_file_has_any_more(
-    folder, state, configure, clock
-):
+def test_a_damaged_manifest_lets_no_number_be_used_again(folder, state, configure, clock):
     configure(KEEP_REMOVED=0)
     write_articles(*range(1, 7))
     sitemaps = {"articles": articles(), "numbers": Numbers(1)}

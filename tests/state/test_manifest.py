@@ -216,9 +216,7 @@ def test_the_records_of_20_000_pages_take_less_than_a_kilobyte_each(store):
     assert (memory.held / count < 1_000, memory.peak / count < 2_000) == (True, True)
 
 
-def test_the_files_of_the_manifest_are_those_of_this_one_and_of_the_one_before_for_this_user_alone(
-    folder, state
-):
+def test_the_files_of_the_manifest_and_of_its_backup_are_for_this_user_alone(folder, state):
     for count in (1, 2, 3, 4, 9):
         export(output=folder, sitemaps={"a": Numbers(count), "b": Numbers(1)})
         now = known(folder)

@@ -92,9 +92,7 @@ def test_numbers_of_pages_are_not_those_of_existing_files(folder, name, expected
 
 
 @pytest.mark.parametrize("digits", [9, 20, 200])
-def test_numbers_of_pages_are_not_exhausted_by_a_file_with_a_huge_number(
-    folder, state, register, configure, digits
-):
+def test_numbers_of_pages_are_not_exhausted_by_a_huge_number(folder, state, register, configure, digits):
     configure(ROOT=folder)
     register(articles=articles())
     write_articles(1, 2, 3)
@@ -217,7 +215,7 @@ def test_the_lastmod_in_the_index_is_when_a_page_without_lastmods_was_seen_to_ch
         *((1_000, 900, 0.1, True), (1_000, 899, 0.1, False), (1_000, 0, 1.0, True), (100, 300, 0.0, True)),
     ],
 )
-def test_a_section_that_shrinks_by_more_than_is_allowed_and_at_least_100_is_not_published(
+def test_a_section_that_shrinks_too_much_is_not_published(
     folder, state, configure, before, after, most, passes
 ):
     configure(MAX_SHRINK=most, MAX_URLS=1_000)

@@ -163,9 +163,7 @@ def test_the_rows_of_sites_are_those_of_the_site_of_each_host(folder, two_sites)
     assert pages(folder / FOLDERS[B]) == [f"sitemap-n-{number}.xml.gz" for number in (1, 2, 3)]
 
 
-def test_the_rows_of_sites_are_never_those_of_another_site_if_a_class_has_items_of_its_own(
-    folder, two_sites
-):
+def test_the_rows_of_sites_are_never_those_of_another_site_by_own_items(folder, two_sites):
     mine = declare(Pages, items=lambda self: FlatPage.objects.order_by("pk"))
     run(folder, *SITES, sections={"pages": mine})
     for name, other in (("a.example", "of-2"), ("xn--bcher-kva.example", "of-1")):
@@ -216,9 +214,7 @@ def test_the_folder_of_a_host_can_be_a_link_but_not_that_of_another_user(folder,
     ],
     ids=["write", "read", "delete", "names"],
 )
-def test_a_link_that_replaces_the_folder_of_a_host_during_an_export_is_not_followed(
-    folder, access, request
-):
+def test_a_link_that_replaces_the_folder_of_a_host_meanwhile_is_not_followed(folder, access, request):
     store = target_store(folder, FOLDERS[A])
     link = request.getfixturevalue("link")
     with pytest.raises(ExportError, match="symbolic link owned by another user"):

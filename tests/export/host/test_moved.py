@@ -115,7 +115,7 @@ def test_moved_hosts_move_in_the_folders_of_several_hosts(target, moved):
         assert (f"{url}/sitemap-articles-4" in text) == (number < moved)
 
 
-def test_a_moved_host_serves_none_of_its_old_indexes_and_answers_old_pages_with_their_ranges(
+def test_a_moved_host_serves_old_pages_by_their_ranges_and_no_old_index(
     target, configure, monkeypatch, client
 ):
     def get(path):

@@ -318,9 +318,7 @@ def files(folder, *hosts):
 
 @pytest.mark.parametrize("error", [OSError("boom"), ExportError("boom"), RuntimeError("boom")], ids=repr)
 @pytest.mark.parametrize("host", [A, B, C])
-def test_a_host_that_fails_has_a_report_with_the_failure_and_stops_no_other(
-    folder, host, error, monkeypatch, caplog, announced
-):
+def test_a_host_that_fails_stops_no_other(folder, host, error, monkeypatch, caplog, announced):
     def fail():
         raise error
 
@@ -382,9 +380,7 @@ SECTIONS = {"n": Interrupting}
 
 
 @pytest.mark.parametrize("when", ["after", "while"])
-def test_a_signal_ends_the_exports_after_a_host_is_announced(
-    folder, announced, monkeypatch, configure, when
-):
+def test_a_signal_ends_exports_after_a_host_is_announced(folder, announced, monkeypatch, configure, when):
     configure(SITEMAPS=f"{__name__}.SECTIONS")
     if when == "after":
         monkeypatch.setattr(Interrupting, "announced", announced)

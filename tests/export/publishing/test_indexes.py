@@ -232,9 +232,7 @@ def test_indexes_that_become_empty_are_no_longer_announced_and_are_removed_later
     assert ("sitemap-2.xml" in site(a=9).deleted, len(site.published())) == (False, 9)
 
 
-def test_indexes_that_a_killed_export_had_published_again_are_kept_like_others_that_become_empty(
-    site, clock
-):
+def test_indexes_that_a_killed_export_had_published_again_are_kept_for_a_while(site, clock):
     for count in (9, 5):
         site(a=count)
     clock.time += timedelta(hours=23)

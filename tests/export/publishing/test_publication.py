@@ -65,9 +65,7 @@ def test_an_index_has_no_lastmod_for_a_page_with_a_url_that_has_none_or_one_in_t
 
 
 @pytest.mark.django_db
-def test_an_index_names_no_section_without_urls_and_stays_or_does_not_exist_if_it_would_list_nothing(
-    folder,
-):
+def test_an_index_names_no_section_without_urls_and_never_lists_nothing(folder):
     robots = folder.with_name("robots.txt")
     report = run(folder, a=0, b=0, robots=robots)
     assert (report.published, report.failures, content(folder), robots.exists()) == (False, [], {}, False)
@@ -94,9 +92,7 @@ def test_an_index_names_the_pages_of_a_section_that_is_not_declared_any_more(fol
 @pytest.mark.parametrize("gzip", [True, False])
 @pytest.mark.parametrize("changed_only", [True, False])
 @pytest.mark.django_db
-def test_a_run_that_changes_nothing_writes_nothing_not_even_of_its_own(
-    folder, configure, gzip, changed_only
-):
+def test_a_run_that_changes_nothing_writes_nothing_at_all(folder, configure, gzip, changed_only):
     def longer(self, item):
         return f"/{'x' * (item * 7 % 100 + 1)}/{item}/"
 

@@ -36,7 +36,7 @@ def styled(folder):
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_a_stylesheet_is_published_as_it_is_before_the_documents_that_name_it(
+def test_a_stylesheet_is_published_before_documents_name_it(
     folder, sheet, configure, monkeypatch, compressed
 ):
     promoted = []
@@ -64,9 +64,7 @@ def test_a_stylesheet_is_published_as_it_is_before_the_documents_that_name_it(
 
 
 @pytest.mark.parametrize("changed_only", [True, False])
-def test_the_setting_changes_every_file_of_the_next_run_and_nothing_afterwards(
-    folder, sheet, configure, changed_only
-):
+def test_the_setting_changes_every_file_of_the_next_run_alone(folder, sheet, configure, changed_only):
     for value in (False, True, False):
         configure(STYLESHEET=value)
         report = run(folder, changed_only=changed_only)
@@ -95,9 +93,7 @@ def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folde
 
 
 @pytest.mark.parametrize("is_first_ours", [False, True])
-def test_a_stylesheet_of_the_project_is_neither_replaced_nor_removed(
-    folder, sheet, configure, is_first_ours
-):
+def test_a_stylesheet_of_the_project_is_left_alone(folder, sheet, configure, is_first_ours):
     folder.mkdir()
     if is_first_ours:
         for value in (True, False):

@@ -383,9 +383,7 @@ class TestAFailure:
         assert "The changes are not submitted before the next run" in report.warnings[0]
 
 
-def test_each_host_has_its_queue_and_none_waits_for_search_engines_before_it_is_exported(
-    folder, engine, configure
-):
+def test_no_host_waits_for_search_engines_before_it_is_exported(folder, engine, configure):
     configure(INDEXNOW_URLS=[engine.url])
     hosts = ["https://a.example.com", "https://b.example.com"]
     requests = []
