@@ -1,11 +1,8 @@
-"""The pages of the documentation, and their fenced blocks by page and heading."""
+"""The pages of the documentation, and their fenced blocks by page, heading and language."""
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -18,98 +15,61 @@ PAGES = {
     for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
 README = PAGES["README.md"]
-_FENCE = re.compile(r" *```")
+#: A heading, or a fenced block.
+_PARTS = re.compile(r"^#+ (.+)$|^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
 
 
-class Place(NamedTuple):
-    """The blocks of one language below one heading of a page."""
+class Block(NamedTuple):
+    """A fenced block, and the line of the page that it begins on."""
 
     page: str
     heading: str
     language: str
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A fenced block: its place, and the line of the page that it begins on."""
-
-    place: Place
     line: int
     text: str
 
     def __str__(self) -> str:
-        return f"{self.place.page}:{self.line}"
+        return f"{self.page}:{self.line}"
 
 
-def _blocks(page: str, text: str) -> Iterator[Block]:
-    heading = ""
-    inside: tuple[str, int] | None = None
-    lines: list[str] = []
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        if _FENCE.match(line):
-            if inside is None:
-                inside, lines = (line.strip()[3:].strip(), number + 1), []
-            else:
-                yield Block(Place(page, heading, inside[0]), inside[1], "".join(lines))
-                inside = None
-        elif inside is not None:
-            lines.append(line)
-        elif match := re.match(r"#+ (.+)", line):
-            heading = match[1]
+def _blocks(page: str, text: str) -> list[Block]:
+    found, heading = [], ""
+    for part in _PARTS.finditer(text):
+        heading = part[1] or heading
+        # Sphinx executes blocks such as `{toctree}`.
+        if part[1] is None and not part[2].startswith("{"):
+            found.append(Block(page, heading, part[2], text.count("\n", 0, part.start(3)) + 1, part[3]))
+    return found
 
 
-#: All blocks but those that Sphinx executes, such as `{toctree}`.
-BLOCKS = tuple(
-    block
-    for page, text in PAGES.items()
-    for block in _blocks(page, text)
-    if not block.place.language.startswith("{")
-)
+BLOCKS = [block for page, text in PAGES.items() for block in _blocks(page, text)]
+#: Blocks that test modules run, or compare with what they show. `take()` adds them.
+TAKEN: set[Block] = set()
 
 
-def blocks(language: str, page: str | None = None, heading: str | None = None) -> list[Block]:
-    """Return the blocks of a language in their order, of all pages and headings or of one."""
-    return [
-        block
-        for block in BLOCKS
-        if block.place.language == language
-        and page in (None, block.place.page)
-        and heading in (None, block.place.heading)
-    ]
+def blocks(language: str, page: str, heading: str | None = None) -> list[Block]:
+    """Return the blocks of a language in their order, below one heading or all."""
+    found = [block for block in BLOCKS if (block.language, block.page) == (language, page)]
+    return [block for block in found if heading in (None, block.heading)]
 
 
-def headings(text: str) -> list[str]:
-    """Return the headings of a page, without those in fenced blocks."""
-    bare = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
-    return re.findall(r"^#+ (.+)$", bare, re.MULTILINE)
+def take(page: str, heading: str, number: int = 0, language: str = "python") -> Block:
+    """Return a block that the calling module runs or compares. Call it when the module is imported."""
+    block = blocks(language, page, heading)[number]
+    TAKEN.add(block)
+    return block
 
 
-@dataclass(slots=True)
-class Snippet:
-    """A block of Python; `ran` is true after it was run."""
+def run(block: Block, namespace: dict[str, Any] | None = None, **given: object) -> Any:
+    """Run a block of Python with these names, or in this namespace, and return it as a module."""
+    module = ModuleType("block")
+    module.__dict__.update(given)
+    # Keep the line numbers of the page for errors.
+    code = compile("\n" * (block.line - 1) + block.text, block.page, "exec", dont_inherit=True)
+    exec(code, module.__dict__ if namespace is None else namespace)  # noqa: S102 our own page
+    return module
 
-    block: Block
-    modules: list[str] = field(default_factory=list)
-    ran: bool = False
 
-    def run(self, module: str, given: Mapping[str, object] | None = None) -> Any:
-        """Run the snippet as a module with this name, and return it. `given` has names that it needs."""
-        made = ModuleType(module)
-        made.__dict__.update(given or {})
-        sys.modules[module] = made
-        self.modules.append(module)
-        # Keep the line numbers of the page for errors.
-        text = "\n" * (self.block.line - 1) + self.block.text
-        exec(compile(text, self.block.place.page, "exec", dont_inherit=True), made.__dict__)  # noqa: S102 our own
-        self.ran = True
-        return made
-
-    def write(self, file: Path) -> None:
-        """Write the snippet to a file that is imported."""
-        file.write_text(self.block.text, encoding="utf-8")
-        self.ran = True
-
-    def forget(self) -> None:
-        """Remove the modules that were run."""
-        for module in self.modules:
-            sys.modules.pop(module, None)
+def without_code(text: str) -> str:
+    """Return a page without its fenced blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)

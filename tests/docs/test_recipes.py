@@ -1,119 +1,316 @@
-"""The recipes for serving an export, run with real servers, before and after a change."""
+"""The recipes for serving an export and for a cache in front of the views.
+
+They are run with real servers, before and after a change.
+"""
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+from xml.etree import ElementTree
 
 import pytest
+from django.contrib.sitemaps import GenericSitemap
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
-from django.test import Client
+from django.db.models import F
+from django.utils import timezone, translation
 
-from tests.docs.pages import PAGES, blocks
-from tests.support import crawling
-from tests.support.crawling import (
-    BASE,
-    SECONDS,
-    Answer,
-    Fetch,
-    change_rows,
-    checked,
-    crawl,
-    expected,
-    over_http,
-    run_export,
-    write_rows,
-)
-from tests.support.nginx import nginx, server
+from django_sitemaps09 import Image, NewsSitemap, Route, Sitemap, StaticViewSitemap
+from django_sitemaps09.export import export
+from tests.docs.pages import PAGES, run, take
+from tests.models import Article, Category, Word
+from tests.support import waiting
+from tests.support.configuration import BASE
+from tests.support.published import SPACE
+from tests.support.sections import declare
 from tests.support.services import missing, require_packages
 from tests.support.wsgi import serve, sharing_connection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
-SERVING = "docs/howto/serve.md"
+SERVING, CACHING = "docs/howto/serve.md", "docs/howto/cache.md"
+FILES = take(SERVING, "nginx", language="nginx").text
+SEVERAL = take(SERVING, "Several web servers", language="sh").text
+STORAGE = take(SERVING, "Object storage", language="sh").text
+CACHE = take(CACHING, "nginx", language="nginx").text
+DIRECTIVES = take(CACHING, "CDN")
+VIEWS = f"{__name__}.SITEMAPS"
+
+
+# Sections of each kind, and their rows
+
+#: The number of seconds after which a server has failed.
+SECONDS = 30
+ARTICLE = Route("article", slug=F("slug"))
+
+
+def every_kind():
+    return {
+        "columns": declare(
+            queryset=Article.objects.all(), location=ARTICLE, lastmod=F("updated"), limit=10
+        ),
+        "pictures": declare(
+            model=Category,
+            location=lambda self, item: f"/categories/{item.slug}/",
+            images=lambda self, item: [Image(f"/media/{item.slug}.jpg")],
+        ),
+        "views": declare(StaticViewSitemap, viewnames=("home", "about")),
+        "listed": declare(
+            Sitemap,
+            items=lambda self: range(Category.objects.count()),
+            location=lambda self, item: f"/listed/{item}/",
+            limit=3,
+        ),
+        "texts": declare(model=Word, location=Route("word", word=F("word")), format="text", limit=4),
+        "headlines": declare(
+            NewsSitemap,
+            queryset=Article.objects.filter(updated__isnull=False),
+            date_field="updated",
+            publication_name="The Example Times",
+            location=ARTICLE,
+            title=lambda self, item: item.slug,
+        ),
+        "translations": declare(
+            Sitemap,
+            i18n=True,
+            alternates=True,
+            languages=("en", "de"),
+            items=lambda self: [category.slug for category in Category.objects.order_by("pk")],
+            location=lambda self, item: f"/{translation.get_language()}/{item}/",
+        ),
+        "contrib": GenericSitemap({"queryset": Article.objects.order_by("pk"), "date_field": "updated"}),
+    }
+
+
+#: What the setting `SITEMAPS` names for the views.
+SITEMAPS = every_kind()
+
+
+def expected():
+    """Return the paths of each section, from the rows and without any code of the package."""
+    articles = {f"/articles/{slug}/" for slug in Article.objects.values_list("slug", flat=True)}
+    categories = list(Category.objects.values_list("slug", flat=True))
+    words = Word.objects.values_list("word", flat=True)
+    return {
+        "columns": articles,
+        "pictures": {f"/categories/{slug}/" for slug in categories},
+        "views": {"/home/", "/about/"},
+        "listed": {f"/listed/{number}/" for number in range(len(categories))},
+        "texts": {f"/words/{word}/" for word in words},
+        "headlines": articles,
+        "translations": {f"/{language}/{slug}/" for language in ("en", "de") for slug in categories},
+        "contrib": articles,
+    }
+
+
+def write_rows():
+    now = timezone.now() - timedelta(minutes=30)
+    Article.objects.bulk_create(Article(pk=n, slug=f"a{n}", updated=now) for n in range(1, 26))
+    Category.objects.bulk_create(Category(pk=n, slug=f"c{n}") for n in range(1, 6))
+    Word.objects.bulk_create(Word(word=f"w{n:02}") for n in range(6))
+
+
+def change_rows():
+    """Make every section gain and lose URLs, and its files grow and shrink."""
+    now = timezone.now()
+    Article.objects.filter(pk__in=[3, 4, 17]).delete()
+    Article.objects.filter(pk=8).update(slug="a-much-longer-slug-than-before", updated=now)
+    Article.objects.bulk_create(Article(pk=n, slug=f"a{n}", updated=now) for n in range(26, 45))
+    Category.objects.filter(pk=2).delete()
+    Category.objects.bulk_create(Category(pk=n, slug=f"c{n}") for n in range(6, 12))
+    Word.objects.filter(word="w01").delete()
+    Word.objects.bulk_create(Word(word=f"x{n}") for n in range(7))
+
+
+def run_export(output=None, **options):
+    report = export(sitemaps=every_kind(), output=output, **options)
+    assert (report.failures, report.published) == ([], True)
+
+
+# A crawler: `fetch(name)` returns the content and the headers of a file.
+
+TYPES = {"xml": ("application/xml", "text/xml"), "gz": ("application/gzip", "application/octet-stream")}
+
+
+def crawl(fetch):
+    """Return the paths of each section as a strict crawler reads them, starting at the index."""
+    found = {}
+    for location in locations(checked(fetch, "sitemap.xml")):
+        assert location.startswith(f"{BASE}/")
+        name = location.removeprefix(f"{BASE}/")
+        content = checked(fetch, name)
+        urls = content.decode().splitlines() if name.endswith(".txt") else locations(content)
+        section = re.sub(r"^sitemap-|-\d+\..*|\..*", "", name)
+        assert all(url.startswith(f"{BASE}/") for url in urls)
+        paths = found.setdefault(section, set())
+        assert paths.isdisjoint(url.removeprefix(BASE) for url in urls) or section == "translations"
+        paths.update(url.removeprefix(BASE) for url in urls)
+    return found
+
+
+def crawl_twice(fetch, publish):
+    """Compare what a crawler reads with the rows, before and after they change and are published again."""
+    for prepare in (lambda: None, change_rows):
+        prepare()
+        publish()
+        assert crawl(fetch) == expected()
+
+
+def locations(content):
+    found = [str(loc.text) for loc in ElementTree.fromstring(content).iter(f"{SPACE}loc")]  # noqa: S314 our own
+    assert found
+    return found
+
+
+def checked(fetch, name):
+    """Return the content of a file, and check that all known sitemap readers understand its headers."""
+    content, headers = fetch(name)
+    length, encoding = headers.get("Content-Length"), headers.get("Content-Encoding")
+    assert length is None or int(length) == len(content)
+    kind = name.rpartition(".")[2]
+    given = (headers.get("Content-Type") or "").partition(";")[0]
+    assert given in TYPES.get(kind, ("text/plain",)), name
+    assert kind != "gz" or encoding is None, name
+    return gzip.decompress(content) if "gz" in kind or encoding == "gzip" else content
+
+
+def over_http(address):
+    def fetch(name):
+        request = urllib.request.Request(f"{address}/{name}", headers={"Accept-Encoding": "gzip"})  # noqa: S310
+        with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310 our own server
+            assert response.status == 200
+            return response.read(), response.headers
+
+    return fetch
+
+
+# Servers
+
+#: What configurations name as the port to listen on.
+LISTEN = "listen 80;"
+#: The types of a stock installation, as far as they concern sitemaps, and compression switched on.
+CONFIGURATION = """
+daemon off; master_process off; pid {folder}/nginx.pid; error_log stderr; events {{}}
+http {{
+  log_format statuses "$upstream_cache_status $uri";
+  access_log {folder}/access.log statuses; log_subrequest on;
+  client_body_temp_path {folder}/client_body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  types {{ text/html html; text/xml xml; text/plain txt; }} default_type application/octet-stream;
+  gzip on; gzip_proxied any; gzip_types text/plain text/xml application/xml application/gzip;
+  {http}
+}}
+"""
+
+
+def server(recipe):
+    """Return a server with this recipe."""
+    return f"server {{\n{LISTEN}\n{recipe}}}\n"
+
+
+@contextmanager
+def nginx(http, folder):
+    """Run nginx with this content of the block `http`, and yield the address."""
+    program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+    if program is None:
+        missing("nginx is not installed")
+    assert http.count(LISTEN) == 1
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder.mkdir()
+    http = http.replace(LISTEN, f"listen 127.0.0.1:{port};")
+    (folder / "nginx.conf").write_text(CONFIGURATION.format(folder=folder, http=http), encoding="utf-8")
+    with (folder / "errors.log").open("w+") as errors:
+        command = [program, "-p", folder, "-c", folder / "nginx.conf"]
+        process = subprocess.Popen(command, stderr=errors)  # noqa: S603
+
+        def answers():
+            assert process.poll() is None, (folder / "errors.log").read_text()
+            with socket.socket() as client:
+                return client.connect_ex(("127.0.0.1", port)) == 0
+
+        try:
+            waiting.until(answers, "nginx does not answer")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait(30)
 
 
 @pytest.fixture(autouse=True)
-def _configured(settings: Any) -> None:
+def _configured(settings):
     settings.SITEMAPS09 = {"BASE_URL": BASE}
     write_rows()
 
 
-def recipe(language: str, heading: str | None = None) -> str:
-    [block] = blocks(language, SERVING, heading)
-    return block.text
+@pytest.fixture
+def served(folder, tmp_path):
+    """Return a function that runs the nginx of the recipe for the folder of the export."""
+    text = FILES.replace("/srv/shop/public", str(folder))
+    return lambda more="": nginx(server(text + more), tmp_path / "nginx")
 
 
 # nginx
 
 
-def test_nginx_serves_every_kind_of_section(tmp_path: Path) -> None:
-    public = tmp_path / "public"
-    robots = public / "robots.txt"
-    run_export(public, robots=robots)
-    text = recipe("nginx").replace("/srv/shop/public", str(public))
-    with nginx(server(text), tmp_path / "nginx") as address:
-        assert crawl(over_http(address)) == expected()
-        change_rows()
-        run_export(public, robots=robots)
-        assert crawl(over_http(address)) == expected()
-        assert checked(over_http(address), "robots.txt") == robots.read_bytes()
+def test_nginx_serves_every_kind_of_section(folder, served):
+    robots = folder / "robots.txt"
+    with served() as address:
+        fetch = over_http(address)
+        crawl_twice(fetch, lambda: run_export(folder, robots=robots))
+        assert checked(fetch, "robots.txt") == robots.read_bytes()
 
 
-def test_nginx_keeps_the_folder_of_the_export_from_the_web(tmp_path: Path) -> None:
-    public = tmp_path / "public"
-    run_export(public)
-    assert (public / ".sitemaps09" / "manifest.json").exists()
+def test_nginx_serves_plain_files_and_keeps_the_folder_of_the_export_from_the_web(folder, served):
+    run_export(folder, gzip=False)
+    assert (folder / ".sitemaps09" / "manifest.json").exists()
     # The site serves everything else in this folder, too.
-    text = recipe("nginx").replace("/srv/shop/public", str(public))
-    text += f"location / {{ root {public}; }}\n"
-    with nginx(server(text), tmp_path / "nginx") as address:
-        for path in ("manifest.json", "lock", "", "../.sitemaps09/manifest.json"):
-            with pytest.raises(urllib.error.HTTPError) as refused:
-                over_http(address)(f".sitemaps09/{path}")
-            assert refused.value.code in (403, 404)
-            refused.value.close()
-
-
-def test_nginx_without_compressed_files(tmp_path: Path) -> None:
-    public = tmp_path / "public"
-    run_export(public, gzip=False)
-    text = recipe("nginx").replace("/srv/shop/public", str(public))
-    with nginx(server(text), tmp_path / "nginx") as address:
+    with served(f"location / {{ root {folder}; }}\n") as address:
         assert crawl(over_http(address)) == expected()
+        for path in ("manifest.json", "lock", "", "../.sitemaps09/manifest.json"):
+            assert get(address, f".sitemaps09/{path}").code in (403, 404)
 
 
-def test_nginx_asks_django_for_what_was_not_exported(tmp_path: Path, settings: Any) -> None:
-    public = tmp_path / "public"
-    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{crawling.__name__}.SITEMAPS"}
-    public.mkdir()
+def test_nginx_asks_django_for_what_was_not_exported(folder, tmp_path, settings):
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": VIEWS}
+    folder.mkdir()
     with sharing_connection(WSGIHandler()) as shared, serve(shared) as application:
-        text = recipe("nginx").replace("/srv/shop/public", str(public))
-        text = text.replace("http://127.0.0.1:8000", application)
+        text = FILES.replace("/srv/shop/public", str(folder)).replace("http://127.0.0.1:8000", application)
         with nginx(server(text), tmp_path / "nginx") as address:
-            assert crawl(over_http(address)) == expected()
-            run_export(public)
-            (public / "sitemap-columns-1.xml.gz").write_bytes(b"from the folder")
+            fetch = over_http(address)
+            assert crawl(fetch) == expected()
+            run_export(folder)
+            (folder / "sitemap-columns-1.xml.gz").write_bytes(b"from the folder")
             change_rows()
-            assert over_http(address)("sitemap-columns-1.xml.gz").content == b"from the folder"
-            assert over_http(address)("sitemap-columns-1.xml").content != b"from the folder"
+            assert fetch("sitemap-columns-1.xml.gz")[0] == b"from the folder"
+            assert fetch("sitemap-columns-1.xml")[0] != b"from the folder"
 
 
-def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
+def require_rsync():
     if shutil.which("rsync") is None:
         missing("rsync is not installed")
-    public, servers = tmp_path / "public", [tmp_path / name for name in ("web1", "web2")]
-    script = recipe("sh", "Several web servers")
+
+
+def test_several_web_servers_change_to_a_complete_copy(tmp_path, folder):
+    require_rsync()
+    script, servers = SEVERAL, [tmp_path / name for name in ("web1", "web2")]
     for there, here in (
         ("cd /srv/shop", f"cd {tmp_path}"),
         ("$server:/srv/sitemaps", "$server"),
@@ -124,36 +321,35 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
     exporting = '.venv/bin/python manage.py export_sitemaps --verbosity 0 "$@"'
     assert exporting in script
 
-    def publish(release: int, status: int) -> int:
+    def publish(release, status):
         copy = script.replace("$(date +%s)", str(release)).replace(exporting, f"(exit {status})")
         return subprocess.run(["sh", "-c", copy], timeout=SECONDS).returncode  # noqa: S603, S607
 
-    for folder in servers:
-        folder.mkdir()
-    text = recipe("nginx").replace("/srv/shop/public", f"{servers[1]}/current")
+    for web in servers:
+        web.mkdir()
+    text = FILES.replace("/srv/shop/public", f"{servers[1]}/current")
     with nginx(server(text), tmp_path / "nginx") as address:
-        run_export(public)
+        fetch = over_http(address)
+        run_export(folder)
         assert publish(1, 0) == 0
-        assert crawl(over_http(address)) == expected()
         before = expected()
+        assert crawl(fetch) == before
         change_rows()
-        run_export(public)
+        run_export(folder)
         assert publish(2, 75) == 75
         servers[1].rename(tmp_path / "away")
         assert publish(2, 0) != 0
         (tmp_path / "away").rename(servers[1])
-        assert [(folder / "current").resolve().name for folder in servers] == ["1", "1"]
-        assert crawl(over_http(address)) == before
+        assert [(web / "current").resolve().name for web in servers] == ["1", "1"]
+        assert crawl(fetch) == before
         assert publish(2, 1) == 1
-        assert crawl(over_http(address)) == expected() != before
-    for folder in servers:
-        first, second = (folder / release for release in ("1", "2"))
-        assert (folder / "current").resolve() == second
-        assert not list(second.glob(".*"))
+        assert crawl(fetch) == expected() != before
+    for web in servers:
+        first, second = web / "1", web / "2"
+        assert ((web / "current").resolve(), [*second.glob(".*")]) == (second, [])
         shared = {path.name for path in first.iterdir() if path.samefile(second / path.name)}
         assert shared == {"sitemap-views-1.xml.gz", "sitemap-listed-1.xml.gz"}
-    for release in (3, 4, 5):
-        assert publish(release, 0) == 0
+    assert [publish(release, 0) for release in (3, 4, 5)] == [0, 0, 0]
     assert sorted(path.name for path in servers[0].iterdir()) == ["3", "4", "5", "current"]
 
 
@@ -161,153 +357,407 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def white_noise(settings: Any) -> None:
-    """Set the middleware in the order of the documentation."""
+def release(tmp_path, settings):
+    """Set the middleware in the order of the page, and return a function that exports and copies."""
     require_packages("whitenoise")
+    require_rsync()
     settings.STATIC_URL = "/static/"
-    text = PAGES[SERVING]
-    order = re.search(r"In `MIDDLEWARE`, put `GZipMiddleware` below\s+`WhiteNoiseMiddleware`", text)
-    assert order, "the page names the order of the middleware"
+    order = r"In `MIDDLEWARE`, put `GZipMiddleware` below\s+`WhiteNoiseMiddleware`"
+    assert re.search(order, PAGES[SERVING]), "the page names the order of the middleware"
     settings.MIDDLEWARE = [
         "django.middleware.security.SecurityMiddleware",
         "whitenoise.middleware.WhiteNoiseMiddleware",
         "django.middleware.gzip.GZipMiddleware",
     ]
-
-
-def copy_export(source: Path, target: Path) -> None:
-    """Run the command of the page for a copy without the export's own folder."""
     [command] = re.findall(r"`(rsync [^`]+)`", PAGES[SERVING])
-    if shutil.which("rsync") is None:
-        missing("rsync is not installed")
-    words = shlex.split(command)
-    assert words[-2:] == ["export/", "releases/42/public/"]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*words[:-2], f"{source}/", f"{target}/"], check=True, timeout=SECONDS)  # noqa: S603
+    *words, source, target = shlex.split(command)
+    assert (source, target) == ("export/", "releases/42/public/")
+
+    def copy(name):
+        run_export(tmp_path / "export")
+        public = tmp_path / "releases" / name / "public"
+        public.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([*words, f"{tmp_path / source}/", f"{public}/"], check=True, timeout=SECONDS)  # noqa: S603
+        assert not list(public.glob(".*"))
+        return public
+
+    return copy
 
 
-@pytest.mark.usefixtures("white_noise")
-def test_white_noise_serves_the_folder_of_a_release(tmp_path: Path, settings: Any) -> None:
-    run_export(tmp_path / "export")
-    first, second = (tmp_path / "releases" / name / "public" for name in ("1", "2"))
-    copy_export(tmp_path / "export", first)
-    settings.WHITENOISE_ROOT = first
+def test_white_noise_serves_the_folder_of_a_release(release, settings):
+    settings.WHITENOISE_ROOT = release("1")
     with serve(WSGIHandler()) as earlier:
         before = expected()
         assert crawl(over_http(earlier)) == before
         change_rows()
-        run_export(tmp_path / "export")
-        copy_export(tmp_path / "export", second)
-        settings.WHITENOISE_ROOT = second
+        settings.WHITENOISE_ROOT = release("2")
         with serve(WSGIHandler()) as later:
             assert crawl(over_http(later)) == expected() != before
             # Until they end, processes of the previous release serve the same complete files as before.
             assert crawl(over_http(earlier)) == before
-    assert not list(second.glob(".*"))
 
 
-@pytest.mark.usefixtures("white_noise")
-def test_white_noise_with_autorefresh_serves_what_is_there(tmp_path: Path, settings: Any) -> None:
+def test_white_noise_with_autorefresh_serves_what_is_there(release, settings):
     assert "`WHITENOISE_AUTOREFRESH`" in PAGES[SERVING]
     settings.WHITENOISE_AUTOREFRESH = True
-    settings.WHITENOISE_ROOT = tmp_path / "public"
-    run_export(tmp_path / "export")
-    copy_export(tmp_path / "export", tmp_path / "public")
+    settings.WHITENOISE_ROOT = release("1")
     with serve(WSGIHandler()) as address:
-        assert crawl(over_http(address)) == expected()
-        change_rows()
-        run_export(tmp_path / "export")
-        copy_export(tmp_path / "export", tmp_path / "public")
-        assert crawl(over_http(address)) == expected()
+        crawl_twice(over_http(address), lambda: release("1"))
 
 
 # Django's views
 
 
-def test_the_views_serve_every_kind_of_section(tmp_path: Path, settings: Any, client: Client) -> None:
-    def fetch(name: str) -> Answer:
+def test_the_views_serve_every_kind_of_section(folder, settings, client):
+    def fetch(name):
         response = client.get(f"/{name}", headers={"Accept-Encoding": "gzip"})
         assert response.status_code == 200, name
-        return Answer(response.content, response.headers)
+        return response.content, response.headers
 
-    settings.SITEMAPS09 = {
-        "BASE_URL": BASE,
-        "ROOT": tmp_path / "export",
-        "SITEMAPS": f"{crawling.__name__}.SITEMAPS",
-    }
-    assert crawl(fetch) == expected()
-    run_export(None)
-    assert crawl(fetch) == expected()
-    change_rows()
-    run_export(None)
-    # Five minutes later, the views renew the bounds of pages.
-    cache.clear()
-    assert crawl(fetch) == expected()
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": folder, "SITEMAPS": VIEWS}
+    # Five minutes after a change, the views renew the bounds of pages.
+    for steps in ([], [run_export], [change_rows, run_export, cache.clear]):
+        for step in steps:
+            step()
+        assert crawl(fetch) == expected()
 
 
 # Object storage
 
 
-@pytest.fixture
-def aws(s3: str, bucket: Callable[..., Any], tmp_path: Path) -> Callable[[], Fetch]:
-    """Run the commands of the recipe on a bucket, and return a function that fetches from it."""
-    program = shutil.which("aws", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
-    if program is None:
-        missing(
-            "the command line of AWS is not installed (pip install awscli, in an environment of its own)"
-        )
-    made = bucket()
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(str(program)).parent}:{os.environ.get('PATH', '')}",
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": "secret",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": s3,
-        "AWS_CONFIG_FILE": str(tmp_path / "none"),
-        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
-    }
-
-    def copy() -> Fetch:
-        commands = recipe("sh", "Object storage").replace("s3://bucket/", f"s3://{made.name}/")
-        subprocess.run(  # noqa: S603 our own commands
-            ["/bin/sh", "-euc", commands],
-            cwd=tmp_path,
-            env=environment,
-            check=True,
-            timeout=100,
-            stdout=subprocess.DEVNULL,
-        )
-        return from_bucket(made)
-
-    return copy
-
-
-def from_bucket(bucket: Any) -> Fetch:
-    def fetch(name: str) -> Answer:
+def from_bucket(bucket):
+    def fetch(name):
         found = bucket.Object(name).get()
         headers = {"Content-Type": found["ContentType"], "Content-Encoding": found.get("ContentEncoding")}
-        return Answer(found["Body"].read(), headers)
+        return found["Body"].read(), headers
 
     return fetch
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_the_command_line_of_aws_copies_every_kind_of_section(
-    aws: Callable[[], Fetch], tmp_path: Path, compressed: bool
-) -> None:
-    run_export(tmp_path / "export", gzip=compressed)
-    assert crawl(aws()) == expected()
-    change_rows()
-    run_export(tmp_path / "export", gzip=compressed)
-    assert crawl(aws()) == expected()
+def test_the_command_line_of_aws_copies_every_kind_of_section(s3, bucket, tmp_path, compressed):
+    programs = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    if shutil.which("aws", path=programs) is None:
+        missing("the command line of AWS is not installed (pip install awscli, not in this environment)")
+    made = bucket()
+    variables = {"ACCESS_KEY_ID": "key", "SECRET_ACCESS_KEY": "secret", "DEFAULT_REGION": "us-east-1"}
+    variables |= {"ENDPOINT_URL": s3, "CONFIG_FILE": "none", "SHARED_CREDENTIALS_FILE": "none"}
+    environ = os.environ | {"PATH": programs} | {f"AWS_{name}": value for name, value in variables.items()}
+
+    def publish():
+        run_export(tmp_path / "export", gzip=compressed)
+        command = ["/bin/sh", "-euc", STORAGE.replace("s3://bucket/", f"s3://{made.name}/")]
+        pipes = {"stdout": subprocess.DEVNULL, "cwd": tmp_path, "env": environ}
+        subprocess.run(command, check=True, timeout=100, **pipes)  # noqa: S603 our own commands
+
+    crawl_twice(from_bucket(made), publish)
 
 
 @pytest.mark.usefixtures("shared_cache")
-def test_an_export_to_s3_has_every_kind_of_section(bucket: Callable[..., Any]) -> None:
-    made = bucket(querystring_auth=False)
-    run_export(None)
-    assert crawl(from_bucket(made)) == expected()
-    change_rows()
-    run_export(None)
-    assert crawl(from_bucket(made)) == expected()
+def test_an_export_to_s3_has_every_kind_of_section(bucket):
+    crawl_twice(from_bucket(bucket(querystring_auth=False)), run_export)
+
+
+# A cache in front of the views
+
+INDEX, STATIC = "sitemap.xml", "sitemap-views-1.xml"
+BACKGROUND = "proxy_cache_background_update on;"
+#: A cache that knows nothing but the headers of the origin, as a CDN.
+CDN = """
+location / {
+    proxy_pass {origin};
+    proxy_cache cdn;
+    proxy_cache_key $uri;
+    proxy_cache_revalidate on;
+    proxy_cache_background_update on;
+    proxy_cache_bypass $http_x_purge;
+    add_header X-Cache-Status $upstream_cache_status;
+    gzip off;
+    {more}
+}
+"""
+
+
+class Answer(NamedTuple):
+    """The answer of a cache, also if it is an error."""
+
+    status: str | None
+    content: bytes
+    headers: dict[str, str]
+    code: int
+
+
+def get(address, name, **headers):
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    request = urllib.request.Request(f"{address}/{name}", headers=named)  # noqa: S310
+    try:
+        response = urllib.request.urlopen(request, timeout=SECONDS)  # noqa: S310 our own server
+    except urllib.error.HTTPError as error:
+        response = error
+    with response:
+        headers = response.headers
+        return Answer(headers["X-Cache-Status"], response.read(), headers, response.status)
+
+
+def until(condition):
+    waiting.until(condition, "the cache does not show it")
+
+
+def until_status(address, name, status):
+    until(lambda: get(address, name).status == status)
+
+
+def shows_rows(address):
+    """Return whether the documents in a cache are complete, and those of the current rows."""
+    try:
+        return crawl(over_http(address)) == expected()
+    except (AssertionError, urllib.error.HTTPError):
+        # Between two updates, an index and a page can be of different times.
+        return False
+
+
+class Request(NamedTuple):
+    path: str
+    query: str
+    headers: dict[str, str]
+    status: int
+
+
+class Origin:
+    """The views behind a cache: the requests that reach them, and a gate that can make them wait."""
+
+    def __init__(self):
+        self.arrived, self.requests, self.gate, self.stack = 0, [], threading.Event(), ExitStack()
+        self.gate.set()
+        handler = WSGIHandler()
+
+        def application(environ, start_response):
+            self.arrived += 1
+            assert self.gate.wait(SECONDS)
+
+            def started(status, *rest):
+                headers = {name: value for name, value in environ.items() if name.startswith("HTTP_")}
+                path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
+                self.requests.append(Request(path, query, headers, int(status[:3])))
+                return start_response(status, *rest)
+
+            return handler(environ, started)
+
+        shared = self.stack.enter_context(sharing_connection(application))
+        self.address = self.stack.enter_context(serve(shared))
+
+    def end(self):
+        self.gate.set()
+        self.stack.close()
+
+    def asked(self, name):
+        return [request for request in self.requests if request.path == f"/{name}"]
+
+
+@pytest.fixture
+def views(_configured, settings):
+    """The views of one section of each kind, with the database connection of the test."""
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": VIEWS, "LIVE_SECONDS": 0}
+    settings.ALLOWED_HOSTS = ["www.example.com", "127.0.0.1"]
+    origin = Origin()
+    yield origin
+    origin.end()
+
+
+@pytest.fixture
+def stack():
+    with ExitStack() as made:
+        yield made
+
+
+class TestNginx:
+    """The views also have middleware that makes answers depend on the headers of clients."""
+
+    @pytest.fixture(autouse=True)
+    def _varying(self, settings, views):
+        before, after = "django.middleware.gzip.GZipMiddleware", "django.middleware.locale.LocaleMiddleware"
+        settings.MIDDLEWARE = [before, *settings.MIDDLEWARE, after]
+
+    @pytest.fixture
+    def in_front(self, tmp_path, stack, views):
+        """Run the nginx of the recipe in front of the views, and return its address."""
+
+        def start(without=""):
+            text = CACHE
+            for documented, used in {
+                "/var/cache/nginx/sitemaps": f"{tmp_path}/cache",
+                "http://127.0.0.1:8000;": f"{views.address};",
+                without or BACKGROUND: "" if without else BACKGROUND,
+            }.items():
+                assert text.count(documented) == 1
+                text = text.replace(documented, used)
+            return stack.enter_context(nginx(text, tmp_path / "nginx"))
+
+        return start
+
+    @pytest.fixture
+    def address(self, in_front):
+        return in_front()
+
+    def test_caches_every_kind_of_section_for_a_minute(self, address, views):
+        rows = expected()
+        assert crawl(over_http(address)) == rows
+        requests = len(views.requests)
+        assert {request.status for request in views.requests} == {200}
+        change_rows()
+        assert crawl(over_http(address)) == rows != expected()
+        assert len(views.requests) == requests
+        # A page that does not exist is not cached.
+        assert [get(address, "sitemap-views-7.xml").code for _ in range(2)] == [404, 404]
+        assert [request.status for request in views.requests[requests:]] == [404, 404]
+
+    def test_has_one_entry_for_each_path(self, address, views):
+        sent = {"Accept_Language": "de", "Accept_Encoding": "gzip", "Cookie": "sessionid=1"}
+        first = get(address, f"{STATIC}?page=2", **sent, X_Forwarded_Host="evil.example", Host="a.example")
+        assert (first.status, "Vary" in first.headers) == ("MISS", False)
+        assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+        for query, headers in (
+            ("", {}),
+            ("?page=3&lang=de", {}),
+            ("", {"Accept_Language": "en"}),
+            ("", {"Accept_Encoding": "gzip, br"}),
+            ("", {"Cookie": "sessionid=2", "Authorization": "Basic eDp5"}),
+            ("", {"Host": "other.example"}),
+            ("", {"Cache_Control": "no-cache", "Pragma": "no-cache"}),
+        ):
+            assert get(address, f"{STATIC}{query}", **headers)[:2] == ("HIT", first.content)
+        [request] = views.requests
+        request.headers.pop("HTTP_CONNECTION", None)
+        assert request.headers == {"HTTP_HOST": "www.example.com", "HTTP_X_FORWARDED_PROTO": "http"}
+        assert request.query == ""
+        # The same page in another form is another document.
+        assert get(address, f"{STATIC}.gz").status == "MISS"
+        assert get(address, f"{STATIC}.gz?x").content[:2] == b"\x1f\x8b"
+        assert get(address, STATIC, If_None_Match=first.headers["ETag"]).code == 304
+
+    def test_asks_once_for_several_clients(self, address, views):
+        meeting = threading.Barrier(8)
+        views.gate.clear()
+
+        def request():
+            meeting.wait(SECONDS)
+            return get(address, INDEX)[1::2]
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = [pool.submit(request) for _ in range(8)]
+            until(lambda: views.arrived > 0)
+            views.gate.set()
+            [(_, code)] = {answer.result() for answer in answers}
+        assert (code, len(views.asked(INDEX))) == (200, 1)
+
+    def test_shows_a_change_of_rows_after_the_time(self, in_front, views, configure, tmp_path):
+        configure(CACHE_CONTROL={"max_age": 1})
+        address = in_front()
+        until(lambda: shows_rows(address))
+        change_rows()
+        cache.clear()  # Five minutes later, the views renew the bounds of pages.
+        until(lambda: shows_rows(address))
+        until_status(address, STATIC, "STALE")
+        until_status(address, STATIC, "HIT")
+        assert {request.status for request in views.asked(STATIC)[1:]} == {304}
+        assert all("HTTP_IF_NONE_MATCH" in request.headers for request in views.asked(STATIC)[1:])
+        # Updates in the background are logged, too.
+        log = tmp_path / "nginx" / "access.log"
+        statuses = {"MISS", "HIT", "STALE", "REVALIDATED", "EXPIRED"}
+        until(lambda: statuses <= Counter(line.split()[0] for line in log.read_text().splitlines()).keys())
+
+    def test_serves_the_old_page_during_an_update(self, in_front, views, configure):
+        configure(CACHE_CONTROL={"max_age": 1})
+        address = in_front()
+        old = get(address, INDEX).content
+        views.gate.clear()
+        Article.objects.all().delete()
+        cache.clear()
+        until_status(address, INDEX, "STALE")
+        assert get(address, INDEX)[:2] == ("UPDATING", old)
+        views.gate.set()
+        until(lambda: get(address, INDEX).content != old)
+
+    @pytest.mark.parametrize("without", ["", BACKGROUND])
+    def test_serves_the_old_page_while_the_application_fails(self, in_front, views, configure, without):
+        """With updates in the background, `updating` is enough; otherwise the other words are needed."""
+        configure(CACHE_CONTROL={"max_age": 1})
+        address = in_front(without)
+        old = get(address, INDEX).content
+        views.end()
+        until_status(address, INDEX, "STALE")
+        assert get(address, INDEX).content == old
+
+
+class TestACdn:
+    @pytest.fixture
+    def cdn(self, tmp_path, stack):
+        """Run a cache in front of an origin, and return its address."""
+
+        def start(address, more=""):
+            text = server(CDN.replace("{origin}", address).replace("{more}", more))
+            http = f"proxy_cache_path {tmp_path}/cache keys_zone=cdn:1m;\n{text}"
+            return stack.enter_context(nginx(http, tmp_path / "cdn"))
+
+        return start
+
+    @pytest.fixture
+    def in_front(self, cdn, configure, views):
+        """Run the cache in front of views with the documented directives, or with other values for some."""
+
+        def start(**directives):
+            documented = run(DIRECTIVES).SITEMAPS09
+            assert documented["BASE_URL"] == BASE
+            configure(CACHE_CONTROL={**documented["CACHE_CONTROL"], **directives})
+            return cdn(views.address)
+
+        return start
+
+    def test_keeps_pages_for_the_time_of_shared_caches(self, in_front, views):
+        address, rows = in_front(), expected()
+        assert crawl(over_http(address)) == rows
+        requests = len(views.requests)
+        directives = "max-age=60 public s-maxage=600 stale-if-error=86400 stale-while-revalidate=3600"
+        assert sorted(get(address, INDEX).headers["Cache-Control"].split(", ")) == directives.split()
+        change_rows()
+        assert get(address, f"{INDEX}?x=1").status == "HIT"
+        assert crawl(over_http(address)) == rows
+        assert len(views.requests) == requests
+
+    def test_asks_in_the_background_and_serves_the_old_page_while_the_site_fails(self, in_front, views):
+        address = in_front(s_maxage=1)
+        until(lambda: shows_rows(address))
+        change_rows()
+        cache.clear()
+        until_status(address, INDEX, "STALE")
+        until(lambda: shows_rows(address))
+        assert {request.status for request in views.asked(STATIC)} <= {200, 304}
+        old = get(address, STATIC)
+        views.end()
+        until_status(address, STATIC, "STALE")
+        assert get(address, STATIC).content == old.content
+
+    def test_fails_with_the_site_without_the_last_two_directives(self, in_front, views):
+        address = in_front(s_maxage=1, stale_while_revalidate=0, stale_if_error=0)
+        assert get(address, STATIC).status == "MISS"
+        views.end()
+        until(lambda: get(address, STATIC).code == 502)
+
+    def test_shows_exported_files_after_a_purge(self, cdn, tmp_path, folder):
+        run_export(folder)
+        with nginx(
+            server(FILES.replace("/srv/shop/public", str(folder))), tmp_path / "nginx"
+        ) as server_url:
+            address = cdn(server_url, "proxy_cache_valid 200 1d;")
+            rows = expected()
+            assert crawl(over_http(address)) == rows
+            change_rows()
+
+            def purge(published):
+                assert crawl(over_http(address)) == rows
+                for url in published.written:
+                    get(address, url.removeprefix(f"{BASE}/"), X_Purge="1")
+
+            run_export(folder, on_published=purge)
+            assert crawl(over_http(address)) == expected() != rows
+            assert get(address, INDEX).status == "HIT"

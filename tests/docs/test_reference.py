@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 from dataclasses import fields
 from datetime import datetime, timezone
 from importlib import import_module
@@ -25,222 +24,133 @@ from django_sitemaps09 import (
     exceptions,
     robots,
     signals,
+    urls,
 )
 from django_sitemaps09.audit import RULES, AuditReport, Finding
 from django_sitemaps09.export import DamagedFile, Report, SectionReport, Verification
 from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.suggestions import Suggestion
-from tests.docs.pages import PAGES, README, ROOT
+from tests.docs.pages import PAGES, README, ROOT, take
 
-SETTINGS = PAGES["docs/reference/settings.md"]
-COMMANDS = PAGES["docs/reference/commands.md"]
-AUDIT_RULES = PAGES["docs/reference/audit-rules.md"]
-CHECKS = PAGES["docs/reference/checks.md"]
-PUBLIC = PAGES["docs/reference/public.md"]
-DEVIATIONS = PAGES["docs/reference/deviations.md"]
-EXTRAS = PAGES["docs/reference/extras.md"]
-PACKAGE = ROOT / "django_sitemaps09"
+PAGE = {page.removeprefix("docs/reference/").removesuffix(".md"): text for page, text in PAGES.items()}
+ROBOTS = take("docs/howto/robots.md", "robots.txt", language="text").text
 
 
-def options(command: str) -> list[str]:
-    parser = load_command_class("django_sitemaps09", command).create_parser("", "")
-    common = BaseCommand().create_parser("", "")
-    shared = {option for action in common._actions for option in action.option_strings}
-    own = [option for action in parser._actions for option in action.option_strings]
-    return [option for option in own if option not in shared]
-
-
-def rows(text: str) -> list[list[str]]:
+def rows(text):
     """Return the cells of all tables of a text, without their heads."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [re.split(r"(?<!\\)\|", line.strip("|")) for line in lines]
     return [[cell.strip() for cell in row] for row in cells if row[0].strip(" -:") != ""]
 
 
-def names(text: str) -> set[str]:
+def names(text):
     """Return the names in the first column of the tables of a text."""
     return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
 
 
-def section(text: str, heading: str) -> str:
-    """Return the text below a heading, up to the next heading."""
-    [found] = re.findall(rf"^##+ {re.escape(heading)}$(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
-    return str(found)
+def section(page, heading):
+    """Return the text below a heading, up to the next one."""
+    pattern = rf"^##+ {re.escape(heading)}$(.*?)(?=^#|\Z)"
+    [found] = re.findall(pattern, PAGE[page], re.MULTILINE | re.DOTALL)
+    return found
 
 
-# Settings and commands
+def fields_of(*classes):
+    return {field.name for each in classes for field in fields(each)}
 
 
-@pytest.mark.parametrize("key", conf.KEYS)
-def test_every_setting_has_its_heading(key: str) -> None:
-    assert re.search(rf"^### `{key}: .+ = .+`$", SETTINGS, re.MULTILINE)
+# Tables and lists of names
 
-
-def test_no_heading_names_an_unknown_setting() -> None:
-    assert set(re.findall(r"^### `([A-Z_]+): ", SETTINGS, re.MULTILINE)) == set(conf.KEYS)
+INHERITED = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
+ENGINE = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
+AUDIT = AuditReport(datetime.now(timezone.utc), 0.0, "", 0, 0, 0, ())
+EXCEPTIONS = [each for _, each in getmembers(exceptions, isclass) if each.__module__ == exceptions.__name__]
+SIGNALS = {name for name, value in vars(signals).items() if isinstance(value, signals.Signal)}
+URLS = {pattern.name for pattern in urls.urlpatterns}
+AUDITING, SUGGESTING = "`manage.py audit_sitemaps`", "`manage.py suggest_sitemaps [section ...]`"
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["export_sitemaps", "submit_sitemaps", "sitemaps_status", "suggest_sitemaps", "audit_sitemaps"],
+    ("page", "heading", "expected"),
+    [
+        ("commands", "Verification", fields_of(Verification) | {"failures"}),
+        ("commands", "`manage.py submit_sitemaps`", fields_of(Submission, EndpointReport) | {"failures"}),
+        ("commands", AUDITING, {*AUDIT.as_dict()}),
+        ("public", "`django_sitemaps09.exceptions`", {each.__name__ for each in EXCEPTIONS}),
+        ("public", "`django_sitemaps09.signals`", SIGNALS),
+        ("public", "The interface of an engine", (ENGINE | {*Engine.__annotations__}) - INHERITED),
+        *(
+            ("public", f"`django_sitemaps09{name}`", {*import_module(f"django_sitemaps09{name}").__all__})
+            for name in ("", ".views", ".export", ".notify", ".suggestions", ".tasks", ".audit")
+        ),
+    ],
 )
-def test_every_option_of_a_command_is_described(command: str) -> None:
+def test_a_table_has_exactly_the_names_that_exist(page, heading, expected):
+    assert {name for name in names(section(page, heading)) if name[0] != "-"} == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "form", "expected"),
+    [
+        ("commands", "Report", "`{}`", fields_of(Report, SectionReport) | {"urls", "bytes", "size"}),
+        ("commands", "Verification", "`{}`", {*DamagedFile._fields}),
+        ("commands", SUGGESTING, "| `{}` |", fields_of(Suggestion)),
+        ("commands", AUDITING, "`{}`", fields_of(Finding)),
+        ("public", "`django_sitemaps09.urls`", f"`{urls.app_name}:{{}}`", URLS),
+    ],
+)
+def test_a_section_names_all_that_exists(page, heading, form, expected):
+    assert {name for name in expected if form.format(name) not in section(page, heading)} == set()
+
+
+def test_every_public_name_and_signal_is_described():
+    text = "".join(PAGES[page] for page in PAGES if page.startswith("docs/"))
+    assert [name for name in django_sitemaps09.__all__ if name not in text] == []
+    assert all(f"## `{signals.__name__}.{name}`" in PAGE["signals"] for name in SIGNALS)
+
+
+def test_every_setting_and_no_other_one_has_a_heading_with_its_type_and_default():
+    headings = re.findall(r"^### `([A-Z0-9_]+): (.+)`$", PAGE["settings"], re.MULTILINE)
+    assert sorted(name for name, _ in headings) == sorted(conf.KEYS)
+    assert [name for name, rest in headings if not re.fullmatch(".+ = .+", rest)] == []
+
+
+def options(name, command):
+    actions = command.create_parser("", name)._actions
+    return {option for action in actions for option in action.option_strings}
+
+
+@pytest.mark.parametrize("name", ["export", "submit", "audit", "sitemaps_status", "suggest"])
+def test_every_option_of_a_command_is_described(name):
+    name = name if "_" in name else f"{name}_sitemaps"
+    own = options(name, load_command_class("django_sitemaps09", name)) - options("", BaseCommand())
     # The first column of the tables from its heading to that of the next command.
-    [described] = re.findall(
-        rf"^## `manage\.py {command}\b(.*?)(?=^## `manage\.py|\Z)", COMMANDS, re.MULTILINE | re.DOTALL
-    )
-    assert options(command)
-    listed = {name.split()[0] for name in names(described) if name.startswith("--")}
-    assert listed == {*options(command)}
+    pattern = rf"^## `manage\.py {name}\b(.*?)(?=^## `manage\.py|\Z)"
+    [described] = re.findall(pattern, PAGE["commands"], re.MULTILINE | re.DOTALL)
+    assert own
+    assert {each.split()[0] for each in names(described) if each.startswith("--")} == own
 
 
-def test_every_key_of_a_report_is_described() -> None:
-    described = section(COMMANDS, "Report")
-    keys = {field.name for kind in (Report, SectionReport) for field in fields(kind)}
-    assert [key for key in sorted({*keys, "urls", "bytes", "size"}) if f"`{key}`" not in described] == []
+def test_every_rule_of_an_audit_is_described_as_in_the_code():
+    table = [(row[0].strip("`"), *row[1:]) for row in rows(PAGE["audit-rules"]) if row[0].startswith("`")]
+    fixes = {rule.id: f"{rule.fix} {rule.project}".strip() for rule in RULES.values()}
+    assert table == [(each.id, each.severity, each.meaning, fixes[each.id]) for each in RULES.values()]
 
 
-def test_every_attribute_of_a_suggestion_is_described() -> None:
-    described = section(COMMANDS, "`manage.py suggest_sitemaps [section ...]`")
-    assert [field.name for field in fields(Suggestion) if f"| `{field.name}` |" not in described] == []
-
-
-def test_every_key_of_a_verification_is_described() -> None:
-    keys = {field.name for field in fields(Verification)} | {"failures"}
-    assert names(section(COMMANDS, "Verification")) == keys
-    assert all(f"`{name}`" in section(COMMANDS, "Verification") for name in DamagedFile._fields)
-
-
-def test_every_key_of_a_submission_is_described() -> None:
-    keys = {field.name for kind in (Submission, EndpointReport) for field in fields(kind)} | {"failures"}
-    described = section(COMMANDS, "`manage.py submit_sitemaps`")
-    assert {name for name in names(described) if not name.startswith("--")} == keys
-
-
-def test_every_key_of_an_audit_is_described() -> None:
-    described = section(COMMANDS, "`manage.py audit_sitemaps`")
-    report = AuditReport(datetime.now(timezone.utc), 0.0, "", 0, 0, 0, ())
-    keys = {name for name in names(described) if not name.startswith("-")}
-    assert keys == {*report.as_dict()}
-    assert [field.name for field in fields(Finding) if f"`{field.name}`" not in described] == []
-
-
-def test_every_rule_of_an_audit_is_described_as_in_the_code() -> None:
-    listed = [row for row in rows(AUDIT_RULES) if row[0].startswith("`")]
-    table = [(id.strip("`"), severity, meaning, fix) for id, severity, meaning, fix in listed]
-    assert table == [
-        (rule.id, rule.severity, rule.meaning, f"{rule.fix} {rule.project}".strip())
-        for rule in RULES.values()
-    ]
-
-
-def test_the_block_shown_is_the_block_written() -> None:
-    written = robots.update(None, ["https://www.example.com/sitemap.xml"]).decode()
-    assert f"```text\n{written}```" in PAGES["docs/howto/robots.md"]
-
-
-# Checks
-
-
-def codes() -> set[str]:
-    """Return the ids of all checks in the code."""
-    found = {
-        node.value
-        for path in (PACKAGE / "checks").rglob("*.py")
+def test_every_check_is_in_the_table_with_its_meaning_and_what_to_do_and_no_other_one():
+    codes = {
+        f"sitemaps09.{node.value}"
+        for path in (ROOT / "django_sitemaps09" / "checks").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if re.fullmatch(r"[EW]\d{3}", node.value)
+        if isinstance(node, ast.Constant) and re.fullmatch(r"[EW]\d{3}", str(node.value))
     }
-    return {f"sitemaps09.{code}" for code in found}
+    table = rows(PAGE["checks"])
+    assert len(codes) > 50
+    listed = [name for row in table for name in re.findall(r"`(sitemaps09\.[^`]+)`", row[0])]
+    assert sorted(listed) == sorted(codes)
+    assert [row for row in table if len(row) != 3 or not all(row)] == []
 
-
-def test_every_check_is_in_the_table_and_no_other_one() -> None:
-    assert len(codes()) > 50
-    listed = [name for row in rows(CHECKS) for name in re.findall(r"`(sitemaps09\.[^`]+)`", row[0])]
-    assert len(listed) == len(set(listed))
-    assert set(listed) == codes()
-
-
-def test_every_row_of_the_checks_says_what_it_means_and_what_to_do() -> None:
-    for row in rows(CHECKS):
-        assert len(row) == 3
-        assert all(row)
-
-
-# Names
-
-
-@pytest.mark.parametrize("name", django_sitemaps09.__all__)
-def test_every_public_name_is_described(name: str) -> None:
-    assert any(name in PAGES[page] for page in PAGES if page.startswith("docs/"))
-
-
-@pytest.mark.parametrize("module", ["", ".views", ".export", ".notify", ".suggestions", ".tasks", ".audit"])
-def test_the_public_names_are_those_that_modules_list(module: str) -> None:
-    path = f"django_sitemaps09{module}"
-    assert names(section(PUBLIC, f"`{path}`")) == set(import_module(path).__all__)
-
-
-def defined(module: object, values: Iterable[tuple[str, object]]) -> set[str]:
-    return {name for name, value in values if getattr(value, "__module__", None) == module}
-
-
-def test_the_public_exceptions_are_those_that_are_defined() -> None:
-    path = exceptions.__name__
-    assert names(section(PUBLIC, f"`{path}`")) == defined(path, getmembers(exceptions, isclass))
-
-
-def test_the_public_signals_are_those_that_are_defined() -> None:
-    sent = {name for name, value in vars(signals).items() if isinstance(value, signals.Signal)}
-    assert names(section(PUBLIC, f"`{signals.__name__}`")) == sent
-    assert all(f"## `{signals.__name__}.{name}`" in PAGES["docs/reference/signals.md"] for name in sent)
-
-
-def test_the_documented_interface_of_an_engine_is_complete() -> None:
-    inherited = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
-    own = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
-    own |= {*Engine.__annotations__}
-    assert names(section(PUBLIC, "The interface of an engine")) == own - inherited
-
-
-def test_the_names_of_urls_are_described() -> None:
-    from django_sitemaps09 import urls
-
-    described = section(PUBLIC, "`django_sitemaps09.urls`")
-    for pattern in urls.urlpatterns:
-        assert f"`{urls.app_name}:{pattern.name}`" in described
-
-
-# Extras and deviations
-
-
-def test_every_extra_is_described() -> None:
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    declared = section_of_toml(project, "project.optional-dependencies")
-    assert names(EXTRAS) == set(re.findall(r"^([a-z0-9-]+) = \[", declared, re.MULTILINE))
-
-
-def section_of_toml(text: str, name: str) -> str:
-    return text.partition(f"[{name}]\n")[2].partition("\n[")[0]
-
-
-def test_every_deviation_from_contrib_has_a_test() -> None:
-    numbers = re.findall(r"^(\d+)\. ", DEVIATIONS, re.MULTILINE)
-    assert numbers == [str(number) for number in range(1, len(numbers) + 1)]
-    assert numbers
-    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    tested = set(re.findall(r"Deviation (\d+)\b", tests))
-    assert set(numbers) <= tested
-
-
-def test_the_commands_of_the_set_up_are_two_lines() -> None:
-    first, second = (line for line in README.splitlines() if line.startswith("python3 -m venv"))
-    assert first.endswith("manage.py demo")
-    assert second.endswith('-m pytest -n auto -m "not slow"')
-
-
-# Hooks
 
 #: What contrib's class has for every sitemap, and what this package adds to each class.
 HOOKS = {
@@ -253,8 +163,33 @@ HOOKS = {
 READ_BY_VIEWS = {"get_domain", "get_latest_lastmod", "get_protocol", "get_urls", "paginator"}
 
 
-def test_every_hook_of_a_class_is_described() -> None:
-    page = PAGES["docs/reference/sitemaps.md"]
+def test_every_hook_of_a_class_is_described():
     hooks = (HOOKS - READ_BY_VIEWS) | {"images", "videos", "lastmod", "changefreq", "priority"}
     assert {"site_field", "key", "limit"} <= hooks
-    assert [name for name in sorted(hooks) if not re.search(rf"`(?:def )?{name}\b", page)] == []
+    assert [name for name in hooks if not re.search(rf"`(?:def )?{name}\b", PAGE["sitemaps"])] == []
+
+
+# Other pages
+
+
+def test_every_extra_is_described():
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    declared = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    assert names(PAGE["extras"]) == set(re.findall(r"^([a-z0-9-]+) = \[", declared, re.MULTILINE))
+
+
+def test_every_deviation_from_contrib_has_a_test():
+    numbers = re.findall(r"^(\d+)\. ", PAGE["deviations"], re.MULTILINE)
+    assert numbers == [str(number) for number in range(1, len(numbers) + 1)] != []
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert set(numbers) <= set(re.findall(r"Deviation (\d+)\b", tests))
+
+
+def test_the_block_of_robots_txt_shown_is_the_block_written():
+    assert robots.update(None, ["https://www.example.com/sitemap.xml"]).decode() == ROBOTS
+
+
+def test_the_commands_of_the_set_up_are_two_lines():
+    first, second = (line for line in README.splitlines() if line.startswith("python3 -m venv"))
+    assert first.endswith("manage.py demo")
+    assert second.endswith('-m pytest -n auto -m "not slow"')
