@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tests.docs.pages import Block, blocks
+from tests.docs.pages import blocks, run
 
 
-def parts(page: str, file: str) -> list[Block]:
+def parts(page, file):
     """Return the blocks of a page that begin with the name of a file, in their order."""
     return [block for block in blocks("python", page) if block.text.startswith(f"# {file}\n")]
 
 
-def follow(page: str, file: str, namespace: dict[str, Any]) -> None:
+def unnamed(page):
+    """Return the only block of Python that is for no file of the site."""
+    [block] = [block for block in blocks("python", page) if not block.text.startswith("# ")]
+    return block
+
+
+def follow(page, file, namespace):
     """Run the blocks for a file with the names that the file already has."""
     found = parts(page, file)
     assert found, f"{page} has no block for {file}"
     for block in found:
-        # Keep the line numbers of the page for errors.
-        text = "\n" * (block.line - 1) + block.text
-        exec(compile(text, page, "exec", dont_inherit=True), namespace)  # noqa: S102 our own page
+        run(block, namespace)

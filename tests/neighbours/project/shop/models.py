@@ -6,10 +6,8 @@ from parler.models import TranslatableModel, TranslatedFields
 
 
 class Product(TranslatableModel):
-    """A product."""
-
     translations = TranslatedFields(slug=models.SlugField())
     updated_at = models.DateTimeField(auto_now=True)
 
-    def get_absolute_url(self) -> str:
+    def get_absolute_url(self):
         return reverse("product", kwargs={"slug": self.slug})

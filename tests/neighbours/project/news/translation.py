@@ -7,6 +7,4 @@ from news.models import Article
 
 @register(Article)
 class ArticleTranslation(TranslationOptions):
-    """The slug is translated."""
-
     fields = ("slug",)

@@ -1,9 +1,5 @@
 """Page classes of a site with Wagtail."""
 
-from __future__ import annotations
-
-from typing import Any
-
 from wagtail.models import Page
 
 
@@ -14,7 +10,7 @@ class TextPage(Page):
 class EventPage(Page):
     """A page that lists a second URL in sitemaps."""
 
-    def get_sitemap_urls(self, request: Any = None) -> list[dict[str, Any]]:
+    def get_sitemap_urls(self, request=None):
         first, *others = super().get_sitemap_urls(request)
         return [first, *others, {**first, "location": f"{first['location']}programme/"}]
 

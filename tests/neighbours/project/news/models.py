@@ -5,11 +5,9 @@ from django.urls import reverse
 
 
 class Article(models.Model):
-    """A news article."""
-
     slug = models.SlugField()
     public = models.BooleanField(default=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    def get_absolute_url(self) -> str:
+    def get_absolute_url(self):
         return reverse("article", kwargs={"slug": self.slug})

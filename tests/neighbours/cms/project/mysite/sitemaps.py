@@ -1,5 +1,0 @@
-"""The sections of the how-to."""
-
-from tests.neighbours.following import follow
-
-follow("docs/howto/django-cms.md", "mysite/sitemaps.py", globals())

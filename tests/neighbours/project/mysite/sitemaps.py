@@ -1,0 +1,7 @@
+"""The sections of the how-to."""
+
+from django.conf import settings
+
+from tests.neighbours.following import follow
+
+follow(settings.PAGE, "mysite/sitemaps.py", globals())
