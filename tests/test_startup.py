@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.contrib.sitemaps import views as contrib_views
 from django.core import checks
@@ -19,67 +13,62 @@ from django.views.decorators.cache import cache_page
 import django_sitemaps09
 from django_sitemaps09 import StaticViewSitemap, register, views
 from django_sitemaps09.checks import check_sections
-from tests.support.apps import MINE, Apps, apps, registry
+from tests.support.apps import MINE, apps, registry
 from tests.support.paths import ROOT
+from tests.support.processes import ended, started
+from tests.support.sections import declare
 
 __all__ = ["apps", "registry"]
 
 
-# The package
+def run(code, *paths):
+    """Return the words that code writes in a new process without settings."""
+    environ = {"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))}
+    process = started("-W", "error::DeprecationWarning", "-c", code, environ=environ)
+    status, out, err = ended(process)
+    assert (status, err) == (0, "")
+    return out.split()
 
 
-def run(code: str, *paths: Path) -> str:
-    """Return the output of code in a new process without settings."""
-    done = subprocess.run(  # noqa: S603 our own interpreter and code
-        [sys.executable, "-W", "error::DeprecationWarning", "-c", textwrap.dedent(code)],
-        env={"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr == ""
-    return done.stdout
-
-
-def test_the_package_can_be_imported_without_settings() -> None:
+def test_the_package_can_be_imported_without_settings():
     code = """
-        import django_sitemaps09
-        from django_sitemaps09 import *
-        from django.conf import settings
-        for name in django_sitemaps09.__all__:
-            assert globals()[name] is getattr(django_sitemaps09, name)
-        register("products", Sitemap)
-        @register("news")
-        class Latest(ModelSitemap):
-            lastmod = None
-        print(settings.configured, *sorted(django_sitemaps09.__all__))
-    """
-    names = ["Alternate", "Extension", "GenericSitemap", "Image", "ModelSitemap", "News", "NewsSitemap"]
-    names += ["PathTemplate", "Platform", "Restriction", "Route", "Sitemap", "StaticViewSitemap", "Video"]
-    names += ["register"]
-    assert run(code).split() == ["False", *names]
-    assert sorted(django_sitemaps09.__all__) == names
+import django_sitemaps09
+from django_sitemaps09 import *
+from django.conf import settings
+for name in django_sitemaps09.__all__:
+    assert globals()[name] is getattr(django_sitemaps09, name)
+register("products", Sitemap)
+@register("news")
+class Latest(ModelSitemap):
+    lastmod = None
+print(settings.configured, *sorted(django_sitemaps09.__all__))
+"""
+    names = "Alternate Extension GenericSitemap Image ModelSitemap News NewsSitemap PathTemplate Platform "
+    names += "Restriction Route Sitemap StaticViewSitemap Video register"
+    assert run(code) == ["False", *names.split()]
+    assert sorted(django_sitemaps09.__all__) == names.split()
 
 
-def test_neither_import_nor_start_up_imports_an_app(tmp_path: Path) -> None:
+def test_neither_import_nor_start_up_imports_an_app(tmp_path):
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
-    (tmp_path / "shop" / "sitemaps.py").write_text("print('asked')", encoding="utf-8")
+    (tmp_path / "shop" / "sitemaps.py").write_text("print('asked')")
     code = """
-        import sys, django
-        from django.conf import settings
-        settings.configure(INSTALLED_APPS=["django_sitemaps09", "shop"])
-        django.setup()
-        from django_sitemaps09 import sections, views, export
-        print("shop.sitemaps" in sys.modules)
-        sections.registered()
-        sections.registered()
-    """
-    assert run(code, tmp_path).split() == ["False", "asked"]
+import sys, django
+from django.conf import settings
+settings.configure(INSTALLED_APPS=["django_sitemaps09", "shop"])
+django.setup()
+from django_sitemaps09 import sections, views, export
+print("shop.sitemaps" in sys.modules)
+sections.registered()
+sections.registered()
+"""
+    assert run(code, tmp_path) == ["False", "asked"]
 
 
 PASSED = {"sitemaps": MINE}
 STALE = "from django.utils.translation import ugettext_lazy"
+INDEX = [path("a", views.index, PASSED)]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +79,11 @@ STALE = "from django.utils.translation import ugettext_lazy"
         ({}, [path("a", views.index)], True),
         ({}, [path("a", cache_page(60)(views.sitemap), PASSED), path("b", views.index)], True),
         # All views are passed a mapping.
-        ({}, [path("a", views.index, PASSED), path("b", cache_page(60)(views.sitemap), PASSED)], False),
+        ({}, [*INDEX, path("b", cache_page(60)(views.sitemap), PASSED)], False),
         ({}, [path("", include("django_sitemaps09.urls"), PASSED), path("r", views.robots_txt)], False),
-        ({"BASE_URL": "https://www.example.com"}, [path("a", views.index, PASSED)], False),
+        ({"BASE_URL": "https://www.example.com"}, INDEX, False),
         # Registered sections are exported.
-        ({"ROOT": "public"}, [path("a", views.index, PASSED)], True),
+        ({"ROOT": "public"}, INDEX, True),
         ({"ROBOTS_TXT": "robots.txt"}, [], True),
         # The setting SITEMAPS names the exported sections.
         ({"ROOT": "public", "SITEMAPS": f"{__name__}.MINE"}, [path("a", views.index)], False),
@@ -103,55 +92,50 @@ STALE = "from django.utils.translation import ugettext_lazy"
         ({}, [path("a", contrib_views.index, PASSED)], False),
     ],
 )
-def test_checks_import_sitemaps_only_if_registered_sections_are_served_or_exported(
-    apps: Apps, settings: Any, keys: dict[str, Any], patterns: list[Any], asked: bool
-) -> None:
+def test_checks_import_sitemaps_only_if_sections_are_served_or_exported(
+    apps, settings, keys, patterns, asked
+):
     """An old module that is no longer imported must not stop `migrate`."""
     apps.add("shop", STALE)
     settings.SITEMAPS09, settings.ROOT_URLCONF = keys, tuple(patterns)
-    assert [message.id for message in check_sections()] == (["sitemaps09.E005"] if asked else [])
-    assert apps.shared.runs == (["shop"] if asked else [])
+    found = [message.id for message in check_sections()], apps.shared.runs
+    assert found == ((["sitemaps09.E005"], ["shop"]) if asked else ([], []))
 
 
-def test_checks_see_what_is_registered_already(apps: Apps, settings: Any) -> None:
+def test_checks_see_what_is_registered_already(apps, settings):
     apps.add("shop", STALE)
-    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
-    register("mine", type("Wrong", (StaticViewSitemap,), {"priority": 7}))
+    settings.ROOT_URLCONF = tuple(INDEX)
+    register("mine", declare(StaticViewSitemap, priority=7))
     assert [message.id for message in check_sections()] == ["sitemaps09.W012"]
     assert apps.shared.runs == []
 
 
-def test_the_command_that_exports_the_registered_sections_checks_them(
-    apps: Apps, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_that_exports_the_registered_sections_checks_them(apps, settings, folder, monkeypatch):
     # Django's own checks need apps that this project does not have.
     monkeypatch.setattr(checks.registry.registry, "registered_checks", {check_sections})
     apps.add("shop", "register('wrong', type('Wrong', (Sitemap,), {'location': Route('nowhere')}))")
-    settings.ROOT_URLCONF = (path("a", views.index, PASSED),)
+    settings.ROOT_URLCONF = tuple(INDEX)
     assert check_sections() == []
     with pytest.raises(SystemCheckError, match=r"sitemaps09\.E021"):
-        call_command("export_sitemaps", output=str(tmp_path), skip_checks=False)
+        call_command("export_sitemaps", output=str(folder), skip_checks=False)
 
 
-MUTE = "class Mute({}):\n    __str__ = None\nraise Mute"
+MUTE = "from django.core.exceptions import *\nclass Mute({}):\n    __str__ = None\nraise Mute"
 
 
 @pytest.mark.parametrize("path", [None, "shop.sitemaps.SITEMAPS", "shop.sitemaps.more.SITEMAPS"])
 @pytest.mark.parametrize(
     "text",
     [
-        *("raise RuntimeError('Model class X is in no app')", "{}['products']", "import os\nos.nothing"),
-        *("class Products(Nothing): ...", "assert False, 'wrong'", "import sys\nsys.exit()", STALE),
-        *("def broken(:", MUTE.format("Exception")),
-        f"from django.core.exceptions import ImproperlyConfigured\n{MUTE.format('ImproperlyConfigured')}",
+        *("raise RuntimeError('X is in no app')", "{}['products']", "import os\nos.nothing", STALE),
+        *("class Products(Nothing): ...", "assert False", "import sys\nsys.exit()", "def broken(:"),
+        *(MUTE.format("Exception"), MUTE.format("ImproperlyConfigured")),
     ],
 )
-def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(
-    apps: Apps, settings: Any, text: str, path: str | None
-) -> None:
+def test_whatever_a_module_raises_is_one_message_with_the_file_and_the_line(apps, settings, text, path):
     apps.add("shop", text)
     settings.SITEMAPS09 = {"SITEMAPS": path}
-    (message,) = check_sections()
+    [message] = check_sections()
     file = apps.folder / "shop" / "sitemaps.py"
     line = len(file.read_text().splitlines())
     assert (message.id, f"{file}, line {line}: " in message.msg) == ("sitemaps09.E005", True)
