@@ -49,8 +49,8 @@ class Entry(models.Model):
     freq = models.CharField(max_length=10, null=True)
     code = models.CharField(max_length=50, null=True)
 
-    def __str__(self) -> str:
+    def __str__(self):
         return self.title
 
-    def get_absolute_url(self) -> str:
+    def get_absolute_url(self):
         return reverse("entry", kwargs={"slug": self.slug})

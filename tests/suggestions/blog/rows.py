@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 
 from django_sitemaps09 import ModelSitemap
-from django_sitemaps09.suggestions import Suggestion, suggest
+from django_sitemaps09.suggestions import suggest
 from tests.suggestions.blog.models import Author, Entry, Label, Team
 
 NOON = datetime(2026, 1, 31, 23, 30, tzinfo=timezone.utc)
 
 
 @pytest.fixture(autouse=True)
-def entries(db: None) -> list[Entry]:
+def entries(db):
     author = Author.objects.create(name="A", team=Team.objects.create(slug="team"))
-    rows = [
-        Entry.objects.create(
+    rows = Entry.objects.bulk_create(
+        Entry(
             slug=f"S-{number}",
             author=author,
             number=number,
@@ -28,15 +27,15 @@ def entries(db: None) -> list[Entry]:
             path="" if number % 6 == 0 else f"/p/{number}/",
         )
         for number in range(20)
-    ]
+    )
     rows[0].labels.add(Label.objects.create(name="first"))
     return rows
 
 
-def sitemap(model: type[Entry], **attributes: Any) -> Any:
-    return type("BlogSitemap", (ModelSitemap,), {"model": model, **attributes})
+def sitemap(**attributes):
+    return type("BlogSitemap", (ModelSitemap,), {"model": Entry, **attributes})
 
 
-def suggestion(section: Any, **options: Any) -> Suggestion:
+def suggestion(section, **options):
     [found] = suggest(sitemaps={"blog": section}, **options)
     return found

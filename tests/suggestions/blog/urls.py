@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.urls import include, path, register_converter
 
 
@@ -13,17 +13,17 @@ class DayConverter:
 
     regex = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
-    def to_python(self, value: str) -> date:
+    def to_python(self, value):
         return date.fromisoformat(value)
 
-    def to_url(self, value: date) -> str:
+    def to_url(self, value):
         return value.isoformat()
 
 
 register_converter(DayConverter, "sitemaps09_day")
 
 
-def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
+def nothing(request, **kwargs):
     """View of all locations."""
     return HttpResponse()
 

@@ -24,7 +24,7 @@ TIMES = [
 ]
 
 
-def create_rows(using: str) -> None:
+def create_rows(using):
     """Create rows with all kinds of values."""
     teams = [Team.objects.using(using).create(slug=slug) for slug in ("team", "/team/")]
     authors = [
