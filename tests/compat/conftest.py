@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 from django.contrib.sites.models import Site
 from django.core.cache import cache
 
-from tests.compat import middleware, projects
-from tests.compat.cases.parts import COMPAT_BASES, CONTRIB_BASES
-from tests.compat.data import populate
-from tests.models import Article
+from tests.compat import projects
+from tests.compat.cases import COMPAT_BASES, CONTRIB_BASES
 
 
 @pytest.fixture
-def rows(db: None) -> Iterator[None]:
-    populate()
-    cache.clear()
-    yield
+def articles(db, settings):
+    """The rows that the cases read, and the URLs of a project that imports this package."""
+    settings.ROOT_URLCONF = projects.COMPAT.urlconf
+    yield projects.populate()
     cache.clear()
     Site.objects.clear_cache()
 
 
 @pytest.fixture
-def editing(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[..., None]:
+def editing(monkeypatch, settings):
     """Change responses in a middleware before they are rendered."""
 
-    def start(edit: Callable[[Any], Any]) -> None:
-        settings.MIDDLEWARE = [middleware.PATH]
-        monkeypatch.setattr(middleware, "edit", edit)
+    def start(edit):
+        settings.MIDDLEWARE = ["tests.compat.projects.Edit"]
+        monkeypatch.setattr(projects.Edit, "edit", staticmethod(edit))
 
     return start
 
 
 @pytest.fixture
-def articles(db: None, settings: Any) -> Iterator[list[Article]]:
-    settings.ROOT_URLCONF = projects.COMPAT.urlconf
-    yield populate()
-    Site.objects.clear_cache()
+def both_apps(settings):
+    """Install contrib's app first, so that its views find its own templates."""
+    settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
 
 
 @pytest.fixture(params=[CONTRIB_BASES, COMPAT_BASES], ids=["contrib", "compat"])
-def bases(request: pytest.FixtureRequest) -> Any:
+def bases(request):
     return request.param

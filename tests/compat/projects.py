@@ -1,101 +1,217 @@
-"""Compare the responses of a project with contrib and of a project with this package."""
+"""Two projects with the same cases, with contrib and with this package, whose responses are compared."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import date, datetime, timezone
+from decimal import Decimal
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 from unittest import mock
 
 from django.apps import apps
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib import sitemaps as contrib_package
+from django.contrib.sitemaps import views as contrib_views
 from django.contrib.sites.models import Site
 from django.http import HttpResponse
 from django.template.backends import django as backend
 from django.test import Client, override_settings
+from django.urls import include, path
 from django.utils import timezone as zones
+from django.views.decorators.cache import cache_page
 from lxml import etree
 
-from tests.compat.cases.parts import CASES
-from tests.compat.urls import case_routes
+from django_sitemaps09 import views
+from tests.compat import cases
+from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, NEW_YORK, UTC, ZURICH, Bases
+from tests.models import Article
+from tests.support.factories import CategoryFactory
+from tests.support.site_factories import FlatPageFactory
 
 HERE = Path(__file__).parent
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 CONTRIB_TEMPLATES = Path(contrib_package.__file__).parent / "templates"
-RENDERED = (200, 203)
-ARGUMENT_TEMPLATES = HERE / "templates"
-PROJECT_TEMPLATES = HERE / "project"
+ARGUMENT_TEMPLATES, PROJECT_TEMPLATES = HERE / "templates", HERE / "project"
+UPDATED = {
+    "alpha": datetime(2025, 1, 1, 10, 30, tzinfo=UTC),
+    "beta & <b>": datetime(2025, 3, 30, 3, 15, 1, tzinfo=ZURICH),
+    "gamma-ü": datetime(2026, 2, 28, 23, 59, 59, tzinfo=NEW_YORK),
+    "delta": datetime(2024, 2, 29, tzinfo=UTC),
+    'omega "x"': None,
+}
+
+
+def populate():
+    """Create five articles, the last one without a time, and three flatpages, one of them private."""
+    trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
+    articles = Article.objects.bulk_create(
+        Article(
+            slug=slug,
+            category=trees if number % 2 else rocks,
+            updated=updated,
+            day=updated and date(2025, 1, 1 + number),
+            weight=Decimal(number + 1) / 10,
+            code=f"c{number}",
+        )
+        for number, (slug, updated) in enumerate(UPDATED.items())
+    )
+    for url, members in (("/about/", False), ("/a&b/", False), ("/members/", True)):
+        FlatPageFactory(url=url, registration_required=members, sites=[1])
+    return articles
+
+
+class Edit:
+    """A middleware that applies a test's change to responses before they are rendered."""
+
+    edit: Any = None
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_template_response(self, request, response):
+        return Edit.edit(response) or response
 
 
 class Project(NamedTuple):
-    """The URLconf of a project, and the folders of templates that are found before those of apps."""
+    """What a project imports, and the folders of templates that are found before those of apps."""
 
-    urlconf: str
+    bases: Bases
+    views: Any
     templates: tuple[Path, ...]
+
+    @property
+    def urlconf(self):
+        return routes(self, "")
 
 
 # This package has templates with the same names, so contrib's own must come first.
-CONTRIB = Project("tests.compat.urls_contrib", (CONTRIB_TEMPLATES,))
-COMPAT = Project("tests.compat.urls_compat", ())
+CONTRIB = Project(CONTRIB_BASES, contrib_views, (CONTRIB_TEMPLATES,))
+COMPAT = Project(COMPAT_BASES, views, ())
 
 
-@cache
-def urlconf(project: Project, name: str) -> Any:
-    """Return the URLconf of the case with this name, or of the project."""
-    if name not in CASES:
-        return project.urlconf
-    own: Any = import_module(project.urlconf)
-    made: Any = ModuleType(f"{project.urlconf}.{name}")
-    made.urlpatterns = case_routes(name, own.BASES, own.views)
-    return made
+def page(request, **values):
+    return HttpResponse()
 
 
-def templates(*folders: Path, **options: Any) -> list[dict[str, Any]]:
+#: The name of the view that contrib's index looks for.
+DEFAULT = "django.contrib.sitemaps.views.sitemap"
+STATIC = [
+    path("home/", page, name="home"),
+    path("about/", page, name="about"),
+    path("shop/<slug:category>/<str:slug>/", page, name="article"),
+    *i18n_patterns(
+        path("leaf/<slug:slug>/", page, name="localized"),
+        path("article/<int:pk>/", page, name="localized-article"),
+    ),
+]
+
+
+def counted(bases):
+    """Return a section that counts how often it was created."""
+
+    class Counted(cases.section(bases, LEAVES, lastmod=cases.updated)):
+        made = 0
+
+        def __init__(self):
+            type(self).made += 1
+
+    return Counted
+
+
+def _routes(project, name):
+    """Return the routes of a case, or else those that contrib's documentation shows, and others."""
+    bases, views, _ = project
+    index, sitemap = views.index, views.sitemap
+    if name in CASES:
+        some = cases.sections(name, bases)
+        return [
+            path(f"{name}/index.xml", index, {"sitemaps": some}),
+            path(f"{name}/sitemap.xml", sitemap, {"sitemaps": some}),
+            path(f"{name}/sitemap-<section>.xml", sitemap, {"sitemaps": some}, name=DEFAULT),
+        ]
+
+    some = {**cases.sections("hooks_as_methods", bases), **cases.sections("limits", bases)}
+
+    def of(view, url, sections=some, name=None, **options):
+        return path(url, view, {"sitemaps": sections, **options}, name=name)
+
+    escaped, zoned = (cases.sections(name, bases) for name in ("locations_to_escape", "times_with_zones"))
+    both, cached = {"counted": counted(bases)}, cache_page(600)
     return [
-        {
-            "BACKEND": "django.template.backends.django.DjangoTemplates",
-            "DIRS": list(folders),
-            "APP_DIRS": "loaders" not in options,
-            "OPTIONS": options,
-        }
+        # Without a name, as in the first example of contrib's documentation.
+        of(index, "sitemap.xml"),
+        of(sitemap, "sitemap-<section>.xml", name=DEFAULT),
+        of(sitemap, "fixed.xml", section="two"),
+        of(sitemap, "fixed-unknown.xml", section="three"),
+        of(sitemap, "fixed-empty.xml", section=""),
+        of(sitemap, "whole/", section=None),
+        path(
+            "nested/", include(([of(sitemap, "sitemap-<path:section>.xml", name="page")], "inner"), "outer")
+        ),
+        of(index, "nested.xml", sitemap_url_name="outer:inner:page"),
+        of(index, "nested-well.xml", sitemap_url_name="outer:page"),
+        of(index, "unnamed.xml", sitemap_url_name="nowhere"),
+        of(index, "unnamed-empty.xml", {}, sitemap_url_name="nowhere"),
+        of(index, "templates/index.xml", template_name="compat/index.xml"),
+        of(sitemap, "templates/sitemap.xml", template_name="compat/urls.txt"),
+        of(sitemap, "templates/several.xml", template_name=["compat/none.xml", "sitemap.xml"]),
+        of(index, "templates/several-index.xml", template_name=("compat/index.xml", "sitemap_index.xml")),
+        of(sitemap, "templates/extending.xml", zoned, template_name="compat/extending.xml"),
+        of(sitemap, "templates/no.xml", template_name="no.xml"),
+        of(index, "types/index.xml", content_type="text/xml"),
+        of(sitemap, "types/sitemap.xml", content_type="text/plain; charset=utf-8"),
+        of(
+            sitemap,
+            "types/latin.xml",
+            escaped,
+            template_name="compat/urls.txt",
+            content_type="text/plain; charset=utf-16",
+        ),
+        of(index, "counted/index.xml", both, sitemap_url_name="counted"),
+        of(sitemap, "counted/sitemap-<section>.xml", both, name="counted"),
+        of(cached(index), "cached/index.xml", both, sitemap_url_name="cached"),
+        of(cached(sitemap), "cached/sitemap-<section>.xml", both, name="cached"),
     ]
 
 
-_installed_libraries = backend.get_installed_libraries
-
-
 @cache
-def _libraries(names: tuple[str, ...]) -> dict[str, str]:
-    return _installed_libraries()
+def routes(project, name=""):
+    """Return the URLconf of the case with this name, or of the project."""
+    made = ModuleType(f"tests.compat.urls.{name}")
+    made.urlpatterns = [*STATIC, *_routes(project, name)]
+    return made
 
 
-def libraries() -> dict[str, str]:
+def templates(*folders, **options):
+    engine = {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [*folders]}
+    return [{**engine, "APP_DIRS": "loaders" not in options, "OPTIONS": options}]
+
+
+_installed_libraries = backend.get_installed_libraries
+_libraries = cache(lambda names: _installed_libraries())
+
+
+def libraries():
     """Return the libraries of template tags. Django searches all apps whenever TEMPLATES change."""
     return dict(_libraries(tuple(app.name for app in apps.get_app_configs())))
 
 
-def fetch(
-    project: Project,
-    url: str,
-    *,
-    folders: Iterable[Path] = (),
-    method: str = "get",
-    look: bool = False,
-    **extra: Any,
-) -> Any:
+def fetch(project, url, *, folders=(), method="get", look=False, **extra):
     """Return the response of a project; with `look`, its context is read while the URLs are active."""
     Site.objects.clear_cache()
+    name = url.split("/")[1]
+    places = (ARGUMENT_TEMPLATES, *folders, *project.templates)
     with ExitStack() as stack:
-        routes = urlconf(project, url.split("/")[1])
-        stack.enter_context(override_settings(ROOT_URLCONF=routes))
-        places = (ARGUMENT_TEMPLATES, *folders, *project.templates)
-        stack.enter_context(override_settings(TEMPLATES=templates(*places)))
+        urls = routes(project, name if name in CASES else "")
+        stack.enter_context(override_settings(ROOT_URLCONF=urls, TEMPLATES=templates(*places)))
         stack.enter_context(mock.patch.object(backend, "get_installed_libraries", libraries))
         response = getattr(Client(), method)(url, **extra)
         if look:
@@ -113,7 +229,7 @@ class Answer(NamedTuple):
     refusal: tuple[str, str] | None = None
 
 
-def answer(project: Project, url: str, **options: Any) -> Answer:
+def answer(project, url, **options):
     """Return the response of a project without changes."""
     try:
         response = fetch(project, url, look=True, **options)
@@ -122,12 +238,12 @@ def answer(project: Project, url: str, **options: Any) -> Answer:
     return Answer(response.status_code, dict(response.headers), response.content, context(response))
 
 
-def without_advice(problem: Exception) -> str:
+def without_advice(problem):
     """Return the common part of two messages: for a missing location, ours adds what to declare."""
     return re.sub(r"\. \S+ has no `location`: define .*", "", str(problem))
 
 
-def outcome(call: Callable[[], Any]) -> Any:
+def outcome(call):
     """Return the result or the error of a call."""
     try:
         found = call()
@@ -136,18 +252,16 @@ def outcome(call: Callable[[], Any]) -> Any:
         return type(problem), without_advice(problem)
 
 
-def context(response: HttpResponse) -> Any:
+def context(response):
     """Return the context of the template in a comparable form, or the message of a 404."""
     if response.status_code == 404:
         return str(response.context["exception"])
-    found: Mapping[str, Any] = getattr(response, "context_data", None) or {}
-    return {
-        key: {"urlset": list, "sitemaps": pairs}.get(key, lambda value: value)(value)
-        for key, value in found.items()
-    }
+    found = getattr(response, "context_data", None) or {}
+    forms = {"urlset": list, "sitemaps": pairs}
+    return {key: forms.get(key, lambda value: value)(value) for key, value in found.items()}
 
 
-def pairs(entries: Iterable[Any]) -> list[tuple[Any, Any]]:
+def pairs(entries):
     """Return location and time of index entries, which can be contrib's, ours, or from a test."""
     return [
         (entry["location"], entry["last_mod"])
@@ -157,23 +271,29 @@ def pairs(entries: Iterable[Any]) -> list[tuple[Any, Any]]:
     ]
 
 
-def contrib_answer(url: str, **options: Any) -> Answer:
+def contrib_answer(url, **options):
     """Return contrib's response with times in our format: deviations 1 and 2."""
     found = answer(CONTRIB, url, **options)
-    if found.status not in RENDERED or not found.body:
+    if found.status not in (200, 203) or not found.body:
         return found
     return found._replace(body=canonical(found.body, [w3c(value) for value in lastmods(found)]))
 
 
-def compat_answer(url: str, **options: Any) -> Answer:
+def compat_answer(url, **options):
     """Return the response of this package in a form that can be compared with `contrib_answer()`."""
     found = answer(COMPAT, url, **options)
-    if found.status not in RENDERED or not found.body:
-        return found
-    return found._replace(body=canonical(found.body))
+    is_document = found.status in (200, 203) and found.body
+    return found._replace(body=canonical(found.body)) if is_document else found
 
 
-def lastmods(found: Answer) -> list[Any]:
+def assert_same(url, **options):
+    """Check that both projects answer the same, and return the answer."""
+    ours = compat_answer(url, **options)
+    assert ours == contrib_answer(url, **options), url
+    return ours
+
+
+def lastmods(found):
     """Return the values that the stock templates write, in order."""
     if "sitemaps" in found.context:
         return [last_mod for _, last_mod in found.context["sitemaps"] if last_mod]
@@ -184,7 +304,7 @@ def lastmods(found: Answer) -> list[Any]:
     return [value for value in values if value]
 
 
-def w3c(value: Any) -> str:
+def w3c(value):
     """Return a date unchanged, and a time in UTC and whole seconds. A naive time is in `TIME_ZONE`."""
     if not isinstance(value, datetime):
         return str(value)
@@ -193,7 +313,7 @@ def w3c(value: Any) -> str:
     return f"{value.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def document(body: bytes) -> etree._Element:
+def document(body):
     """Return the parsed body, without white space around texts."""
     root = etree.fromstring(body, etree.XMLParser(remove_blank_text=True, resolve_entities=False))
     for element in root.iter(f"{NAMESPACE}*"):
@@ -202,7 +322,7 @@ def document(body: bytes) -> etree._Element:
     return root
 
 
-def canonical(body: bytes, times: Iterable[str] | None = None) -> bytes:
+def canonical(body, times=None):
     """Return the body in canonical form, with `times` instead of its lastmods."""
     root = document(body)
     if times is not None:
@@ -211,6 +331,11 @@ def canonical(body: bytes, times: Iterable[str] | None = None) -> bytes:
     return etree.tostring(root, method="c14n", exclusive=True)
 
 
-def texts(body: bytes, name: str) -> list[str]:
+def texts(body, name):
     """Return the text of every element with this name."""
     return [element.text or "" for element in document(body).iter(f"{NAMESPACE}{name}")]
+
+
+def entries(body):
+    """Return the elements of each entry, in order."""
+    return [[(each.tag, each.text, dict(each.attrib)) for each in url] for url in document(body)]

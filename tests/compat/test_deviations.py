@@ -1,11 +1,24 @@
-"""Deviations of the compatibility views, except those in `test_deviations_times.py`."""
+"""Deviations of the compatibility views. Everything else is as with contrib: see `test_answers.py`.
+
+1. A `lastmod` with a time keeps its time, in whole seconds, and carries a zone: `2026-01-01T10:30:00Z`.
+   Contrib writes the date only into a sitemap, in the active zone, and in an index a time with
+   microseconds. This is what our stock templates write; a template of the project, and the context, get
+   what they get from contrib.
+2. Times do not depend on the request: aware ones are written in UTC, whatever time zone is active, and
+   naive ones are taken in `TIME_ZONE`, in the body and in `Last-Modified`. Contrib writes a naive one as it
+   is, and takes it for UTC in the header. A plain date stays a date, and counts as midnight UTC in the
+   header, as with contrib.
+3. The argument `sitemaps` of the views is optional. Its default is what the setting `SITEMAPS` names, or
+   else the registered sections. An empty mapping is a mapping.
+
+The other deviations are named by their tests. Number 12 is in `test_entry_values.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime, timedelta, timezone
 from types import SimpleNamespace
-from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
@@ -14,106 +27,201 @@ from django.contrib.sitemaps import views as contrib_views
 from django.contrib.sites.requests import RequestSite
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError
-from django.test import Client, RequestFactory, override_settings
+from django.http import Http404
+from django.test import RequestFactory, override_settings
 from django.urls import path, reverse, reverse_lazy
+from django.utils import timezone as zones
 from django.utils.functional import lazy
 from django.utils.safestring import SafeString, mark_safe
 from lxml import etree
 
 from django_sitemaps09 import Sitemap, views
 from django_sitemaps09.exceptions import TextError
+from tests.compat import projects
+from tests.compat.cases import COMPAT_BASES, NEW_YORK, UTC, constant, timed
+from tests.compat.projects import texts
+from tests.support.sections import listing
 
-pytestmark = pytest.mark.django_db
-
-
-class Plain(Sitemap[str]):
-    def items(self) -> list[str]:
-        return ["/a/", "/b/"]
-
-    def location(self, item: str) -> str:
-        return item
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(projects.COMPAT.urlconf)]
 
 
-class Dated(Plain):
-    lastmod: Any = "yesterday"
+def section(*items, base=Sitemap, location=lambda self, item: item, **attributes):
+    return listing(items or ["/a/", "/b/"], base, location=location, **{"languages": ["en"], **attributes})
 
 
+PLAIN = {"sitemaps": {"s": section()}}
+SECTIONS = PLAIN["sitemaps"]
 urlpatterns = [
-    path("ours.xml", views.sitemap, {"sitemaps": {"s": Plain}}),
-    path("contribs.xml", contrib_views.sitemap, {"sitemaps": {"s": Plain}}),
+    path("ours.xml", views.sitemap, PLAIN),
+    path("contribs.xml", contrib_views.sitemap, PLAIN),
     *i18n_patterns(
         path("about/", views.sitemap, name="localized"),
         path("docs/<slug>/", views.sitemap, name="doc"),
         prefix_default_language=False,
     ),
 ]
+LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
 SITE = SimpleNamespace(domain="x.example")
 UTC_MINUS_ONE = timezone(timedelta(hours=-1))
+JANUARY = datetime(2026, 1, 2, tzinfo=UTC)
+I18N = pytest.mark.parametrize("i18n", [False, True])
 
 
-@pytest.fixture(autouse=True)
-def _both_apps(settings: Any) -> None:
-    """Install contrib's app first, so that its views find its own templates."""
-    settings.INSTALLED_APPS = ["django.contrib.sitemaps", *settings.INSTALLED_APPS]
+def answered(view, *declared):
+    mapping = {f"s{number}": each for number, each in enumerate(declared)}
+    return view(RequestFactory().get("/"), mapping).render()
 
 
-def body(view: Any, sitemap: Any) -> bytes:
-    content = view(RequestFactory().get("/"), {"s": sitemap}).render().content
-    assert isinstance(content, bytes)
-    return content
+def body(*declared):
+    return answered(views.sitemap, *declared).content
+
+
+def by_contrib(*declared):
+    return answered(contrib_views.sitemap, *declared).content
+
+
+def written(view, declared):
+    """Return the only text of a `lastmod`, and the header."""
+    response = answered(view, declared)
+    found = {*texts(response.content, "lastmod")}
+    assert len(found) <= 1
+    return (*found, response.headers.get("Last-Modified"))
+
+
+both_views = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
+FORMS = [lambda value: timed(COMPAT_BASES, value), lambda value: constant(COMPAT_BASES, value)]
+forms = pytest.mark.parametrize("form", FORMS, ids=["method", "attribute"])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime(2026, 1, 1, 10, 30, tzinfo=UTC), "2026-01-01T10:30:00Z"),
+        (datetime(2026, 1, 1, tzinfo=UTC), "2026-01-01T00:00:00Z"),
+        (datetime(2026, 1, 1, 23, 59, 59, 999_999, tzinfo=UTC), "2026-01-01T23:59:59Z"),
+        (datetime(987, 1, 1, 0, 0, 1, tzinfo=UTC), "0987-01-01T00:00:01Z"),
+    ],
+    ids=str,
+)
+@both_views
+@forms
+def test_a_time_is_written_with_its_seconds_and_zone(view, form, value, text):
+    """Deviation 1: contrib writes the date only, and fractions of seconds into an index."""
+    assert written(view, form(value))[0] == text
+
+
+@both_views
+@forms
+def test_a_template_of_the_project_gets_the_time_itself(view, form, settings):
+    """Deviation 1: what a template makes of a time stays the template's."""
+    settings.TEMPLATES = projects.templates(projects.PROJECT_TEMPLATES)
+    text = "2026-01-01T11:30:00+01:00" if view is views.index else "2026-01-01"
+    assert written(view, form(datetime(2026, 1, 1, 10, 30, tzinfo=UTC)))[0] == text
+
+
+@pytest.mark.parametrize("active", ["America/New_York", "Asia/Tokyo", None])
+@both_views
+@forms
+def test_an_aware_time_is_written_in_utc_and_a_date_as_it_is_whatever_zone_is_active(view, form, active):
+    """Deviation 2: contrib writes a time in the active zone, on the day that it is there."""
+    time, day = form(datetime(2025, 12, 31, 20, 0, tzinfo=NEW_YORK)), form(date(2026, 1, 1))
+    with zones.override(ZoneInfo(active) if active else None):
+        assert written(view, time) == ("2026-01-01T01:00:00Z", "Thu, 01 Jan 2026 01:00:00 GMT")
+        assert written(view, day) == ("2026-01-01", "Thu, 01 Jan 2026 00:00:00 GMT")
+
+
+@pytest.mark.parametrize("active", ["America/New_York", None])
+@pytest.mark.parametrize("use_tz", [True, False])
+@pytest.mark.parametrize("contribs_app", [True, False])
+@both_views
+@forms
+def test_a_naive_time_is_taken_in_the_time_zone_of_the_settings(
+    view, form, use_tz, active, contribs_app, settings, request
+):
+    """Deviation 2: contrib writes it as it is, and takes it for UTC in `Last-Modified`."""
+    settings.USE_TZ = use_tz
+    # Also where contrib's own stock template is found first.
+    contribs_app and request.getfixturevalue("both_apps")
+    for value, *expected in (
+        # Summer, the hour that there is twice, and the one that there is not.
+        ("2026-07-01T00:30", "2026-06-30T22:30:00Z", "Tue, 30 Jun 2026 22:30:00 GMT"),
+        ("2025-10-26T02:30", "2025-10-26T00:30:00Z", "Sun, 26 Oct 2025 00:30:00 GMT"),
+        ("2026-03-29T02:30", "2026-03-29T01:30:00Z", "Sun, 29 Mar 2026 01:30:00 GMT"),
+    ):
+        with zones.override(ZoneInfo(active) if active else None):
+            assert written(view, form(datetime.fromisoformat(value))) == (*expected,)
+
+
+@both_views
+@forms
+def test_a_time_that_is_out_of_range_in_utc_is_skipped(view, form):
+    """Deviation 2: contrib takes `datetime.min` for UTC, where it is in range."""
+    for value in (datetime.min, datetime.max.replace(tzinfo=NEW_YORK)):
+        assert written(view, form(value)) == (None,)
+
+
+@both_views
+def test_naive_times_aware_times_and_dates_are_compared_as_they_are_written(view):
+    """Deviation 2: to contrib the naive one would be an hour later, and the newest."""
+    values = [datetime(2026, 1, 1, 1, 30), datetime(2026, 1, 1, 0, 45, tzinfo=UTC), date(2026, 1, 1)]
+    declared = [timed(COMPAT_BASES, value) for value in values]
+    for order in (declared, declared[::-1]):
+        assert answered(view, *order).headers["Last-Modified"] == "Thu, 01 Jan 2026 00:45:00 GMT"
+
+
+def test_the_sections_of_the_setting_or_the_registered_ones_are_the_default(settings, register):
+    """Deviation 3: contrib's views need `sitemaps`."""
+    request = RequestFactory().get("/")
+
+    def found():
+        index = [entry.location for entry in views.index(request).context_data["sitemaps"]]
+        return index, len(views.sitemap(request).context_data["urlset"])
+
+    register(registered=SECTIONS["s"])
+    assert found() == (["http://example.com/sitemap-registered.xml"], 2)
+    settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS"}
+    assert found() == (["http://example.com/sitemap-s.xml"], 2)
+    assert len(texts(views.sitemap(request, section="s").render().content, "loc")) == 2
+    with pytest.raises(Http404, match="No sitemap available for section: 'other'"):
+        views.sitemap(request, section="other")
+    assert views.index(request, {}).context_data == {"sitemaps": []}
+    assert views.sitemap(request, sitemaps={}).context_data == {"urlset": []}
 
 
 @override_settings(SITEMAPS09={"BASE_URL": "https://www.example.org:8443"})
 @pytest.mark.urls("tests.urls")
-def test_base_url_replaces_the_host_of_the_request() -> None:
+def test_base_url_replaces_the_host_of_the_request():
     """Deviation 4: contrib uses only the site and the request."""
-    assert b"<loc>https://www.example.org:8443/a/</loc>" in body(views.sitemap, Plain)
+    assert b"<loc>https://www.example.org:8443/a/</loc>" in body(section())
 
 
+@pytest.mark.usefixtures("both_apps")
 @pytest.mark.parametrize("bad", ["\x00", "\x0b", "\ud800", "￾"])
-def test_a_string_that_xml_cannot_contain_is_refused_and_names_its_item(bad: str) -> None:
+def test_a_string_that_xml_cannot_contain_is_refused_and_names_its_item(bad):
     """Deviation 5: contrib writes a document that no parser accepts, or fails to encode it."""
-
-    class Broken(Plain):
-        def location(self, item: str) -> str:
-            return f"/{bad}/"
-
+    broken = section("/a/", location=f"/{bad}/")
     with pytest.raises(TextError, match="Item /a/"):
-        body(views.sitemap, Broken)
+        body(broken)
     if bad != "\ud800":
         with pytest.raises(etree.XMLSyntaxError):
-            etree.fromstring(body(contrib_views.sitemap, Broken))
+            etree.fromstring(by_contrib(broken))
 
 
 @pytest.mark.parametrize(
-    ("i18n", "others"),
+    "others",
     [
-        (False, ("2026-01-01",)),
-        (False, (7, "yesterday")),
-        (False, (date(2026, 1, 3), "x")),
-        (False, (date(2026, 1, 3), datetime(2026, 1, 2), "x")),
-        (True, ("2026-01-01",)),
-        (True, (7, "yesterday")),
+        ("2026-01-01",),
+        (7, "yesterday"),
+        (date(2026, 1, 3), "x"),
+        (date(2026, 1, 3), datetime(2026, 1, 2), "x"),
     ],
 )
-def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n: bool, others: tuple[Any, ...]) -> None:
+@I18N
+def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n, others):
     """Deviation 6: contrib compares them, which fails."""
-    lastmods = (datetime(2026, 1, 2, tzinfo=timezone.utc), *others)
-
-    class Mixed(Sitemap[int]):
-        languages = ["en"]
-
-        def items(self) -> list[int]:
-            return list(range(len(lastmods)))
-
-        def location(self, item: int) -> str:
-            return f"/{item}/"
-
-        def lastmod(self, item: int) -> Any:
-            return lastmods[item]
-
-    Mixed.i18n = i18n
-    answer = views.sitemap(RequestFactory().get("/"), {"s": Mixed}).render()
+    lastmods = dict(enumerate((JANUARY, *others)))
+    mixed = listing(lastmods, lastmod=lambda self, item: lastmods[item], i18n=i18n, languages=["en"])
+    answer = answered(views.sitemap, mixed)
     assert answer.content.count(b"<loc>") == len(lastmods)
     assert b"<lastmod>2026-01-02T00:00:00Z</lastmod>" in answer.content
     assert "Last-Modified" not in answer.headers
@@ -122,115 +230,45 @@ def test_a_lastmod_that_is_not_a_date_can_be_mixed_with_others(i18n: bool, other
 @pytest.mark.parametrize(
     "other", [date(2026, 1, 3), datetime(2026, 1, 3, 1), datetime(2026, 1, 2, 23, tzinfo=UTC_MINUS_ONE)]
 )
-@pytest.mark.parametrize("i18n", [False, True])
-def test_dates_and_times_can_be_mixed(other: date, i18n: bool) -> None:
+@I18N
+def test_dates_and_times_can_be_mixed(other, i18n):
     """Deviation 6: contrib cannot compare them. The newest one is that of the response."""
-    lastmods = {"/a/": datetime(2026, 1, 2, tzinfo=timezone.utc), "/b/": other}
-    lastmod = lambda self, item: lastmods[item]  # noqa: E731
-    section = type("Mixed", (Plain,), {"lastmod": lastmod, "i18n": i18n, "languages": ["en"]})
-    response = views.sitemap(RequestFactory().get("/"), {"s": section})
+    lastmods = {"/a/": JANUARY, "/b/": other}
+    response = answered(views.sitemap, section(lastmod=lambda self, item: lastmods[item], i18n=i18n))
     assert [url["lastmod"] for url in response.context_data["urlset"]] == list(lastmods.values())
     assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
 @pytest.mark.parametrize("is_method", [True, False])
-def test_mixed_lastmods_can_depend_on_what_another_hook_sets(is_method: bool) -> None:
-    lastmods = {"/a/": date(2026, 1, 3), "/b/": datetime(2026, 1, 2, tzinfo=timezone.utc)}
+def test_mixed_lastmods_can_depend_on_what_another_hook_sets(is_method):
+    lastmods = {"/a/": date(2026, 1, 3), "/b/": JANUARY}
 
-    class Setting(Plain):
-        def location(self, item: str) -> str:
-            self.current = lastmods[item]
-            if not is_method:
-                self.lastmod = lastmods[item]
-            return item
+    def location(self, item):
+        self.current = lastmods[item]
+        if not is_method:
+            self.lastmod = lastmods[item]
+        return item
 
-        def lastmod(self, item: str) -> date:  # type: ignore[no-redef]
-            return self.current
-
-    response = views.sitemap(RequestFactory().get("/"), {"s": Setting})
+    response = answered(views.sitemap, section(location=location, lastmod=lambda self, item: self.current))
     assert [url["lastmod"] for url in response.context_data["urlset"]] == list(lastmods.values())
     assert response.headers["Last-Modified"] == "Sat, 03 Jan 2026 00:00:00 GMT"
 
 
-@override_settings(TIME_ZONE="Europe/Zurich")
-def test_a_mixed_lastmod_that_is_out_of_range_in_utc_is_skipped() -> None:
+def test_a_mixed_lastmod_that_is_out_of_range_in_utc_is_skipped():
     lastmods = {"/a/": datetime.min, "/b/": date(2026, 1, 2)}
-    section = type("Mixed", (Plain,), {"lastmod": lambda self, item: lastmods[item]})
-    response = views.sitemap(RequestFactory().get("/"), {"s": section}).render()
-    assert response.content.count(b"<loc>") == 2
-    assert response.content.count(b"<lastmod>") == 1
+    response = answered(views.sitemap, section(lastmod=lambda self, item: lastmods[item]))
+    assert [response.content.count(name) for name in (b"<loc>", b"<lastmod>")] == [2, 1]
     assert "Last-Modified" not in response.headers
 
 
-LANGUAGES = {"LANGUAGE_CODE": "en", "LANGUAGES": [("en", "English"), ("de", "German")]}
-
-
-def test_a_lazy_url_that_is_marked_as_safe_is_escaped_once() -> None:
-    location = lazy(lambda: mark_safe("/?a=1&amp;b=2"), SafeString)()
-    section = type("Marked", (Plain,), {"items": lambda self: ["x"], "location": location})
-    content = views.sitemap(RequestFactory().get("/"), {"s": section}).render().content
-    assert b"/?a=1&amp;b=2</loc>" in content
-
-
-@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
-def test_a_lazy_url_is_in_the_language_of_its_entry() -> None:
-    """Deviation 10: contrib evaluates it when another language is active."""
-    lazy = lambda self, item: reverse_lazy("localized")  # noqa: E731
-    attributes = {"items": lambda self: ["x"], "location": lazy, "i18n": True, "alternates": True}
-    ours, theirs = (type("Lazy", (base,), attributes) for base in (Sitemap, contrib.Sitemap))
-    urls, [first, second] = (
-        Sitemap.get_urls(ours(), site=SITE),
-        contrib.Sitemap.get_urls(theirs(), site=SITE),
-    )
-    assert [url["location"] for url in urls] == ["https://x.example/about/", "https://x.example/de/about/"]
-    assert [link["location"] for link in urls[1]["alternates"]] == [url["location"] for url in urls]
-    assert first["location"] == second["location"]
-
-
-@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
-def test_a_slug_that_is_the_code_of_the_default_language_stays_in_x_default() -> None:
-    """Deviation 10: contrib removes the first `/en/` of a URL, which has no prefix here."""
-    attributes = {"items": lambda self: ["en"], "location": lambda self, item: reverse("doc", args=[item])}
-    linked = {**attributes, "i18n": True, "alternates": True, "x_default": True}
-    for base, expected in (
-        (Sitemap, "https://x.example/docs/en/"),
-        (contrib.Sitemap, "https://x.example/docs/"),
-    ):
-        [url, _] = type("Linked", (base,), linked)().get_urls(site=SITE)
-        [x_default] = [link for link in url["alternates"] if link["lang_code"] == "x-default"]
-        assert x_default["location"] == expected
-
-
-@pytest.mark.parametrize("i18n", [False, True])
-@pytest.mark.parametrize(
-    "bad",
-    [
-        *(".evil.com/", "@evil.com/", ":8080/", "evil.com/", "\\evil.com/", "\ta", None, "docs/"),
-        "https://www.example.com/",
-    ],
-)
-def test_a_location_that_becomes_part_of_the_host_is_skipped(
-    bad: str | None, i18n: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Deviation 11: contrib writes https://www.example.com.evil.com/."""
-    attributes = {"items": lambda self: ["/a/", bad, "", "?b"], "i18n": i18n, "languages": ["en"]}
-    page = body(views.sitemap, type("Evil", (Plain,), attributes))
-    assert page.count(b"<loc>") == 3
-    assert b"evil" not in page
-    assert f"location: {str(bad)!r} does not begin with a slash" in caplog.text
-
-
-def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lastmod_that_is_not_a_date_is_skipped(caplog):
     """Deviation 6: contrib's index fails, and so does its sitemap if it sends `Last-Modified`."""
-    assert b"lastmod" not in body(views.sitemap, Dated)
+    yesterday = section(lastmod="yesterday")
+    assert b"lastmod" not in body(yesterday)
     with pytest.raises(TypeError):
-        contrib_views.sitemap(RequestFactory().get("/"), {"s": Dated})
-
-    class Today(Dated):
-        lastmod = date(2026, 1, 1)
-
+        by_contrib(yesterday)
     assert "'yesterday' (str) is neither a date nor a datetime" in caplog.text
-    answer = views.sitemap(RequestFactory().get("/"), {"a": Dated, "b": Today}).render()
+    answer = answered(views.sitemap, yesterday, section(lastmod=date(2026, 1, 1)))
     assert answer.content.count(b"<lastmod>2026-01-01</lastmod>") == 2
     assert "Last-Modified" not in answer.headers
 
@@ -244,109 +282,132 @@ def test_a_lastmod_that_is_not_a_date_is_skipped(caplog: pytest.LogCaptureFixtur
         "django.contrib.auth.middleware.LoginRequiredMiddleware",
     ],
 )
-def test_the_views_are_public(client: Client) -> None:
+def test_the_views_are_public(client):
     """Deviation 7: under `LoginRequiredMiddleware`, contrib redirects crawlers to the login page."""
-    assert client.get("/ours.xml").status_code == 200
-    assert client.get("/contribs.xml").status_code == 302
+    assert [client.get(url).status_code for url in ("/ours.xml", "/contribs.xml")] == [200, 302]
 
 
-def test_the_documents_differ_in_white_space_alone() -> None:
+@pytest.mark.usefixtures("both_apps")
+def test_the_documents_differ_in_white_space_alone():
     """Deviation 8: contrib has no line end between entries. What is declared is the same."""
-    ours, contribs = body(views.sitemap, Plain), body(contrib_views.sitemap, Plain)
+    ours, contribs = body(section()), by_contrib(section())
     assert ours != contribs
     assert ours.replace(b"\n", b"") == contribs.replace(b"\n", b"")
-    empty = type("Empty", (Plain,), {"items": lambda self: []})
-    assert body(views.sitemap, empty) == body(contrib_views.sitemap, empty)
+    assert body(listing([])) == by_contrib(listing([]))
 
 
-def raising(fields: Sequence[str], error: type[BaseException] = LookupError, **attributes: Any) -> Any:
+def test_a_lazy_url_that_is_marked_as_safe_is_escaped_once():
+    location = lazy(lambda: mark_safe("/?a=1&amp;b=2"), SafeString)()
+    assert b"/?a=1&amp;b=2</loc>" in body(section("x", location=location))
+
+
+@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
+def test_a_lazy_url_is_in_the_language_of_its_entry():
+    """Deviation 10: contrib evaluates it when another language is active."""
+    found = {}
+    for base in (Sitemap, contrib.Sitemap):
+        linked = {"languages": None, "i18n": True, "alternates": True}
+        lazily = section("x", base=base, location=lambda self, item: reverse_lazy("localized"), **linked)
+        found[base] = base.get_urls(lazily(), site=SITE)
+    urls, [first, second] = found.values()
+    assert [url["location"] for url in urls] == ["https://x.example/about/", "https://x.example/de/about/"]
+    assert [link["location"] for link in urls[1]["alternates"]] == [url["location"] for url in urls]
+    assert first["location"] == second["location"]
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [(Sitemap, "https://x.example/docs/en/"), (contrib.Sitemap, "https://x.example/docs/")],
+)
+@override_settings(ROOT_URLCONF=__name__, **LANGUAGES)
+def test_a_slug_that_is_the_code_of_the_default_language_stays_in_x_default(base, expected):
+    """Deviation 10: contrib removes the first `/en/` of a URL, which has no prefix here."""
+    linked = {"languages": None, "i18n": True, "alternates": True, "x_default": True}
+    documents = section("en", base=base, location=lambda self, item: reverse("doc", args=[item]), **linked)
+    [url, _] = documents().get_urls(site=SITE)
+    found = {link["lang_code"]: link["location"] for link in url["alternates"]}
+    assert found["x-default"] == expected
+
+
+EVIL = (".evil.com/", "@evil.com/", ":8080/", "evil.com/", "\\evil.com/", "\ta", None, "docs/")
+
+
+@pytest.mark.parametrize("bad", [*EVIL, "https://www.example.com/"])
+@I18N
+def test_a_location_that_becomes_part_of_the_host_is_skipped(bad, i18n, caplog):
+    """Deviation 11: contrib writes https://www.example.com.evil.com/."""
+    page = body(section("/a/", bad, "", "?b", i18n=i18n))
+    assert (page.count(b"<loc>"), b"evil" in page) == (3, False)
+    assert f"location: {str(bad)!r} does not begin with a slash" in caplog.text
+
+
+OPTIONAL = {"lastmod": date(2026, 1, 1), "changefreq": "daily", "priority": 0.5}
+
+
+def raising(*fields, error=LookupError, items=("/a/", "/b/"), **attributes):
     """Return a section whose hooks raise an error for items below `/b/`."""
 
-    def hook(value: Any) -> Any:
-        def answer(self: Any, item: str) -> Any:
+    def hook(value):
+        def answer(self, item):
             if item.startswith("/b"):
                 raise error("of the project")
             return value
 
         return answer
 
-    values = {"lastmod": date(2026, 1, 1), "changefreq": "daily", "priority": 0.5}
-    hooks = {name: hook(value) if name in fields else value for name, value in values.items()}
-    return type("Raising", (Plain,), {"languages": ["en"], **hooks, **attributes})
+    hooks = {name: hook(value) if name in fields else value for name, value in OPTIONAL.items()}
+    return section(*items, **hooks | attributes)
 
 
-def of_contrib(section: Any) -> Any:
-    """Return the same section as a class of contrib."""
-    names = ("items", "location", *OPTIONAL)
-    return type("Theirs", (contrib.Sitemap,), {name: getattr(section, name) for name in names})
-
-
-OPTIONAL = ("lastmod", "changefreq", "priority")
-
-
-@pytest.mark.parametrize("i18n", [False, True])
 @pytest.mark.parametrize("field", OPTIONAL)
-def test_an_error_of_an_optional_hook_skips_only_its_element(
-    field: str, i18n: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+@I18N
+def test_an_error_of_an_optional_hook_skips_only_its_element(field, i18n, caplog):
     """Deviation 14: contrib raises the error."""
-    section = raising([field], i18n=i18n)
-    answer = views.sitemap(RequestFactory().get("/"), {"s": section})
-    content = answer.render().content
-    assert [content.count(f"<{name}>".encode()) for name in ("loc", *OPTIONAL)] == [
-        2,
-        *(1 if name == field else 2 for name in OPTIONAL),
-    ]
+    answer = answered(views.sitemap, raising(field, i18n=i18n))
+    found = {name: answer.content.count(f"<{name}>".encode()) for name in ("loc", *OPTIONAL)}
+    assert found == {**dict.fromkeys(("loc", *OPTIONAL), 2), field: 1}
     assert ("Last-Modified" in answer.headers) == (field != "lastmod")
     assert [url[field] or None for url in answer.context_data["urlset"]][1:] == [None]
     assert f"{field}: LookupError: of the project" in caplog.text
     with pytest.raises(LookupError):
-        body(contrib_views.sitemap, of_contrib(section))
+        by_contrib(raising(field, base=contrib.Sitemap))
+    # A project that overrides `_urls()` calls `_get()` itself.
+    with pytest.raises(LookupError):
+        raising(field)()._get(field, "/b/")
 
 
-def test_all_elements_of_all_items_can_be_skipped(caplog: pytest.LogCaptureFixture) -> None:
-    section = raising(OPTIONAL, items=lambda self: [f"/b/{number}/" for number in range(9)])
-    page = body(views.sitemap, section)
+def test_all_elements_of_all_items_can_be_skipped(caplog):
+    page = body(raising(*OPTIONAL, items=[f"/b/{number}/" for number in range(9)]))
     assert (page.count(b"<url><loc>"), page.count(b"</loc></url>")) == (9, 9)
     assert caplog.messages[-1] == "Skipped 24 more"
 
 
-def test_an_error_of_lastmod_leaves_an_index_without_lastmod(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_lastmod_leaves_an_index_without_lastmod(caplog):
     """Deviation 14: contrib raises the error."""
-    section = raising(["lastmod"])
-    assert section().get_latest_lastmod() is None
-    with pytest.raises(LookupError):
-        of_contrib(section)().get_latest_lastmod()
+    assert raising("lastmod")().get_latest_lastmod() is None
     assert caplog.messages == ["Skipped item /b/, lastmod: LookupError: of the project"]
+    with pytest.raises(LookupError):
+        raising("lastmod", base=contrib.Sitemap)().get_latest_lastmod()
 
 
 @pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("i18n", [False, True])
-def test_an_error_that_does_not_depend_on_the_item_is_raised(
-    error: type[BaseException], i18n: bool
-) -> None:
+@I18N
+def test_an_error_that_does_not_depend_on_the_item_is_raised(error, i18n):
     with pytest.raises(error):
-        body(views.sitemap, raising(["lastmod"], error, i18n=i18n))
+        body(raising("lastmod", error=error, i18n=i18n))
     with pytest.raises(error):
-        raising(["lastmod"], error)().get_latest_lastmod()
+        raising("lastmod", error=error)().get_latest_lastmod()
 
 
-def test_an_error_that_nobody_collects_is_raised() -> None:
-    """A project that overrides `_urls()` calls `_get()` itself."""
-    with pytest.raises(LookupError):
-        raising(["priority"])()._get("priority", "/b/")
-
-
-def test_an_error_among_lastmods_of_several_types_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_among_lastmods_of_several_types_is_logged_once(caplog):
     """Deviation 6: the page is read again, because Django cannot compare its lastmods."""
-    lastmods: dict[str, Any] = {"/a/": date(2026, 1, 2), "/c/": "2026-01-01", "/d/": date(2026, 1, 3)}
-
-    class Mixed(raising(["priority"])):  # type: ignore[misc]
-        def items(self) -> list[str]:
-            return ["/a/", "/b/", "/c/", "/d/"]
-
-        def lastmod(self, item: str) -> Any:
-            return lastmods.get(item, date(2026, 1, 4))
-
-    assert len(Mixed().get_urls(protocol="https", site=RequestSite(RequestFactory().get("/")))) == 4
+    lastmods = {
+        "/a/": date(2026, 1, 2),
+        "/b/": date(2026, 1, 4),
+        "/c/": "2026-01-01",
+        "/d/": date(2026, 1, 3),
+    }
+    mixed = raising("priority", items=lastmods, lastmod=lambda self, item: lastmods[item])
+    site = RequestSite(RequestFactory().get("/"))
+    assert len(mixed().get_urls(protocol="https", site=site)) == 4
     assert caplog.messages == ["Skipped item /b/, priority: LookupError: of the project"]

@@ -6,8 +6,6 @@ import datetime
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
-from typing import Any, ClassVar
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -19,8 +17,7 @@ from django.db import connections
 from django.test import Client
 from django.urls import include, path
 
-import django_sitemaps09
-from django_sitemaps09 import GenericSitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, views
+from django_sitemaps09 import ModelSitemap, NewsSitemap, Sitemap, views
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.configuration import BASE
@@ -28,30 +25,28 @@ from tests.support.databases import require
 from tests.support.factories import ArticleFactory
 from tests.support.paths import ROOT
 from tests.support.published import indexed
+from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
 
-SITEMAPS: dict[str, Any] = {}
+SITEMAPS = {}
 urlpatterns = [
     path("", include("django_sitemaps09.urls"), {"sitemaps": SITEMAPS}),
     path("contrib.xml", views.sitemap, {"sitemaps": SITEMAPS}),
 ]
-
-BASES = pytest.mark.parametrize(
-    "base", [contrib.Sitemap, django_sitemaps09.Sitemap], ids=["contrib", "compat"]
-)
+BASES = pytest.mark.parametrize("base", [contrib.Sitemap, Sitemap], ids=["contrib", "compat"])
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def only(section: Any) -> Any:
+def serve(monkeypatch):
+    def only(section):
         monkeypatch.setitem(SITEMAPS, "s", section)
         return section
 
     return only
 
 
-def live(url: str, name: str = "loc") -> list[str]:
+def live(url, name="loc"):
     """Return the texts of all elements with this name; empty if the document does not exist."""
     response = Client().get(url)
     if response.status_code == 404:
@@ -61,254 +56,212 @@ def live(url: str, name: str = "loc") -> list[str]:
     return [str(part.text) for part in root.iter() if part.tag.endswith(f"}}{name}")]
 
 
-def named(*numbers: int) -> list[str]:
+def on_both(name="loc"):
+    return live("/contrib.xml", name), live("/sitemap-s-1.xml", name)
+
+
+def named(*numbers):
     return [f"{BASE}/{number}/" for number in numbers]
 
 
-def for_a_site(base: Any) -> Any:
+def indexes(*numbers):
+    return [f"{BASE}/sitemap-s-{number}.xml.gz" for number in numbers]
+
+
+def exported(folder, section):
+    report = export(output=folder, sitemaps={"s": section})
+    assert report.failures == []
+    return report.urls, indexed(folder)
+
+
+def for_a_site(base, otherwise=0, after=lambda self: None, before=lambda page: None):
     """Return a section whose items depend on the site that `get_urls()` was called with."""
 
-    class ForASite(base):  # type: ignore[misc]
+    class ForASite(base):
         limit = 4
         site = None
-        asked: ClassVar[list[int]] = []
+        pages = []
 
-        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+        def get_urls(self, page=1, site=None, protocol=None):
             self.site = site
-            self.asked.append(page)
-            return super().get_urls(page, site, protocol)
+            self.pages.append(page)
+            before(int(page))
+            try:
+                return super().get_urls(page, site, protocol)
+            finally:
+                after(self)
 
-        def items(self) -> list[int]:
-            return list(range(10)) if self.site else []
+        def items(self):
+            return list(range(10 if self.site else otherwise))
 
-        def location(self, item: int) -> str:
+        def location(self, item):
             return f"/{item}/"
 
+    ForASite.pages = []
     return ForASite
 
 
 @BASES
-class TestASectionThatListsByItsSite:
-    def test_is_whole_on_the_native_views(self, base: Any, serve: Any) -> None:
-        serve(for_a_site(base))
-        index = live("/sitemap.xml")
-        assert index == [f"{BASE}/sitemap-s-{number}.xml.gz" for number in (1, 2, 3)]
-        found = [live(url.removeprefix(BASE).removesuffix(".gz")) for url in index]
-        assert found == [named(0, 1, 2, 3), named(4, 5, 6, 7), named(8, 9)]
-        assert live("/sitemap-s-4.xml") == []
+def test_a_section_that_lists_by_its_site_is_whole_and_is_called_once_for_a_page(base, serve, tmp_path):
+    section = serve(for_a_site(base))
+    assert live("/sitemap.xml") == indexes(1, 2, 3)
+    assert section.pages == [1]
+    found = [live(f"/sitemap-s-{number}.xml") for number in (1, 2, 3, 4)]
+    assert found == [named(0, 1, 2, 3), named(4, 5, 6, 7), named(8, 9), []]
+    assert section.pages[:4] == [1, 1, 2, 3]
+    section.pages.clear()
+    assert exported(tmp_path, section) == (10, {*named(*range(10))})
+    # Page 1 is requested before the paginator, and rendered once.
+    assert section.pages == [1, 2, 3]
 
-    def test_is_whole_in_an_export(self, base: Any, tmp_path: Path) -> None:
-        section = for_a_site(base)
-        report = export(output=tmp_path, sitemaps={"s": section})
-        assert (report.urls, report.failures) == (10, [])
-        assert indexed(tmp_path) == {*named(*range(10))}
-        # Page 1 is requested before the paginator, and rendered once.
-        assert section.asked == [1, 2, 3]
 
-    @pytest.mark.parametrize("number", [1, 2])
-    def test_is_called_once_for_a_page_and_for_its_first_page_for_the_index(
-        self, base: Any, serve: Any, number: int
-    ) -> None:
-        section = serve(for_a_site(base))
-        assert len(live(f"/sitemap-s-{number}.xml")) == 4
-        assert section.asked == [number]
-        section.asked.clear()
-        assert len(live("/sitemap.xml")) == 3
-        assert section.asked == [1]
+@BASES
+def test_a_section_that_lists_fewer_items_without_a_site_is_whole(base, serve, tmp_path):
+    section = serve(for_a_site(base, otherwise=3))
+    assert len(live("/sitemap.xml")) == 3
+    assert exported(tmp_path, section)[0] == 10
 
-    def test_may_fail_for_a_page_that_is_not_there(
-        self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        class Strict(for_a_site(base)):  # type: ignore[misc]
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                assert int(page) < 4
-                return super().get_urls(page, site, protocol)
 
-        serve(Strict)
-        assert len(live("/sitemap.xml")) == 3
-        caplog.clear()
-        assert live("/sitemap-s-4.xml") == []
-        # `get_urls()` for page 1 has set the site, by which the items are listed.
-        assert "its paginator has none" not in caplog.text
+@BASES
+def test_a_section_may_fail_for_a_page_that_is_not_there(base, serve, caplog):
+    def strict(page):
+        assert page < 4
 
-    def test_that_fails_is_missing_from_the_index_and_logged(
-        self, base: Any, serve: Any, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        class Broken(for_a_site(base)):  # type: ignore[misc]
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                raise LookupError(page)
+    serve(for_a_site(base, before=strict))
+    assert len(live("/sitemap.xml")) == 3
+    caplog.clear()
+    assert live("/sitemap-s-4.xml") == []
+    # `get_urls()` for page 1 has set the site, by which the items are listed.
+    assert "its paginator has none" not in caplog.text
 
-        serve(Broken)
-        with pytest.raises(LookupError, match=r"^1$"):
-            live("/sitemap.xml")
-        assert "Section 's' is missing from the index" in caplog.text
 
-    def test_is_identified_by_its_current_items_if_it_lists_fewer_without_a_site(
-        self, base: Any, serve: Any, tmp_path: Path
-    ) -> None:
-        class Fewer(for_a_site(base)):  # type: ignore[misc]
-            def items(self) -> list[int]:
-                return list(range(10 if self.site else 3))
+@BASES
+def test_a_section_that_fails_is_missing_from_the_index_and_logged(base, serve, caplog):
+    def broken(page):
+        raise LookupError(page)
 
-        serve(Fewer)
-        assert len(live("/sitemap.xml")) == 3
-        assert export(output=tmp_path, sitemaps={"s": Fewer}).urls == 10
+    serve(for_a_site(base, before=broken))
+    with pytest.raises(LookupError, match=r"^1$"):
+        live("/sitemap.xml")
+    assert "Section 's' is missing from the index" in caplog.text
 
 
 @pytest.mark.services
 @pytest.mark.django_db(databases=[*{"default", "postgresql"} & {*configured.DATABASES}])
-def test_a_page_whose_query_fails_is_none_if_a_request_is_a_transaction(
-    serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_whose_query_fails_is_none_if_a_request_is_a_transaction(serve, monkeypatch):
     """In a transaction, a failed query makes all later queries fail."""
     require(using := "postgresql")
 
     class Numbered(contrib.Sitemap):
-        def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
+        def get_urls(self, page=1, site=None, protocol=None):
             with connections[using].cursor() as cursor:
                 cursor.execute("SELECT %s::smallint", [int(page)])
                 return [{"location": f"{BASE}/{number}/"} for (number,) in cursor.fetchall()]
 
-        def items(self) -> list[int]:
+        def items(self):
             with connections[using].cursor() as cursor:
                 cursor.execute("SELECT 1")
             return [1]
 
     serve(Numbered)
     monkeypatch.setitem(connections[using].settings_dict, "ATOMIC_REQUESTS", True)
-    assert live("/sitemap.xml") == [f"{BASE}/sitemap-s-1.xml.gz"]
-    assert live("/sitemap-s-1.xml") == named(1)
-    assert live("/sitemap-s-999999.xml") == []
+    found = [live(url) for url in ("/sitemap.xml", "/sitemap-s-1.xml", "/sitemap-s-999999.xml")]
+    assert found == [indexes(1), named(1), []]
 
 
 @BASES
-class TestASectionWithoutItems:
-    def test_is_what_its_get_urls_gives(self, base: Any, serve: Any, tmp_path: Path) -> None:
-        class Listed(base):  # type: ignore[misc]
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                return [{"location": f"{protocol}://{site.domain}/{number}/"} for number in (1, 2)]
+def test_a_section_without_items_is_what_its_get_urls_gives(base, serve, tmp_path, caplog):
+    pages = []
 
-        serve(Listed)
-        assert live("/contrib.xml") == named(1, 2)
-        assert live("/sitemap.xml") == [f"{BASE}/sitemap-s-1.xml.gz"]
-        assert live("/sitemap-s-1.xml") == named(1, 2)
-        assert export(output=tmp_path, sitemaps={"s": Listed}).urls == 2
-        assert indexed(tmp_path) == {*named(1, 2)}
+    def get_urls(self, page=1, site=None, protocol=None):
+        pages.append(page)
+        return [{"location": f"{protocol}://{site.domain}/{number}/"} for number in (1, 2)]
 
-    @pytest.mark.parametrize("number", [1, 99_999_999])
-    def test_is_listed_once_for_a_page_with_a_warning(
-        self, base: Any, serve: Any, number: int, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        asked = []
-
-        class Listed(base):  # type: ignore[misc]
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                asked.append(page)
-                return [{"location": f"{protocol}://{site.domain}/1/"}]
-
-        serve(Listed)
-        assert live(f"/sitemap-s-{number}.xml") == (named(1) if number == 1 else [])
-        assert asked == [number]
-        assert "Listed.get_urls() returns 1 entries, but its paginator has none" in caplog.text
-
-    def test_says_in_an_export_that_further_pages_are_not_known(
-        self, base: Any, serve: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        class Resets(for_a_site(base)):  # type: ignore[misc]
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                try:
-                    return super().get_urls(page, site, protocol)
-                finally:
-                    self.site = None
-
-        assert export(output=tmp_path, sitemaps={"s": Resets}).urls == 4
-        assert "Resets.get_urls() returns 4 entries, but its paginator has none" in caplog.text
-
-    def test_has_no_page_if_its_get_urls_gives_none(self, base: Any, serve: Any, tmp_path: Path) -> None:
-        class Empty(for_a_site(base)):  # type: ignore[misc]
-            def items(self) -> list[int]:
-                return []
-
-        serve(Empty)
-        assert live("/sitemap.xml") == []
-        assert live("/sitemap-s-1.xml") == []
-        assert export(output=tmp_path, sitemaps={"s": Empty}).urls == 0
-
-    def test_has_no_page_if_its_paginator_allows_none(self, base: Any, serve: Any) -> None:
-        class Strict(for_a_site(base)):  # type: ignore[misc]
-            @property
-            def paginator(self) -> Any:
-                return Paginator([], 1, allow_empty_first_page=False)
-
-        with pytest.raises(EmptyPage):
-            Strict().get_urls(site=mock.Mock(domain="www.example.com"))
-        serve(Strict)
-        assert live("/sitemap.xml") == []
+    listed = serve(declare(base, get_urls=get_urls))
+    assert live("/sitemap.xml") == indexes(1)
+    assert on_both() == (named(1, 2), named(1, 2))
+    assert exported(tmp_path, listed) == (2, {*named(1, 2)})
+    for number, expected in ((1, named(1, 2)), (99_999_999, [])):
+        caplog.clear()
+        pages.clear()
+        assert live(f"/sitemap-s-{number}.xml") == expected
+        assert pages == [number]
+        assert "Declared.get_urls() returns 2 entries, but its paginator has none" in caplog.text
 
 
-class Things(django_sitemaps09.Sitemap[int]):
-    def items(self) -> list[int]:
+@BASES
+def test_an_export_says_that_further_pages_of_a_section_without_items_are_not_known(base, tmp_path, caplog):
+    def reset(self):
+        self.site = None
+
+    assert exported(tmp_path, for_a_site(base, after=reset))[0] == 4
+    assert "ForASite.get_urls() returns 4 entries, but its paginator has none" in caplog.text
+
+
+@BASES
+def test_a_section_has_no_page_if_its_get_urls_or_its_paginator_gives_none(base, serve, tmp_path):
+    empty = serve(declare(for_a_site(base), items=lambda self: []))
+    assert (live("/sitemap.xml"), live("/sitemap-s-1.xml"), exported(tmp_path, empty)[0]) == ([], [], 0)
+    strict = serve(declare(empty, paginator=Paginator([], 1, allow_empty_first_page=False)))
+    with pytest.raises(EmptyPage):
+        strict().get_urls(site=mock.Mock(domain="www.example.com"))
+    assert live("/sitemap.xml") == []
+
+
+class Things(Sitemap):
+    def items(self):
         return [1, 2]
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/{item}/"
 
-    def lastmod(self, item: int) -> datetime.date | None:
+    def lastmod(self, item):
         return None
 
-    def priority(self, item: int) -> float:
+    def priority(self, item):
         return 0.5
 
-    def changefreq(self, item: int) -> str:
+    def changefreq(self, item):
         return "daily"
 
 
-PATCHED = [{"location": f"{BASE}/patched/"}]
-#: What a project or its tests can patch: the class and the method, the result, and what is listed.
-PATCHES: dict[str, tuple[Any, str, Any, list[str]]] = {
-    **{
-        f"{name} of {base.__name__}": (base, name, PATCHED, [f"{BASE}/patched/"])
-        for name in ("get_urls", "_urls")
-        for base in (contrib.Sitemap, django_sitemaps09.Sitemap, Things)
-    },
-    "the languages of an item": (
-        django_sitemaps09.Sitemap,
-        "get_languages_for_item",
-        lambda item: ["de"][: item == 1],
-        named(1),
-    ),
-    "the list of items": (django_sitemaps09.Sitemap, "_items", [(7, "en")], named(7)),
-}
+Localized = declare(Things, i18n=True)
+ELSEWHERE = f"{BASE}/patched/"
+PATCHED = {"return_value": [{"location": ELSEWHERE}]}
+ONE_LANGUAGE = {"side_effect": lambda item: ["de"][: item == 1]}
 
 
-@pytest.mark.parametrize("patched", PATCHES)
-def test_a_patch_of_a_class_is_called_until_it_is_removed(patched: str, serve: Any, tmp_path: Path) -> None:
-    base, name, result, expected = PATCHES[patched]
-    serve(Things if result is PATCHED else type("Localized", (Things,), {"i18n": True}))
-    before = live("/contrib.xml"), live("/sitemap-s-1.xml")
-    given = {"side_effect": result} if callable(result) else {"return_value": result}
+@pytest.mark.parametrize(
+    ("section", "base", "name", "given", "expected"),
+    [
+        *((Things, base, "get_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
+        *((Things, base, "_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
+        (Localized, Sitemap, "get_languages_for_item", ONE_LANGUAGE, named(1)),
+        (Localized, Sitemap, "_items", {"return_value": [(7, "en")]}, named(7)),
+    ],
+)
+def test_a_patch_of_a_class_is_called_until_it_is_removed(
+    section, base, name, given, expected, serve, tmp_path
+):
+    serve(section)
+    before = on_both()
     with mock.patch.object(base, name, **given):
-        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == expected
-        export(output=tmp_path, sitemaps=SITEMAPS)
-        assert indexed(tmp_path) == {*expected}
-    assert (live("/contrib.xml"), live("/sitemap-s-1.xml")) == before != (expected, expected)
+        assert on_both() == (expected, expected)
+        assert exported(tmp_path, section)[1] == {*expected}
+    assert on_both() == before != (expected, expected)
 
 
-def test_a_patch_of_the_method_that_calls_hooks_in_contrib_is_called(serve: Any) -> None:
-    serve(Things)
+def test_a_patch_of_an_instance_or_of_what_calls_hooks_in_contrib_is_called(serve):
+    section = serve(Things())
+    with mock.patch.object(section, "get_urls", **PATCHED):
+        assert on_both() == ([ELSEWHERE], [ELSEWHERE])
+    assert live("/contrib.xml") == named(1, 2)
     with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
         assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
 
 
-def test_a_patch_of_an_instance_is_called(serve: Any) -> None:
-    section = serve(Things())
-    with mock.patch.object(section, "get_urls", return_value=PATCHED):
-        assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [f"{BASE}/patched/"]
-    assert live("/contrib.xml") == named(1, 2)
-
-
 HOOKS = [
-    ("location", "loc", "/patched/", f"{BASE}/patched/"),
+    ("location", "loc", "/patched/", ELSEWHERE),
     ("lastmod", "lastmod", datetime.date(2020, 1, 1), "2020-01-01"),
     ("priority", "priority", 0.1, "0.1"),
     ("changefreq", "changefreq", "weekly", "weekly"),
@@ -317,29 +270,23 @@ HOOKS = [
 
 @pytest.mark.parametrize("autospec", [None, True], ids=["any", "autospec"])
 @pytest.mark.parametrize(("hook", "element", "value", "text"), HOOKS)
-def test_a_mock_in_place_of_a_hook_is_a_method(
-    hook: str, element: str, value: Any, text: str, autospec: bool | None, serve: Any, tmp_path: Path
-) -> None:
+def test_a_mock_in_place_of_a_hook_is_a_method(hook, element, value, text, autospec, serve, tmp_path):
     serve(Things)
     with mock.patch.object(Things, hook, autospec=autospec, return_value=value):
-        assert live("/contrib.xml", element) == live("/sitemap-s-1.xml", element) == [text, text]
-        report = export(output=tmp_path, sitemaps=SITEMAPS)
-    assert (report.urls, report.failures) == (2, [])
+        assert on_both(element) == ([text, text], [text, text])
+        assert exported(tmp_path, Things)[0] == 2
 
 
 @pytest.mark.parametrize("make", [mock.Mock, mock.NonCallableMagicMock])
 @pytest.mark.parametrize("spec", [contrib.Sitemap, Things, ModelSitemap, NewsSitemap])
-def test_a_mock_in_place_of_a_sitemap_is_listed(make: Any, spec: Any, serve: Any, tmp_path: Path) -> None:
-    section = make(spec=spec)
+def test_a_mock_in_place_of_a_sitemap_is_listed(make, spec, serve, tmp_path):
+    section = serve(make(spec=spec))
     sitemap = section.return_value if callable(section) else section
-    location = f"{BASE}/patched/"
-    sitemap.get_urls.return_value = [{"location": location}]
+    sitemap.get_urls.return_value = PATCHED["return_value"]
     sitemap.get_latest_lastmod.return_value = sitemap.latest_lastmod = None
     sitemap.paginator.num_pages = sitemap.paginator.count = 1
-    serve(section)
-    assert live("/contrib.xml") == live("/sitemap-s-1.xml") == [location]
-    export(output=tmp_path, sitemaps=SITEMAPS)
-    assert indexed(tmp_path) == {location}
+    assert on_both() == ([ELSEWHERE], [ELSEWHERE])
+    assert exported(tmp_path, section)[1] == {ELSEWHERE}
 
 
 PATCHING = """
@@ -380,7 +327,7 @@ PATCHING = """
 """
 
 
-def test_patches_made_before_the_import_of_this_package_are_called() -> None:
+def test_patches_made_before_the_import_of_this_package_are_called():
     """For example, a project can patch contrib in its settings."""
     done = subprocess.run(  # noqa: S603 our own interpreter and code
         [sys.executable, "-c", textwrap.dedent(PATCHING)],
@@ -389,44 +336,23 @@ def test_patches_made_before_the_import_of_this_package_are_called() -> None:
         text=True,
         check=False,
     )
-    assert done.stderr == ""
-    assert done.stdout.splitlines() == [
-        f"{name} {is_plain} {is_plain} {is_plain}"
-        for name in ("get_urls", "get_domain", "_location")
-        for is_plain in (False, True)
-    ]
-
-
-OURS = [django_sitemaps09.Sitemap, ModelSitemap, NewsSitemap, StaticViewSitemap, GenericSitemap]
-
-
-@pytest.mark.parametrize("kind", OURS)
-def test_private_names_cannot_collide_with_names_of_a_project(kind: Any) -> None:
-    private = {name for cls in kind.__mro__ for name in vars(cls) if name.startswith("_")}
-    added = private - set(dir(contrib.GenericSitemap))
-    assert {name for name in added if not name.startswith(("__", "_sitemaps09_"))} <= {"_is_protocol"}
-
-
-NAMES = ["_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites", "on_host"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
-def test_an_attribute_of_a_project_can_have_any_meaning(
-    name: str, values: dict[str, Any], serve: Any, articles: None
-) -> None:
-    bases: Any = (ModelSitemap,)
-    section = type(
-        "Mine", bases, {"model": Article, "location": lambda self, item: f"/{item.slug}/", **values}
+    assert (done.stderr, done.stdout.splitlines()) == (
+        "",
+        [
+            f"{name} {is_plain} {is_plain} {is_plain}"
+            for name in ("get_urls", "get_domain", "_location")
+            for is_plain in (False, True)
+        ],
     )
-    serve(section)
-    expected = live("/contrib.xml"), live("/sitemap-s-1.xml")
-    serve(type("Collides", (section,), {name: "mine"}))
-    assert (live("/contrib.xml"), live("/sitemap-s-1.xml")) == expected
-    assert expected[0]
 
 
-@pytest.fixture
-def articles() -> None:
+@pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
+def test_an_attribute_of_a_project_can_have_any_meaning(values, serve):
     for slug in ("a", "b"):
         ArticleFactory(slug=slug, updated="2026-01-01T00:00Z")
+    section = serve(declare(model=Article, location=lambda self, item: f"/{item.slug}/", **values))
+    expected = on_both()
+    assert expected[0]
+    for name in ("_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites", "on_host"):
+        serve(declare(section, **{name: "mine"}))
+        assert on_both() == expected, name

@@ -1,191 +1,337 @@
-"""The compatibility views as functions: their arguments, their results, and caching."""
+"""Responses of the compatibility views: templates, contexts that a project changes, arguments, caching."""
 
 from __future__ import annotations
 
 import inspect
 import pickle
-from typing import Any
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.sitemaps import views as contrib_views
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404
+from django.template import loader
 from django.template.response import ContentNotRenderedError, TemplateResponse
-from django.test import RequestFactory, override_settings
+from django.test import Client, RequestFactory, modify_settings, override_settings
 from django.urls import resolve
 
 from django_sitemaps09 import Sitemap, views
 from tests.compat import projects
-from tests.compat.cases.parts import LEAVES, Leaf
-from tests.compat.projects import COMPAT, answer
+from tests.compat.cases import CASES, COMPAT_BASES, EARLY, LATE, LEAVES, section, updated
+from tests.compat.projects import (
+    COMPAT,
+    CONTRIB,
+    PROJECT_TEMPLATES,
+    answer,
+    assert_same,
+    compat_answer,
+    fetch,
+    texts,
+)
+from tests.support.paths import ROOT
+from tests.support.sections import declare
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("rows")]
-
-
-class Section(Sitemap[Leaf]):
-    made: int = 0
-
-    def __init__(self) -> None:
-        type(self).made += 1
-
-    def items(self) -> list[Leaf]:
-        return LEAVES
-
-    def lastmod(self, item: Leaf) -> Any:
-        return item.updated
-
-
-@pytest.fixture(params=["index", "sitemap"])
-def response(request: pytest.FixtureRequest, settings: Any) -> Any:
-    """Return the response of a view before it is rendered."""
-    settings.ROOT_URLCONF = COMPAT.urlconf
-    return getattr(views, request.param)(RequestFactory().get("/"), {"one": Section})
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
+Leaves = section(COMPAT_BASES, LEAVES, lastmod=updated)
+VIEWS = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
 
 
-class TestResponse:
-    """The `TemplateResponse` that the views return."""
+def get(view=views.sitemap, declared=Leaves, path="/", **options):
+    return view(RequestFactory().get(path), {"one": declared}, **options)
 
-    def test_is_a_template_response_that_is_not_rendered(self, response: Any) -> None:
-        assert isinstance(response, TemplateResponse)
-        assert not response.is_rendered
+
+def never():
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("/limits/index.xml", "sitemap_index.xml"),
+        ("/limits/sitemap.xml", "sitemap.xml"),
+        ("/templates/index.xml", "compat/index.xml"),
+        ("/templates/sitemap.xml", "compat/urls.txt"),
+        ("/templates/several.xml", "sitemap.xml"),
+        ("/templates/several-index.xml", "compat/index.xml"),
+    ],
+)
+def test_a_test_of_the_project_sees_contribs_templates_and_contexts(url, name):
+    response = fetch(COMPAT, url)
+    assert [template.name for template in response.templates] == [name]
+    key = "urlset" if "urlset" in response.context_data else "sitemaps"
+    assert response.context[key] == response.context_data[key]
+
+
+def test_our_templates_replace_contribs_even_without_our_app():
+    for name in ("sitemap.xml", "sitemap_index.xml"):
+        assert loader.get_template(name).origin.name.startswith(str(ROOT / "django_sitemaps09"))
+    dated = declare(Sitemap, items=lambda self: ["/a/"], lastmod=LATE, location="/a/")
+    with modify_settings(
+        INSTALLED_APPS={"append": "django.contrib.sitemaps", "remove": "django_sitemaps09"}
+    ):
+        content, theirs = (
+            get(view, dated).render().content for view in (views.sitemap, contrib_views.sitemap)
+        )
+    # Contrib writes the date in the local time zone.
+    assert b"<lastmod>2026-01-02</lastmod>" in theirs
+    assert b"<lastmod>2026-01-02T02:15:59Z</lastmod>" in content
+
+
+def test_templates_of_the_project_are_searched_at_each_request_and_see_the_item():
+    url = "/items_as_a_queryset/sitemap.xml?p=2"
+    before = answer(COMPAT, url).body
+    assert (
+        "<news:title>gamma-ü</news:title>".encode() in answer(COMPAT, url, folders=[PROJECT_TEMPLATES]).body
+    )
+    assert answer(COMPAT, url).body == before
+
+
+@pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
+def test_templates_of_the_project_need_no_file(name):
+    own = {name: "<own>{{ urlset|length }}{{ sitemaps|length }}{{ request.path }}</own>"}
+    url = "/limits/sitemap-two.xml" if name == "sitemap.xml" else "/limits/index.xml"
+    options = {
+        "loaders": [("django.template.loaders.locmem.Loader", own)],
+        "context_processors": ["django.template.context_processors.request"],
+    }
+    urls = projects.routes(COMPAT, "limits")
+    with override_settings(ROOT_URLCONF=urls, TEMPLATES=projects.templates(**options)):
+        response = Client().get(url)
+    assert response.content.decode() == f"<own>{'20' if name == 'sitemap.xml' else '06'}{url}</own>"
+
+
+def test_templates_of_the_project_may_be_for_another_engine(settings):
+    """Templates of that engine do not have an origin."""
+    engine = "django.template.backends.dummy.TemplateStrings"
+    settings.TEMPLATES = [{"BACKEND": engine, "DIRS": [PROJECT_TEMPLATES]}]
+    found = views.sitemap(RequestFactory().get("/"), {}).render().content.decode()
+    assert found == (PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_contribs_app_can_be_installed_before_or_after_ours(after, settings):
+    apps = list(settings.INSTALLED_APPS)
+    apps.insert(apps.index("django_sitemaps09") + after, "django.contrib.sitemaps")
+    settings.INSTALLED_APPS = apps
+    for url in ("/limits/sitemap.xml", "/limits/index.xml", "/languages_with_a_default/sitemap.xml"):
+        assert_same(url)
+
+
+def of(key, edit):
+    """Return an edit of the list with this key in the context."""
+    return lambda response: edit(response.context_data[key]) and None
+
+
+def first(**values):
+    return of("urlset", lambda urls: urls[0].update(values))
+
+
+ALTERNATES = [{"location": "/fr/", "lang_code": "fr"}]
+URLSET = {
+    "reads": of("urlset", lambda urls: [dict(url) for url in urls]),
+    "appends": of("urlset", lambda urls: urls.append({"location": "http://x.example/?a&b"})),
+    "deletes": of("urlset", lambda urls: urls.pop(0)),
+    "clears": of("urlset", lambda urls: urls.clear()),
+    "sorts": of("urlset", lambda urls: urls.sort(key=lambda url: url["location"], reverse=True)),
+    "slices": of("urlset", lambda urls: urls.__delitem__(slice(1, None))),
+    "replaces an entry": of("urlset", lambda urls: urls.__setitem__(0, {"location": "/x"})),
+    "changes a location in place": first(location="https://other.example/"),
+    "changes a lastmod in place": first(lastmod=EARLY + timedelta(days=9)),
+    "takes a lastmod away in place": first(lastmod=None),
+    "changes a changefreq in place": first(changefreq="always"),
+    "changes a priority in place": first(priority="0.9"),
+    "empties a priority in place": first(priority=""),
+    "sets alternates": first(alternates=ALTERNATES),
+    "changes an item in place": first(item=None),
+    "drops keys": of(
+        "urlset", lambda urls: [url.pop(key) for url in urls for key in ("priority", "alternates")]
+    ),
+    "replaces the list": lambda r: r.context_data.update(urlset=[{"location": "http://y/"}]),
+    "replaces the list by a tuple": lambda r: r.context_data.update(
+        urlset=tuple(r.context_data["urlset"][:1])
+    ),
+    "drops the list": lambda r: r.context_data.pop("urlset") and None,
+    "adds a key": lambda r: r.context_data.update(note="more"),
+    "replaces the context": lambda r: setattr(r, "context_data", {"urlset": []}),
+    "copies the context": lambda r: setattr(r, "context_data", dict(r.context_data)),
+    "names another template": lambda r: setattr(r, "template_name", "compat/urls.txt"),
+    "names several templates": lambda r: setattr(r, "template_name", ["no.xml", "sitemap.xml"]),
+    "names another status": lambda r: setattr(r, "status_code", 203),
+    "sets a header": lambda r: r.headers.update({"Cache-Control": "max-age=5"}),
+}
+CONTRIBS_ITEM = contrib_views.SitemapIndexItem("https://cdn.example/more.xml", EARLY)
+DICT = {"location": "https://cdn.example/dict.xml", "last_mod": EARLY}
+INDEX = {
+    "reads": of("sitemaps", lambda sites: [site.location for site in sites]),
+    "deletes": of("sitemaps", lambda sites: sites.pop()),
+    "reverses": of("sitemaps", lambda sites: sites.reverse()),
+    "changes a location in place": of(
+        "sitemaps", lambda sites: setattr(sites[0], "location", "https://cdn.example/?a=1&b=2")
+    ),
+    "changes a time in place": of("sitemaps", lambda sites: setattr(sites[0], "last_mod", LATE)),
+    "takes a time away in place": of("sitemaps", lambda sites: setattr(sites[0], "last_mod", None)),
+    "appends one of contribs": of("sitemaps", lambda sites: sites.append(CONTRIBS_ITEM)),
+    "appends a dict": of("sitemaps", lambda sites: sites.append(DICT)),
+    "appends an object without a time": of(
+        "sitemaps", lambda sites: sites.append(SimpleNamespace(location="https://cdn.example/object.xml"))
+    ),
+    "drops the list": lambda r: r.context_data.pop("sitemaps") and None,
+    "replaces the list": lambda r: r.context_data.update(sitemaps=r.context_data["sitemaps"][1:]),
+    "names another template": lambda r: setattr(r, "template_name", "compat/index.xml"),
+    "adds a key": lambda r: r.context_data.update(note="more"),
+}
+EDITS = {"sitemap": URLSET, "index": INDEX}
+
+
+@pytest.mark.parametrize(
+    ("view", "edit"), [(view, edit) for view, edits in EDITS.items() for edit in edits]
+)
+def test_a_context_counts_however_it_is_changed_before_the_rendering(view, edit, editing):
+    editing(EDITS[view][edit])
+    for name in ("languages_with_a_default", "tree_as_class_and_instance"):
+        url = f"/{name}/{view}.xml"
+        if edit == "names another template":
+            assert answer(COMPAT, url) == answer(CONTRIB, url)
+        else:
+            assert_same(url)
+
+
+def test_a_context_counts_deep_within_an_entry(editing):
+    def edit(response):
+        response.context_data["urlset"][0]["alternates"][0]["location"] = "https://deep/?a&b"
+        response.context_data["urlset"][1]["alternates"].clear()
+
+    editing(edit)
+    assert b"https://deep/" in assert_same("/languages_with_alternates/sitemap.xml").body
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_stock_template_and_the_writer_produce_the_same_document(name, editing):
+    """A context that was accessed is written by the template."""
+    urls = (f"/{name}/index.xml", f"/{name}/sitemap.xml")
+    before = [compat_answer(url) for url in urls]
+    editing(lambda response: setattr(response, "context_data", {**response.context_data}))
+    assert [compat_answer(url) for url in urls] == before
+
+
+def test_a_middleware_may_answer_with_another_response(editing):
+    editing(lambda r: TemplateResponse(r._request, "compat/urls.txt", {"urlset": [], "note": "other"}))
+    assert answer(COMPAT, "/limits/sitemap.xml").body.strip() == b"other"
+
+
+def test_the_context_is_a_plain_dict_with_a_list_of_dicts():
+    made = get().context_data
+    assert (type(made), list(made), {type(url) for url in made["urlset"]}) == (dict, ["urlset"], {dict})
+    assert isinstance(made["urlset"], list)
+
+
+@VIEWS
+def test_a_response_is_a_template_response_that_is_rendered_once(view):
+    response, rendered = get(view), []
+    response.add_post_render_callback(rendered.append)
+    assert (isinstance(response, TemplateResponse), response.is_rendered, rendered) == (True, False, [])
+    for use in (lambda: response.content, lambda: list(response), lambda: pickle.dumps(response)):
         with pytest.raises(ContentNotRenderedError):
-            _ = response.content
-        with pytest.raises(ContentNotRenderedError):
-            list(response)
-
-    def test_renders_itself_once_and_returns_itself(self, response: Any) -> None:
-        assert response.render() is response
-        content = response.content
-        response.context_data.clear()
-        assert response.render().content == content
-
-    def test_gives_its_content_without_being_rendered(self, response: Any) -> None:
-        content = response.rendered_content
-        assert not response.is_rendered
-        as_bytes = content if isinstance(content, bytes) else content.encode()
-        assert response.render().content == as_bytes
-
-    def test_calls_callbacks_when_it_is_rendered(self, response: Any) -> None:
-        rendered: list[Any] = []
-        response.add_post_render_callback(rendered.append)
-        assert rendered == []
-        response.render()
-        assert rendered == [response]
-
-    def test_is_pickled_once_rendered_and_not_before(self, response: Any) -> None:
-        with pytest.raises(ContentNotRenderedError):
-            pickle.dumps(response)
-        response.render()
-        copied = pickle.loads(pickle.dumps(response))  # noqa: S301 - our own bytes
-        assert copied.content == response.content
-        assert copied.headers == response.headers
+            use()
+    early = response.rendered_content
+    assert not response.is_rendered
+    assert response.render() is response
+    assert rendered == [response]
+    content = response.content
+    assert content == (early if isinstance(early, bytes) else early.encode())
+    response.context_data.clear()
+    assert response.render().content == content
+    copied = pickle.loads(pickle.dumps(response))  # noqa: S301 - our own bytes
+    assert (copied.content, copied.headers) == (content, response.headers)
 
 
-class TestViews:
-    @pytest.mark.parametrize("name", ["index", "sitemap"])
-    def test_take_contribs_arguments_and_need_no_sections(self, name: str) -> None:
-        theirs = inspect.signature(getattr(contrib_views, name)).parameters
-        ours = inspect.signature(getattr(views, name)).parameters
-        assert list(ours) == list(theirs)
-        assert all(ours[key].kind is theirs[key].kind for key in theirs)
-        assert {key: ours[key].default for key in ours} == {
-            **{key: theirs[key].default for key in theirs},
-            "sitemaps": None,
-        }
-
-    def test_take_their_arguments_by_position(self) -> None:
-        request = RequestFactory().get("/")
-        with override_settings(ROOT_URLCONF=COMPAT.urlconf):
-            index = views.index(request, {"one": Section}, "i.xml", "text/xml", "cached")
-            assert index.context_data["sitemaps"][0].location.endswith("/cached/sitemap-one.xml")
-        sitemap = views.sitemap(request, {"one": Section}, "one", "s.xml", "text/plain")
-        assert (index.template_name, index["Content-Type"]) == ("i.xml", "text/xml")
-        assert (sitemap.template_name, sitemap["Content-Type"]) == ("s.xml", "text/plain")
-
-    @pytest.mark.parametrize("view", ["index", "sitemap"])
-    def test_create_a_class_once_for_each_request(self, view: str) -> None:
-        with override_settings(ROOT_URLCONF=COMPAT.urlconf):
-            for _ in range(3):
-                before = Section.made
-                getattr(views, view)(RequestFactory().get("/"), {"one": Section}).render()
-                assert Section.made == before + 1
-
-    def test_instantiate_only_the_requested_section(self) -> None:
-        def never() -> Any:
-            raise AssertionError
-
-        sections = {"never": never, "one": Section}
-        assert views.sitemap(RequestFactory().get("/"), sections, section="one").render()
-
-    def test_read_a_mapping_at_each_request(self) -> None:
-        sections: dict[str, Any] = {}
-        first = views.sitemap(RequestFactory().get("/"), sections).render().content
-        sections["one"] = Section
-        second = views.sitemap(RequestFactory().get("/"), sections).render().content
-        assert projects.texts(first, "loc") == []
-        assert len(projects.texts(second, "loc")) == 3
-
-    def test_refuse_a_section_before_reading_any(self) -> None:
-        def never() -> Any:
-            raise AssertionError
-
-        with pytest.raises(Http404, match="No sitemap available for section: 'none'"):
-            views.sitemap(RequestFactory().get("/"), {"never": never}, section="none")
-
-    def test_pass_the_page_unchanged_from_the_request(self) -> None:
-        """As with contrib, an overridden `get_urls()` or paginator gets the string."""
-        calls: list[Any] = []
-
-        class Telling(Section):
-            def get_urls(self, page: Any = 1, site: Any = None, protocol: Any = None) -> Any:
-                calls.append((page, site.domain, protocol))
-                return []
-
-        views.sitemap(RequestFactory().get("/?p=x"), {"one": Telling}).render()
-        views.sitemap(RequestFactory().get("/", secure=True), {"one": Telling}).render()
-        assert calls == [("x", "example.com", "http"), (1, "example.com", "https")]
-
-    def test_read_the_pages_of_the_paginator_that_a_class_has(self) -> None:
-        class Named(Paginator):
-            def validate_number(self, number: Any) -> int:
-                return {"first": 1, "second": 2}.get(str(number)) or super().validate_number(number)
-
-        class Lettered(Section):
-            @property
-            def paginator(self) -> Paginator:
-                return Named(LEAVES, 2)
-
-        made = views.sitemap(RequestFactory().get("/?p=second"), {"one": Lettered}).render()
-        assert projects.texts(made.content, "loc") == ["http://example.com/leaf/ash/"]
+@pytest.mark.parametrize("name", ["index", "sitemap"])
+def test_a_view_takes_contribs_arguments_and_needs_no_sections(name):
+    theirs, ours = (
+        inspect.signature(getattr(module, name)).parameters for module in (contrib_views, views)
+    )
+    assert [(key, ours[key].kind) for key in ours] == [(key, theirs[key].kind) for key in theirs]
+    assert {key: ours[key].default for key in ours} == {
+        **{key: theirs[key].default for key in theirs},
+        "sitemaps": None,
+    }
 
 
-class TestCaching:
-    @pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
-    def test_with_cache_page_calls_the_section_once(self, path: str) -> None:
-        url = f"/cached/{path}"
-        made = resolve(url, urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"].made
-        made.clear()
-        first, second = answer(COMPAT, url), answer(COMPAT, url)
-        assert len(made) == 1
-        assert second.body == first.body
-        counted = answer(COMPAT, f"/counted/{path}").body
-        assert first.body == counted.replace(b"/counted/", b"/cached/")
-        assert {**second.headers, "Age": "0"} == {**first.headers, "Age": "0"}
-        cache.clear()
-        assert set(first.headers) == set(answer(projects.CONTRIB, url).headers)
-        assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+def test_a_view_takes_its_arguments_by_position():
+    request = RequestFactory().get("/")
+    index = views.index(request, {"one": Leaves}, "i.xml", "text/xml", "cached")
+    assert index.context_data["sitemaps"][0].location.endswith("/cached/sitemap-one.xml")
+    sitemap = views.sitemap(request, {"one": Leaves}, "one", "s.xml", "text/plain")
+    assert [(each.template_name, each["Content-Type"]) for each in (index, sitemap)] == [
+        ("i.xml", "text/xml"),
+        ("s.xml", "text/plain"),
+    ]
 
-    def test_of_the_whole_site_calls_the_section_once(self, settings: Any) -> None:
-        settings.MIDDLEWARE = [
-            "django.middleware.cache.UpdateCacheMiddleware",
-            "django.middleware.gzip.GZipMiddleware",
-            "django.middleware.common.CommonMiddleware",
-            "django.middleware.cache.FetchFromCacheMiddleware",
-        ]
-        url = "/counted/sitemap-counted.xml"
-        made = resolve(url, urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"].made
-        made.clear()
-        first, second = answer(COMPAT, url), answer(COMPAT, url)
-        assert len(made) == 1
-        assert first.body == second.body
+
+def test_a_view_reads_its_mapping_at_each_request_and_creates_only_what_is_requested():
+    request, mapping = RequestFactory().get("/"), {}
+    assert texts(views.sitemap(request, mapping).render().content, "loc") == []
+    counted = projects.counted(COMPAT_BASES)
+    mapping["one"] = counted
+    for view in (views.sitemap, views.index):
+        for _ in range(3):
+            made = counted.made
+            content = view(request, mapping).render().content
+            assert (len(texts(content, "loc")), counted.made - made) == (
+                3 if view is views.sitemap else 1,
+                1,
+            )
+    mapping["never"] = never
+    assert views.sitemap(request, mapping, section="one").render()
+    with pytest.raises(Http404, match="No sitemap available for section: 'none'"):
+        views.sitemap(request, {"never": never}, section="none")
+
+
+def test_an_overridden_get_urls_or_paginator_gets_the_page_of_the_request_unchanged():
+    calls = []
+
+    def get_urls(self, page=1, site=None, protocol=None):
+        calls.append((page, site.domain, protocol))
+        return []
+
+    telling = declare(Leaves, get_urls=get_urls)
+    get(declared=telling, path="/?p=x").render()
+    views.sitemap(RequestFactory().get("/", secure=True), {"one": telling}).render()
+    assert calls == [("x", "example.com", "http"), (1, "example.com", "https")]
+
+    class Named(Paginator):
+        def validate_number(self, number):
+            return {"first": 1, "second": 2}.get(str(number)) or super().validate_number(number)
+
+    lettered = declare(Leaves, paginator=property(lambda self: Named(LEAVES, 2)))
+    made = get(declared=lettered, path="/?p=second").render()
+    assert texts(made.content, "loc") == ["http://example.com/leaf/ash/"]
+
+
+@pytest.mark.parametrize("path", ["index.xml", "sitemap-counted.xml"])
+def test_a_cached_view_calls_the_section_once(path, settings):
+    section = resolve(f"/cached/{path}", urlconf=COMPAT.urlconf).kwargs["sitemaps"]["counted"]
+
+    def twice(url):
+        before = section.made
+        found = [answer(COMPAT, url) for _ in "ab"]
+        assert section.made == before + 1
+        return found
+
+    first, second = twice(f"/cached/{path}")
+    counted = answer(COMPAT, f"/counted/{path}").body
+    assert first.body == second.body == counted.replace(b"/counted/", b"/cached/")
+    assert {**second.headers, "Age": "0"} == {**first.headers, "Age": "0"}
+    cache.clear()
+    assert {*first.headers} == {*answer(CONTRIB, f"/cached/{path}").headers}
+    assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
+    settings.MIDDLEWARE = [
+        "django.middleware.cache.UpdateCacheMiddleware",
+        "django.middleware.gzip.GZipMiddleware",
+        "django.middleware.common.CommonMiddleware",
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+    first, second = twice(f"/counted/{path}")
+    assert first.body == second.body
