@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
@@ -39,24 +35,24 @@ pytestmark = [
     pytest.mark.sitemaps09(ENGINE="serial", INDEXNOW_KEY="0123456789"),
     pytest.mark.urls("tests.urls"),
 ]
-SECTIONS: Any = {"s": Numbers(2)}
+SECTIONS = {"s": Numbers(2)}
 LISTS = (7, None, b"s", "s", [7], [b"s"], [["s"]], [None], [gettext_lazy("s")])
 
 
-def kind_of(value: Any) -> str:
+def kind_of(value):
     """Return what a message says about a value: its type, or that of the first item of a list."""
     item = value[0] if isinstance(value, list) else value
     return "None" if item is None else type(item).__name__
 
 
-def keywords(name: str, *values: Any) -> Any:
-    def call(value: Any, folder: Path) -> object:
+def keywords(name, *values):
+    def call(value, folder):
         return export(**{"sitemaps": SECTIONS, "output": folder, name: value})
 
     return [(call, name, value) for value in values]
 
 
-def calls(name: str, call: Callable[[Any, Path], object], *values: Any) -> Any:
+def calls(name, call, *values):
     return [(call, name, value) for value in values]
 
 
@@ -85,16 +81,14 @@ ARGUMENTS = [
     ("call", "name", "value"),
     [pytest.param(*each, id=f"{each[1]} {number}") for number, each in enumerate(ARGUMENTS)],
 )
-def test_an_argument_of_a_wrong_type_is_named_with_its_type(
-    call: Callable[[Any, Path], object], name: str, value: Any, tmp_path: Path
-) -> None:
+def test_an_argument_of_a_wrong_type_is_named_with_its_type(call, name, value, tmp_path):
     with pytest.raises((ImproperlyConfigured, SitemapError)) as raised:
         call(value, tmp_path)
     assert name.replace("base_url", "base-url") in str(raised.value).replace("base_url", "base-url")
     assert ("list" if value == [] else kind_of(value)) in str(raised.value)
 
 
-def test_names_can_be_any_iterable(tmp_path: Path) -> None:
+def test_names_can_be_any_iterable(tmp_path):
     sections = {"s": Numbers(2), "t": Numbers(2)}
     report = export(iter(["s"]), sitemaps=sections, output=tmp_path)
     assert [section.section for section in report.sections] == ["s"]
@@ -103,7 +97,7 @@ def test_names_can_be_any_iterable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [2024, True, 1.5, b"x", ("x",), None])
-def test_the_name_of_a_section_is_a_string(name: Any) -> None:
+def test_the_name_of_a_section_is_a_string(name):
     with pytest.raises(ImproperlyConfigured, match=rf"a name must be a string, not .*{kind_of(name)}"):
         register(name, Numbers(2))
     for pattern in (
@@ -118,7 +112,7 @@ def test_the_name_of_a_section_is_a_string(name: Any) -> None:
         views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps={name: Numbers(2)})
 
 
-ATTRIBUTES: list[tuple[type, str, tuple[Any, ...], bool]] = [
+ATTRIBUTES = [
     (Sitemap, "limit", (b"x", ["x"], "x", None), True),
     (Sitemap, "languages", (7, b"de", [7], "de"), True),
     (Sitemap, "items", (7, ["x"], None, "x"), True),
@@ -138,10 +132,10 @@ ATTRIBUTES: list[tuple[type, str, tuple[Any, ...], bool]] = [
     ],
 )
 def test_an_attribute_of_a_wrong_type_is_named_by_a_check_and_in_each_way(
-    base: Any, name: str, value: Any, is_in_compat: bool, tmp_path: Path
-) -> None:
+    base, name, value, is_in_compat, tmp_path
+):
     Article.objects.create(slug="a", updated=timezone.now())
-    declared: dict[str, Any] = {"location": lambda self, item: "/a/"}
+    declared = {"location": lambda self, item: "/a/"}
     if base is Sitemap:
         declared["items"] = lambda self: [1]
     if issubclass(base, ModelSitemap):
@@ -164,15 +158,15 @@ def test_an_attribute_of_a_wrong_type_is_named_by_a_check_and_in_each_way(
 @pytest.mark.parametrize(
     ("declare", "kind"),
     [
-        (lambda: Route(7), "int"),  # type: ignore[arg-type]
-        (lambda: Route(["article"], slug=F("slug")), "list"),  # type: ignore[arg-type]
-        (lambda: Route(None), "NoneType"),  # type: ignore[arg-type]
-        (lambda: PathTemplate(b"/{a}/", a=F("slug")), "bytes"),  # type: ignore[arg-type]
+        (lambda: Route(7), "int"),
+        (lambda: Route(["article"], slug=F("slug")), "list"),
+        (lambda: Route(None), "NoneType"),
+        (lambda: PathTemplate(b"/{a}/", a=F("slug")), "bytes"),
         (lambda: PathTemplate("/{a}/", a=b"x"), r"the argument a is b'x' \(bytes\)"),
         (lambda: PathTemplate("/{a}/", a=["x"]), r"the argument a is \['x'\] \(list\)"),
     ],
 )
-def test_a_location_template_of_a_wrong_type_is_named(declare: Callable[[], Any], kind: str) -> None:
+def test_a_location_template_of_a_wrong_type_is_named(declare, kind):
     with pytest.raises(ValueError, match=kind):
         declare()
 
@@ -181,7 +175,7 @@ def test_a_location_template_of_a_wrong_type_is_named(declare: Callable[[], Any]
     ("location", "text"),
     [({7: F("slug")}, r"contains 7 \(int\)"), ({"en": 7}, "value for 'en' must be a Route.*not int")],
 )
-def test_a_dict_of_locations_with_a_wrong_type_is_named(location: Any, text: str, tmp_path: Path) -> None:
+def test_a_dict_of_locations_with_a_wrong_type_is_named(location, text, tmp_path):
     declared = {"model": Article, "location": location, "i18n": True}
     section = type("Wrong", (ModelSitemap,), declared)
     [failure] = export(sitemaps={"s": section}, output=tmp_path).failures

@@ -23,13 +23,15 @@ from django.core.paginator import Paginator
 from django.db.models import Case, Count, F, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Concat
 from django.urls import reverse
-from django.utils.functional import cached_property
+from django.utils.functional import cached_property, lazystr
 from django.utils.safestring import mark_safe
 from django.utils.translation import get_language
 
 import django_sitemaps09
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
+from django_sitemaps09.protocol import CHANGEFREQS
 from tests.models import Article
+from tests.support.sections import declare
 
 UTC, ZURICH, NEW_YORK = timezone.utc, ZoneInfo("Europe/Zurich"), ZoneInfo("America/New_York")
 
@@ -71,38 +73,49 @@ def section(b, items, **attributes):
     return type("Section", (b.Sitemap,), {"items": lambda self: read(), **attributes})
 
 
-def localized(b, **attributes):
-    """Return a section with an entry for each language."""
+def of(items, **attributes):
+    """Return a case: the section of these items with these attributes and methods."""
+    return lambda b: section(b, items, **attributes)
+
+
+def each(**cases):
+    """Return the case with these sections. Their names have hyphens."""
+    return lambda b: {name.strip("_").replace("_", "-"): case(b) for name, case in cases.items()}
+
+
+def localized(**attributes):
+    """Return the case of a section with an entry for each language."""
     location = lambda self, item: reverse("localized", kwargs={"slug": item.slug})  # noqa: E731
-    return section(b, LEAVES, **{"i18n": True, "location": location, **attributes})
+    return of(LEAVES, **{"i18n": True, "location": location, **attributes})
 
 
-def linked(b, **attributes):
-    return localized(b, **{"alternates": True, "x_default": True, **attributes})
+def linked(**attributes):
+    return localized(**{"alternates": True, "x_default": True, **attributes})
 
 
 def updated(self, item):
     return item.updated
 
 
+def cached_paginator():
+    found = cached_property(lambda self: Paginator(self.items(), self.limit))
+    found.__set_name__(None, "paginator")
+    return found
+
+
 def itself(self, item):
     return item
 
 
-def timed(b, *values, **attributes):
-    """Return a section with an item for each value, which is the `lastmod` of the item."""
+def timed(*values, **attributes):
+    """Return the case of a section with an item for each value, which is the `lastmod` of the item."""
     leaves = [Leaf(f"t{number}", value) for number, value in enumerate(values)]
-    return section(b, leaves, lastmod=updated, **attributes)
+    return of(leaves, lastmod=updated, **attributes)
 
 
-def constant(b, value):
-    """Return a section whose `lastmod` is an attribute."""
-    return section(b, BARE, lastmod=value)
-
-
-def each(**sections):
-    """Return the section of each name with underscores for spaces."""
-    return {name.replace("_", "-"): declared for name, declared in sections.items()}
+def constant(value):
+    """Return the case of a section whose `lastmod` is an attribute."""
+    return of(BARE, lastmod=value)
 
 
 # Hooks: missing, as attributes and methods, and with values of every kind.
@@ -153,121 +166,127 @@ def failing(self):
     raise LookupError("of the project")
 
 
+class Anything:
+    """An item that has every attribute."""
+
+    def __getattr__(self, name):
+        return "/wrong/"
+
+
+def setting(self, item):
+    """Return a location, and set an attribute that other hooks read, and a hook."""
+    self.at = len(item.slug) + ord(item.slug[0]) % 3
+    self.priority = self.at / 10
+    return f"/{item.slug}/"
+
+
 MIXIN = type("Mixin", (), {"changefreq": "weekly", "priority": lambda self, item: 0.9})
 PRIORITIES = [0.5, "0.8", Decimal("0.30"), Decimal(1), 1, 0, 0.0, 0.1 + 0.2, "", None]
 DICTS = [{"path": "/d/1", "when": EARLY}, {"path": "/d/2", "when": MIDDLE}]
 PATHS = ["/?a=1&b=2", "/<tag>", '/"quoted"', "/it's", "/ü/日本", "/a b", "/100%25", "/&amp;"]
+ANY = [Anything()]
 THINGS = [SimpleNamespace(get_absolute_url=lambda: "/thing")]
 READY = [{"location": mark_safe("http://example.com/?a=1&amp;b=2")}]
 BY_PK = Article.objects.order_by("pk")
 UNION = Article.objects.filter(slug="alpha").union(Article.objects.filter(slug="delta")).order_by("slug")
 
 HOOKS = {
-    "hooks_missing": lambda b: section(b, BARE),
-    "hooks_as_attributes": lambda b: section(
-        b, BARE, location="/everywhere/", lastmod=LATE, changefreq="weekly", priority=0.5
+    "hooks_missing": of(BARE),
+    "hooks_as_attributes": of(
+        BARE, location="/everywhere/", lastmod=LATE, changefreq="weekly", priority=0.5
     ),
-    "hooks_as_methods": lambda b: section(
-        b,
+    "hooks_as_methods": of(
         LEAVES,
         location=lambda self, item: f"/tree/{item.slug}",
         lastmod=updated,
         changefreq=lambda self, item: "daily" if item.slug == "oak" else "never",
         priority=lambda self, item: len(item.slug) / 10,
     ),
-    "hooks_that_are_none": lambda b: section(b, LEAVES, lastmod=None, changefreq=None, priority=None),
-    "hooks_that_return_none_for_some": lambda b: section(
-        b,
+    "hooks_that_are_none": of(LEAVES, lastmod=None, changefreq=None, priority=None),
+    "hooks_that_return_none_for_some": of(
         LEAVES,
         lastmod=lambda self, item: None if item.slug == "elm" else item.updated,
         changefreq=lambda self, item: None if item.slug == "oak" else "yearly",
         priority=lambda self, item: None if item.slug == "ash" else 1.0,
     ),
-    "hooks_as_empty_strings": lambda b: section(b, BARE, changefreq="", priority=""),
-    "hooks_as_properties_that_raise_attribute_error_are_missing_ones": lambda b: section(
-        b, BARE, changefreq=property(lambda self: self.nothing)
+    "hooks_as_empty_strings": of(BARE, changefreq="", priority=""),
+    "hooks_as_properties_that_raise_attribute_error_are_missing_ones": of(
+        BARE, changefreq=property(lambda self: self.nothing)
     ),
-    "hooks_as_callables_that_do_not_bind": lambda b: section(
-        b,
+    "hooks_as_callables_that_do_not_bind": of(
         [Leaf("/a/", EARLY), Leaf("/b/", LATE)],
         location=attrgetter("slug"),
         lastmod=attrgetter("updated"),
         changefreq=staticmethod(functools.partial(lambda word, item: word, "monthly")),
         priority=staticmethod(lambda item: "0.1"),
     ),
-    "hooks_as_class_methods": lambda b: section(
-        b, BARE, location=classmethod(lambda cls, item: f"/{cls.__name__}/{item.slug}")
+    "hooks_as_class_methods": of(
+        BARE, location=classmethod(lambda cls, item: f"/{cls.__name__}/{item.slug}")
     ),
-    "hooks_as_properties": lambda b: section(
-        b, BARE, lastmod=property(lambda self: MIDDLE), changefreq=property(lambda self: "hourly")
+    "hooks_as_properties": of(
+        BARE, lastmod=property(lambda self: MIDDLE), changefreq=property(lambda self: "hourly")
     ),
     "hooks_from_a_mixin": lambda b: type("Section", (MIXIN, section(b, BARE)), {}),
     "hooks_on_the_instance": on_the_instance,
-    "hooks_set_in_the_constructor": lambda b: section(b, BARE, __init__=in_the_constructor),
-    "hooks_by_getattr": lambda b: section(b, BARE, __getattr__=daily_changefreq),
+    "hooks_set_in_the_constructor": of(BARE, __init__=in_the_constructor),
+    "hooks_by_getattr": of(BARE, __getattr__=daily_changefreq),
     "hooks_inherited_from_a_base_of_the_project": inherited,
-    "priorities_of_every_kind": lambda b: section(
-        b, range(10), location=lambda self, item: f"/{item}", priority=lambda self, item: PRIORITIES[item]
+    "hooks_that_set_what_others_are": of(
+        LEAVES, location=setting, changefreq=property(lambda self: CHANGEFREQS[self.at])
     ),
-    "words_and_numbers_outside_the_protocol": lambda b: each(
-        attributes=section(b, BARE, changefreq="sometimes", priority=7),
-        methods=section(b, BARE, changefreq=lambda self, item: "<often>", priority=lambda self, item: -0.5),
+    "priorities_of_every_kind": of(
+        range(10), location=lambda self, item: f"/{item}", priority=lambda self, item: PRIORITIES[item]
     ),
-    "items_as_strings_by_reverse": lambda b: section(
-        b, ["home", "about"], changefreq="daily", location=lambda self, item: reverse(item)
+    "words_and_numbers_outside_the_protocol": each(
+        attributes=of(BARE, changefreq="sometimes", priority=7),
+        methods=of(BARE, changefreq=lambda self, item: "<often>", priority=lambda self, item: -0.5),
     ),
-    "items_as_dicts": lambda b: section(b, DICTS, location=itemgetter("path"), lastmod=itemgetter("when")),
-    "items_as_objects": lambda b: section(b, THINGS),
-    "items_as_a_queryset": lambda b: section(
-        b,
-        Article.objects.order_by("-pk"),
-        limit=2,
-        lastmod=updated,
-        priority=lambda self, item: item.weight,
+    "items_as_strings_by_reverse": of(
+        ["home", "about"], changefreq="daily", location=lambda self, item: reverse(item)
     ),
-    "items_as_values_of_a_queryset": lambda b: each(
-        dicts=section(
-            b,
+    "items_as_dicts": of(DICTS, location=itemgetter("path"), lastmod=itemgetter("when")),
+    "items_as_objects": of(THINGS),
+    "items_as_a_queryset": of(
+        Article.objects.order_by("-pk"), limit=2, lastmod=updated, priority=lambda self, item: item.weight
+    ),
+    "items_as_values_of_a_queryset": each(
+        dicts=of(
             BY_PK.values("slug", "day"),
             location=lambda self, item: f"/values/{item['slug']}",
             lastmod=lambda self, item: item["day"],
         ),
-        scalars=section(
-            b, BY_PK.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"
-        ),
+        scalars=of(BY_PK.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"),
     ),
-    "items_as_a_sliced_and_a_combined_queryset": lambda b: each(
-        sliced=section(b, Article.objects.order_by("-slug")[1:4]), combined=section(b, UNION)
+    "items_as_a_sliced_and_a_combined_queryset": each(
+        sliced=of(Article.objects.order_by("-slug")[1:4]), combined=of(UNION)
     ),
-    "items_as_a_sequence_of_the_project": lambda b: section(b, Numbers(), limit=2, location=itself),
-    "items_twice_the_same": lambda b: section(b, [*BARE, *BARE]),
-    "items_whose_text_nobody_needs": lambda b: each(
-        plain=section(b, [Mute("hush", EARLY)]),
-        localized=section(b, [Mute("hush", EARLY)], i18n=True, alternates=True),
+    "items_as_a_sequence_of_the_project": of(Numbers(), limit=2, location=itself),
+    "items_with_every_attribute": of(
+        ANY, location=lambda self, item: "/right/", lastmod=EARLY, priority=lazystr("0.5")
+    ),
+    "items_twice_the_same": of([*BARE, *BARE]),
+    "items_whose_text_nobody_needs": each(
+        plain=of([Mute("hush", EARLY)]), localized=of([Mute("hush", EARLY)], i18n=True, alternates=True)
     ),
     "nothing_at_all": lambda b: {},
-    "no_items": lambda b: each(
-        base=b.Sitemap,
-        a=type("Empty", (b.Sitemap,), {"lastmod": LATE}),
-        b=type("EmptyMethod", (b.Sitemap,), {"lastmod": updated}),
-        c=section(b, Article.objects.none()),
+    "no_items": each(
+        base=lambda b: b.Sitemap,
+        a=lambda b: type("Empty", (b.Sitemap,), {"lastmod": LATE}),
+        b=lambda b: type("EmptyMethod", (b.Sitemap,), {"lastmod": updated}),
+        c=of(Article.objects.none()),
     ),
-    "locations_to_escape": lambda b: each(
-        plain=section(b, PATHS, location=itself),
-        localized=section(b, PATHS, location=itself, i18n=True, alternates=True),
+    "locations_to_escape": each(
+        plain=of(PATHS, location=itself), localized=of(PATHS, location=itself, i18n=True, alternates=True)
     ),
     # Joined to a domain, a safe string is no longer marked as safe.
-    "locations_marked_safe": lambda b: each(
-        joined=section(b, BARE, location=mark_safe("/?a=1&b=2")),
-        ready=section(b, [], get_urls=lambda self, **given: READY),
+    "locations_marked_safe": each(
+        joined=of(BARE, location=mark_safe("/?a=1&b=2")), ready=of([], get_urls=lambda self, **given: READY)
     ),
-    "failing_without_get_absolute_url": lambda b: section(b, ["no method here"]),
-    "failing_hook": lambda b: section(b, BARE, location=lambda self, item: 1 / 0),
-    "failing_hook_with_an_attribute_error": lambda b: section(
-        b, BARE, location=lambda self, item: str(item.path)
-    ),
+    "failing_without_get_absolute_url": of(["no method here"]),
+    "failing_hook": of(BARE, location=lambda self, item: 1 / 0),
+    "failing_hook_with_an_attribute_error": of(BARE, location=lambda self, item: str(item.path)),
     "failing_items": lambda b: type("Section", (b.Sitemap,), {"items": failing}),
-    "failing_constructor": lambda b: section(b, BARE, __init__=lambda self, needed: None),
+    "failing_constructor": of(BARE, __init__=lambda self, needed: None),
 }
 
 
@@ -279,67 +298,55 @@ def newest(value):
 
 
 TIMES = {
-    "times_as_dates": lambda b: each(
-        method=timed(b, date(2025, 3, 13), date(2024, 12, 31)), attribute=constant(b, date(2026, 5, 6))
+    "times_as_dates": each(
+        method=timed(date(2025, 3, 13), date(2024, 12, 31)), attribute=constant(date(2026, 5, 6))
     ),
-    "times_with_zones": lambda b: each(method=timed(b, EARLY, LATE, MIDDLE), attribute=constant(b, MIDDLE)),
-    "times_at_midnight_and_with_microseconds": lambda b: each(
-        midnight=timed(b, datetime(2026, 1, 1, tzinfo=UTC)),
-        micro=timed(b, datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)),
+    "times_with_zones": each(method=timed(EARLY, LATE, MIDDLE), attribute=constant(MIDDLE)),
+    "times_at_midnight_and_with_microseconds": each(
+        midnight=timed(datetime(2026, 1, 1, tzinfo=UTC)),
+        micro=timed(datetime(2026, 1, 1, 23, 59, 59, 999999, tzinfo=UTC)),
     ),
-    "times_mixed_across_sections_ascending": lambda b: each(
-        date=constant(b, date(2024, 1, 1)), early=timed(b, EARLY), late=timed(b, LATE)
+    "times_mixed_across_sections_ascending": each(
+        date=constant(date(2024, 1, 1)), early=timed(EARLY), late=timed(LATE)
     ),
-    "times_mixed_across_sections_descending": lambda b: each(
-        late=constant(b, LATE), early=constant(b, EARLY), date=timed(b, date(2024, 1, 1))
+    "times_mixed_across_sections_descending": each(
+        late=constant(LATE), early=constant(EARLY), date=timed(date(2024, 1, 1))
     ),
-    "times_with_a_date_after_all_datetimes": lambda b: each(
-        late=constant(b, LATE), date=timed(b, date(2026, 1, 3))
+    "times_with_a_date_after_all_datetimes": each(late=constant(LATE), date=timed(date(2026, 1, 3))),
+    "times_missing_on_one_item": each(
+        first=timed(None, EARLY, LATE),
+        last=timed(EARLY, LATE, None),
+        middle=timed(date(2024, 1, 1), None, date(2025, 1, 1)),
     ),
-    "times_missing_on_one_item": lambda b: each(
-        first=timed(b, None, EARLY, LATE),
-        last=timed(b, EARLY, LATE, None),
-        middle=timed(b, date(2024, 1, 1), None, date(2025, 1, 1)),
+    "times_missing_on_the_first_section": each(without=timed(None), with_=timed(EARLY)),
+    "times_missing_on_the_last_section": each(with_=timed(EARLY), without=constant(None)),
+    "times_of_which_one_section_has_no_items": each(with_=timed(EARLY), empty=timed()),
+    "newest_time_by_a_method": each(
+        time=timed(EARLY, None, get_latest_lastmod=newest(LATE)),
+        date=timed(EARLY, get_latest_lastmod=newest(date(2023, 1, 1))),
     ),
-    "times_missing_on_the_first_section": lambda b: {"without": timed(b, None), "with": timed(b, EARLY)},
-    "times_missing_on_the_last_section": lambda b: {"with": timed(b, EARLY), "without": constant(b, None)},
-    "times_of_which_one_section_has_no_items": lambda b: {"with": timed(b, EARLY), "empty": timed(b)},
-    "newest_time_by_a_method": lambda b: each(
-        time=timed(b, EARLY, None, get_latest_lastmod=newest(LATE)),
-        date=timed(b, EARLY, get_latest_lastmod=newest(date(2023, 1, 1))),
+    "newest_time_denied_by_a_method": each(
+        one=timed(EARLY, get_latest_lastmod=newest(None), limit=1), other=timed(EARLY)
     ),
-    "newest_time_denied_by_a_method": lambda b: each(
-        one=timed(b, EARLY, get_latest_lastmod=newest(None), limit=1), other=timed(b, EARLY)
+    "newest_time_as_a_class_attribute": of(BARE, latest_lastmod=MIDDLE),
+    "limits": each(
+        two=of(SEVEN, limit=2, lastmod=updated),
+        seven=of(SEVEN, limit=7, lastmod=updated),
+        eight=of(SEVEN, limit=8, lastmod=updated),
     ),
-    "newest_time_as_a_class_attribute": lambda b: section(b, BARE, latest_lastmod=MIDDLE),
-    "limits": lambda b: each(
-        two=section(b, SEVEN, limit=2, lastmod=updated),
-        seven=section(b, SEVEN, limit=7, lastmod=updated),
-        eight=section(b, SEVEN, limit=8, lastmod=updated),
+    "one_section_in_pages": of(
+        SEVEN, limit=3, lastmod=lambda self, item: None if item.slug == "n6" else item.updated
     ),
-    "one_section_in_pages": lambda b: section(
-        b, SEVEN, limit=3, lastmod=lambda self, item: None if item.slug == "n6" else item.updated
-    ),
-    "protocols": lambda b: each(
-        unset=section(b, BARE),
-        plain=section(b, BARE, protocol="http"),
-        secure=section(b, BARE, protocol="https", limit=1),
+    "protocols": each(
+        unset=of(BARE), plain=of(BARE, protocol="http"), secure=of(BARE, protocol="https", limit=1)
     ),
     # As in contrib's documentation.
-    "paginator_as_a_cached_property": lambda b: section(b, SEVEN, limit=4, paginator=cached_paginator()),
-    "paginator_with_orphans": lambda b: section(
-        b, [], paginator=property(lambda self: Paginator(SEVEN, 3, orphans=1))
-    ),
-    "paginator_without_a_first_page": lambda b: section(
-        b, [], paginator=property(lambda self: Paginator([], 3, allow_empty_first_page=False))
+    "paginator_as_a_cached_property": of(SEVEN, limit=4, paginator=cached_paginator()),
+    "paginator_with_orphans": of([], paginator=property(lambda self: Paginator(SEVEN, 3, orphans=1))),
+    "paginator_without_a_first_page": of(
+        [], paginator=property(lambda self: Paginator([], 3, allow_empty_first_page=False))
     ),
 }
-
-
-def cached_paginator():
-    found = cached_property(lambda self: Paginator(self.items(), self.limit))
-    found.__set_name__(None, "paginator")
-    return found
 
 
 # Several languages.
@@ -350,51 +357,44 @@ def languages_by_slug(self, item):
 
 
 LANGUAGES = {
-    "languages_all": localized,
-    "languages_with_every_hook": lambda b: localized(
-        b,
-        changefreq="daily",
-        lastmod=updated,
-        priority=lambda self, item: 0.3 if item.slug == "oak" else 0.5,
+    "languages_all": localized(),
+    "languages_with_every_hook": localized(
+        changefreq="daily", lastmod=updated, priority=lambda self, item: 0.3 if item.slug == "oak" else 0.5
     ),
-    "languages_reach_location_alone": lambda b: localized(
-        b,
+    "languages_reach_location_alone": localized(
         location=lambda self, item: f"/{get_language()}/{item.slug}",
         changefreq=lambda self, item: "daily" if get_language() == "de" else "weekly",
     ),
-    "languages_with_a_constant_location": lambda b: linked(b, location="/en/constant/"),
-    "languages_with_alternates": lambda b: localized(b, alternates=True),
-    "languages_with_a_default": lambda b: {
-        "with-alternates": linked(b),
-        "without": localized(b, x_default=True),
-    },
-    "languages_with_a_default_cut_once": lambda b: linked(
-        b, location=lambda self, item: f"/shop/{get_language()}/{get_language()}/{item.slug}/"
+    "languages_with_a_constant_location": linked(location="/en/constant/"),
+    "languages_with_alternates": localized(alternates=True),
+    "languages_with_a_default": each(with_alternates=linked(), without=localized(x_default=True)),
+    "languages_with_a_default_cut_once": linked(
+        location=lambda self, item: f"/shop/{get_language()}/{get_language()}/{item.slug}/"
     ),
-    "languages_listed": lambda b: each(
-        tuple=linked(b, languages=("de", "en")),
-        without_default=linked(b, languages=["pt-br", "de"]),
-        unknown=linked(b, languages=["fr"]),
-        empty=linked(b, languages=[]),
-        property=linked(b, languages=property(lambda self: ["de"])),
+    "languages_listed": each(
+        tuple=linked(languages=("de", "en")),
+        without_default=linked(languages=["pt-br", "de"]),
+        unknown=linked(languages=["fr"]),
+        empty=linked(languages=[]),
+        property=linked(languages=property(lambda self: ["de"])),
     ),
-    "languages_of_each_item": lambda b: each(
-        lists=linked(b, get_languages_for_item=languages_by_slug),
-        set=linked(b, get_languages_for_item=lambda self, item: {"de"}),
+    "languages_of_each_item": each(
+        lists=linked(get_languages_for_item=languages_by_slug),
+        set=linked(get_languages_for_item=lambda self, item: {"de"}),
         generator=localized(
-            b, alternates=True, get_languages_for_item=lambda self, item: (code for code in ["en", "de"])
+            alternates=True, get_languages_for_item=lambda self, item: (code for code in ["en", "de"])
         ),
     ),
-    "languages_in_pages": lambda b: localized(b, alternates=True, limit=4),
-    "languages_of_a_queryset": lambda b: section(
-        b,
+    "languages_in_pages": localized(alternates=True, limit=4),
+    "queryset_in_languages": of(
         BY_PK,
+        limit=4,
         i18n=True,
         alternates=True,
         location=lambda self, item: f"/{get_language()}{item.get_absolute_url()}",
         lastmod=updated,
     ),
-    "languages_without_i18n_mean_nothing": lambda b: linked(b, i18n=False, languages=["de"]),
+    "languages_without_i18n_mean_nothing": linked(i18n=False, languages=["de"]),
 }
 
 
@@ -405,19 +405,66 @@ def stamped():
     return Article.objects.filter(updated__isnull=False).order_by("pk")
 
 
-def dated(b, field="updated", rows=None, **attributes):
-    """Return a generic sitemap of rows with a date field, of a class with these attributes."""
-    kind = type("Section", (b.GenericSitemap,), attributes)
-    return kind({"queryset": stamped() if rows is None else rows, "date_field": field})
+def generic(info=(), *given, **named):
+    """Return the case of contrib's or our class itself."""
+    return lambda b: b.GenericSitemap({"queryset": stamped(), **dict(info)}, *given, **named)
 
 
-def stated(b, rows, base=ModelSitemap, **hooks):
-    """Return our section of rows, whose hooks are the first of two, or contrib's with the second."""
-    ours = b is COMPAT_BASES
-    hooks = {name: hook[not ours] if isinstance(hook, tuple) else hook for name, hook in hooks.items()}
-    if ours and base is ModelSitemap:
-        return type("Section", (base,), {"queryset": rows, **hooks})
-    return section(b, rows, **hooks)
+def dated(field="updated", rows=None, **attributes):
+    """Return the case of a generic sitemap of rows with a date field, of a class with these attributes."""
+    info = {"queryset": stamped() if rows is None else rows, "date_field": field}
+    return lambda b: type("Section", (b.GenericSitemap,), attributes)(info)
+
+
+def stated(rows, *, as_items=False, **hooks):
+    """Return the case of rows, of whose hooks the first of two is ours, and the second is contrib's."""
+
+    def case(b):
+        chosen = {name: hook[b is CONTRIB_BASES] for name, hook in hooks.items() if isinstance(hook, tuple)}
+        if as_items or b is CONTRIB_BASES:
+            return section(b, rows, **hooks | chosen)
+        return type("Section", (ModelSitemap,), {"queryset": rows, **hooks, **chosen})
+
+    return case
+
+
+def above(self):
+    return super(type(self), self)
+
+
+def daily_of_late(self, name, item, default=None):
+    found = {"changefreq": "daily", "lastmod": LATE}
+    return found[name] if name in found else above(self)._get(name, item, default)
+
+
+def doubled(self, page, protocol, domain):
+    for url in above(self)._urls(page, protocol, domain):
+        yield url
+        yield {**url, "location": f"{url['location']}amp/", "priority": "0.1"}
+
+
+def all_but_the_first(self, page=1, site=None, protocol=None):
+    urls = above(self).get_urls(page=page, site=site, protocol=protocol)
+    return [{**url, "extra": str(site.domain)} for url in urls][1:]
+
+
+def patched(b):
+    first, second = section(b, BARE)(), section(b, BARE)()
+    first._location = lambda item, force_lang_code=None: f"/patched/{item.slug}"
+    second.get_urls = lambda page=1, site=None, protocol=None: [{"location": f"{protocol}://x/"}]
+    return {"location": first, "get-urls": second}
+
+
+def built_on_the_base(self, page, protocol, domain):
+    """Return entries like those of a page tree, of which an item has several."""
+    items, place = self.paginator.page(page).object_list, "https://cdn.example.net/{}/{}"
+    urls = [
+        {"location": place.format(item.slug, part), "lastmod": item.updated}
+        for item in items
+        for part in "abc"
+    ]
+    self.latest_lastmod = max(url["lastmod"] for url in urls)
+    return urls
 
 
 UPDATED_COLUMN = (F("updated"), updated)
@@ -440,189 +487,119 @@ BY_LANGUAGE = {
     ),
     "lastmod": UPDATED_COLUMN,
 }
+EVERY = {
+    "location": (
+        Route("article", category=Value("all"), slug=F("shout")),
+        lambda self, item: f"/shop/all/{item.shout}/",
+    ),
+    "lastmod": (Coalesce(F("updated"), Value(EARLY)), lambda self, item: item.updated or EARLY),
+    "changefreq": (
+        Case(When(code="c0", then=Value("daily")), default=Value("never")),
+        lambda self, item: "daily" if item.code == "c0" else "never",
+    ),
+    "priority": 0.5,
+}
+METHODS = {"priority": lambda self, item: item.pk / 10, "location": lambda self, item: f"/{item.pk}"}
+NAMED = BY_PK.annotate(lastmod=Value("a"), location=Value("b"), priority=Value("c"))
+TWO_AND_THREE = property(lambda self: Paginator(self._items(), 2, orphans=1))
 ROWS = {
-    "generic": lambda b: each(
-        bare=b.GenericSitemap({"queryset": stamped()}),
-        dated=dated(b),
-        day=b.GenericSitemap({"queryset": stamped(), "date_field": "day", "other": 1}),
-        positional=b.GenericSitemap({"queryset": stamped()}, 0.6, "monthly", "https"),
-        named=b.GenericSitemap(
-            {"queryset": stamped()}, protocol="http", changefreq="daily", priority="0.2"
-        ),
-        sliced=b.GenericSitemap({"queryset": stamped()[1:3]}),
+    "generic": each(
+        bare=generic(),
+        dated=dated(),
+        day=generic({"date_field": "day", "other": 1}),
+        positional=generic({}, 0.6, "monthly", "https"),
+        named=generic(protocol="http", changefreq="daily", priority="0.2"),
+        sliced=generic({"queryset": stamped()[1:3]}),
     ),
-    "generic_dated_everywhere": dated,
-    "generic_with_nothing_in_the_date_field": lambda b: each(
-        none=dated(b, rows=Article.objects.filter(updated__isnull=True).order_by("pk")),
-        some=dated(b, rows=BY_PK.all()),
-        empty=b.GenericSitemap({"queryset": Article.objects.none()}),
+    "generic_dated_everywhere": dated(),
+    "generic_with_nothing_in_the_date_field": each(
+        none=dated(rows=BY_PK.filter(updated__isnull=True)),
+        some=dated(rows=BY_PK.all()),
+        empty=generic({"queryset": Article.objects.none()}),
     ),
-    "generic_in_languages": lambda b: dated(
-        b,
+    "generic_in_languages": dated(
         "day",
         i18n=True,
         alternates=True,
         location=lambda self, item: f"/{get_language()}{item.get_absolute_url()}",
-        __init__=lambda self, info: b.GenericSitemap.__init__(self, info, priority=0.5),
+        __init__=lambda self, info: above(self).__init__(info, priority=0.5),
     ),
-    "generic_with_overridden_internals": lambda b: dated(
-        b,
-        paginator=property(lambda self: Paginator(self._items(), 3, orphans=1)),
-        _urls=lambda self, *given: b.GenericSitemap._urls(self, *given)[::-1],
+    "generic_with_overridden_internals": dated(
+        paginator=TWO_AND_THREE, _urls=lambda self, *given: above(self)._urls(*given)[::-1]
     ),
     "generic_made_for_each_request": lambda b: {
         "one": lambda: b.GenericSitemap({"queryset": stamped()[:2]})
     },
-    "generic_subclassed": lambda b: type(
-        "Section",
-        (b.GenericSitemap,),
-        {
-            "limit": 2,
-            "priority": 0.9,
-            "protocol": "https",
-            "changefreq": lambda self, item: "weekly" if item.pk else "never",
-            "location": lambda self, item: f"/sub{item.get_absolute_url()}",
-        },
-    )({"queryset": stamped(), "date_field": "updated"}, 0.1, protocol="http"),
-    "generic_with_an_expression": lambda b: dated(b, priority=WEIGHT[b is CONTRIB_BASES]),
-    "expressions": lambda b: stated(b, **SHOP),
-    "expressions_in_pages": lambda b: stated(b, **SHOP, limit=2),
-    "expressions_of_every_kind": lambda b: stated(
-        b,
-        BY_PK.annotate(shout=Concat("code", Value("!"))),
-        location=(
-            Route("article", category=Value("all"), slug=F("shout")),
-            lambda self, item: f"/shop/all/{item.shout}/",
-        ),
-        lastmod=(Coalesce(F("updated"), Value(EARLY)), lambda self, item: item.updated or EARLY),
-        changefreq=(
-            Case(When(code="c0", then=Value("daily")), default=Value("never")),
-            lambda self, item: "daily" if item.code == "c0" else "never",
-        ),
-        priority=0.5,
+    "generic_subclassed": dated(
+        limit=2,
+        priority=0.9,
+        protocol="https",
+        changefreq=lambda self, item: "weekly" if item.pk else "never",
+        location=lambda self, item: f"/sub{item.get_absolute_url()}",
+        __init__=lambda self, info: above(self).__init__(info, 0.1, protocol="http"),
     ),
-    "expressions_beside_methods": lambda b: stated(
-        b,
-        **SHOP
-        | {"priority": lambda self, item: item.pk / 10, "location": lambda self, item: f"/{item.pk}"},
+    "generic_with_an_expression": lambda b: dated(priority=WEIGHT[b is CONTRIB_BASES])(b),
+    "expressions": stated(**SHOP),
+    "expressions_in_pages": stated(**SHOP, limit=2),
+    "expressions_of_every_kind": stated(BY_PK.annotate(shout=Concat("code", Value("!"))), **EVERY),
+    "expressions_beside_methods": stated(**SHOP | METHODS),
+    "expressions_beside_annotations_with_their_names": stated(
+        **SHOP | {"rows": NAMED, "location": BY_LANGUAGE["location"]}
     ),
-    "expressions_beside_annotations_with_their_names": lambda b: stated(
-        b,
-        **SHOP
-        | {"rows": BY_PK.annotate(lastmod=Value("a"), location=Value("b"), priority=Value("c"))}
-        | {"location": (Route("localized-article", pk=F("pk")), BY_LANGUAGE["location"][1])},
+    "expressions_with_an_aggregate": stated(
+        BY_PK, priority=(Count("comments"), lambda self, item: item.comments.count())
     ),
-    "expressions_with_an_aggregate": lambda b: stated(
-        b, BY_PK, priority=(Count("comments"), lambda self, item: item.comments.count())
+    "expressions_of_dates": stated(
+        BY_PK.filter(day__isnull=False), lastmod=(F("day"), lambda self, item: item.day)
     ),
-    "expressions_of_dates": lambda b: stated(
-        b, BY_PK.filter(day__isnull=False), lastmod=(F("day"), lambda self, item: item.day)
+    "expressions_of_no_rows": stated(**SHOP | {"rows": Article.objects.none()}),
+    "expressions_of_items": stated(**SHOP, as_items=True),
+    "expressions_in_one_language": stated(**BY_LANGUAGE),
+    "languages_of_expressions": stated(
+        **BY_LANGUAGE, i18n=True, alternates=True, x_default=True, languages=["en", "de"]
     ),
-    "expressions_of_no_rows": lambda b: stated(b, **SHOP | {"rows": Article.objects.none()}),
-    "expressions_of_items": lambda b: stated(b, base=b.Sitemap, **SHOP),
-    "expressions_in_one_language": lambda b: stated(b, **BY_LANGUAGE),
-    "languages_of_expressions": lambda b: stated(
-        b, **BY_LANGUAGE, i18n=True, alternates=True, x_default=True, languages=["en", "de"]
-    ),
-    "expressions_with_overridden_internals": lambda b: each(
+    "expressions_with_overridden_internals": each(
         entries=stated(
-            b,
             **SHOP,
-            _urls=lambda self, *given: [*b.Sitemap._urls(self, *given)][:3],
-            _get=daily_of_late(b),
-            _location=lambda self, *given: f"/x{b.Sitemap._location(self, *given)}",
+            _urls=lambda self, *given: [*above(self)._urls(*given)][:3],
+            _get=daily_of_late,
+            _location=lambda self, *given: f"/x{above(self)._location(*given)}",
             get_domain=lambda self, site=None: "cdn.example",
             get_protocol=lambda self, protocol=None: "http",
         ),
-        items=stated(b, **SHOP, _items=lambda self: list(b.Sitemap._items(self))[:2]),
-        urls=stated(b, **SHOP, get_urls=all_but_the_first(b)),
-        orphans=stated(b, **SHOP, paginator=property(lambda self: Paginator(self._items(), 2, orphans=1))),
-        cached=stated(b, **SHOP, paginator=cached_paginator()),
-        languages=stated(b, **SHOP, i18n=True, _languages=lambda self: ["de"]),
+        items=stated(**SHOP, _items=lambda self: list(above(self)._items())[:2]),
+        urls=stated(**SHOP, get_urls=all_but_the_first),
+        orphans=stated(**SHOP, paginator=TWO_AND_THREE),
+        cached=stated(**SHOP, paginator=cached_paginator()),
+        languages=stated(**SHOP, i18n=True, _languages=lambda self: ["de"]),
     ),
     "views_without_arguments": lambda b: (
-        type("Section", (StaticViewSitemap,), {"viewnames": ["home", "about"], "changefreq": "daily"})
+        declare(StaticViewSitemap, viewnames=["home", "about"], changefreq="daily")
         if b is COMPAT_BASES
-        else section(b, ["home", "about"], changefreq="daily", location=lambda self, item: reverse(item))
+        else HOOKS["items_as_strings_by_reverse"](b)
     ),
-}
-
-
-# Classes that override contrib's internal methods.
-
-
-def daily_of_late(b):
-    def _get(self, name, item, default=None):
-        found = {"changefreq": "daily", "lastmod": LATE}
-        return found[name] if name in found else b.Sitemap._get(self, name, item, default)
-
-    return _get
-
-
-def doubled(b):
-    def _urls(self, page, protocol, domain):
-        for url in b.Sitemap._urls(self, page, protocol, domain):
-            yield url
-            yield {**url, "location": f"{url['location']}amp/", "priority": "0.1"}
-
-    return _urls
-
-
-def all_but_the_first(b):
-    def get_urls(self, page=1, site=None, protocol=None):
-        urls = b.Sitemap.get_urls(self, page=page, site=site, protocol=protocol)
-        return [{**url, "extra": str(site.domain)} for url in urls][1:]
-
-    return get_urls
-
-
-def patched(b):
-    first, second = section(b, BARE)(), section(b, BARE)()
-    first._location = lambda item, force_lang_code=None: f"/patched/{item.slug}"
-    second.get_urls = lambda page=1, site=None, protocol=None: [{"location": f"{protocol}://x/"}]
-    return {"location": first, "get-urls": second}
-
-
-def built_on_the_base(self, page, protocol, domain):
-    """Return entries like those of a page tree, of which an item has several."""
-    items = self.paginator.page(page).object_list
-    place = "https://cdn.example.net/{}/{}"
-    urls = [
-        {"location": place.format(item.slug, part), "lastmod": item.updated}
-        for item in items
-        for part in "abc"
-    ]
-    self.latest_lastmod = max(url["lastmod"] for url in urls)
-    return urls
-
-
-OVERRIDDEN = {
-    "overridden_get": lambda b: section(b, BARE, _get=daily_of_late(b)),
-    "overridden_urls": lambda b: section(b, BARE, limit=1, _urls=doubled(b)),
-    "overridden_get_urls": lambda b: section(b, BARE, get_urls=all_but_the_first(b)),
+    "overridden_get": of(BARE, _get=daily_of_late),
+    "overridden_urls": of(BARE, limit=1, _urls=doubled),
+    "overridden_get_urls": of(BARE, get_urls=all_but_the_first),
     "overridden_on_the_instance": patched,
-    "overridden_items": lambda b: each(
-        one=section(b, BARE, _items=lambda self: [*reversed(self.items()), Leaf("added")]),
-        localized=localized(b, _items=lambda self: [*b.Sitemap._items(self)[1:], (Leaf("only"), "de")]),
+    "overridden_items": each(
+        one=of(BARE, _items=lambda self: [*reversed(self.items()), Leaf("added")]),
+        localized=localized(_items=lambda self: [*above(self)._items()[1:], (Leaf("only"), "de")]),
     ),
-    "overridden_location": lambda b: each(
-        one=section(b, BARE, _location=lambda self, *given: f"/mirror{b.Sitemap._location(self, *given)}"),
+    "overridden_location": each(
+        one=of(BARE, _location=lambda self, *given: f"/mirror{above(self)._location(*given)}"),
         localized=localized(
-            b, alternates=True, _location=lambda self, item, code=None: f"/{item[1]}/{code}/{item[0].slug}"
+            alternates=True, _location=lambda self, item, code=None: f"/{item[1]}/{code}/{item[0].slug}"
         ),
     ),
-    "overridden_languages": lambda b: localized(b, alternates=True, _languages=lambda self: ["de"]),
-    "overridden_get_protocol": lambda b: section(
-        b, BARE, get_protocol=lambda self, protocol=None: f"x-{b.Sitemap.get_protocol(self, protocol)}"
+    "overridden_languages": localized(alternates=True, _languages=lambda self: ["de"]),
+    "overridden_get_protocol": of(
+        BARE, get_protocol=lambda self, protocol=None: f"x-{above(self).get_protocol(protocol)}"
     ),
-    "overridden_get_domain": lambda b: section(
-        b,
-        BARE,
-        get_domain=lambda self, site=None: f"m.{b.Sitemap.get_domain(self, site).partition(':')[0]}:8080",
+    "overridden_get_domain": of(
+        BARE, get_domain=lambda self, site=None: f"m.{above(self).get_domain(site).partition(':')[0]}:8080"
     ),
-    "overridden_entries_of_a_tree": lambda b: section(
-        b, LEAVES, limit=2, lastmod=updated, _urls=built_on_the_base
-    ),
+    "overridden_entries_of_a_tree": of(LEAVES, limit=2, lastmod=updated, _urls=built_on_the_base),
 }
 
 
@@ -736,19 +713,17 @@ NAMES = ["Blog", "blog", "index", "a.b", "two words", "ü", "x-1", "1", "a&b", "
 
 MAPPINGS = {
     "sections_of_every_form": of_every_form,
-    "sections_of_both_bases": lambda b: each(
-        ours=section(b, LEAVES),
-        theirs=section(CONTRIB_BASES, BARE, lastmod=EARLY),
-        generic=contrib.GenericSitemap({"queryset": BY_PK.all()}, priority=0.4),
+    "sections_of_both_bases": each(
+        ours=of(LEAVES),
+        theirs=lambda b: section(CONTRIB_BASES, BARE, lastmod=EARLY),
+        generic=lambda b: contrib.GenericSitemap({"queryset": BY_PK.all()}, priority=0.4),
     ),
     "section_names_of_any_kind": lambda b: dict.fromkeys(NAMES, section(b, BARE)),
-    "sections_in_a_user_dict": lambda b: UserDict({"b": section(b, BARE), "a": section(b, BARE)}),
-    "sections_in_a_read_only_mapping": lambda b: MappingProxyType(
-        {"b": section(b, BARE), "a": section(b, BARE)}
-    ),
+    "sections_in_a_user_dict": lambda b: UserDict(each(b=of(BARE), a=of(BARE))(b)),
+    "sections_in_a_read_only_mapping": lambda b: MappingProxyType(each(b=of(BARE), a=of(BARE))(b)),
 }
 
-CASES = HOOKS | TIMES | LANGUAGES | ROWS | OVERRIDDEN | OTHERS | MAPPINGS
+CASES = HOOKS | TIMES | LANGUAGES | ROWS | OTHERS | MAPPINGS
 
 
 def sections(name, b):

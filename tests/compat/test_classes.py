@@ -35,7 +35,7 @@ def plain(bases):
 
 def shop(**attributes):
     """Return a section with expressions as hooks."""
-    return stated(COMPAT_BASES, **SHOP | attributes)()
+    return stated(**SHOP | attributes)(COMPAT_BASES)()
 
 
 def generic(bases, **info):

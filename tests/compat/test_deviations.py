@@ -89,7 +89,7 @@ def written(view, declared):
 
 
 both_views = pytest.mark.parametrize("view", [views.index, views.sitemap], ids=["index", "sitemap"])
-FORMS = [lambda value: timed(COMPAT_BASES, value), lambda value: constant(COMPAT_BASES, value)]
+FORMS = [lambda value: timed(value)(COMPAT_BASES), lambda value: constant(value)(COMPAT_BASES)]
 forms = pytest.mark.parametrize("form", FORMS, ids=["method", "attribute"])
 
 
@@ -164,7 +164,7 @@ def test_a_time_that_is_out_of_range_in_utc_is_skipped(view, form):
 def test_naive_times_aware_times_and_dates_are_compared_as_they_are_written(view):
     """Deviation 2: to contrib the naive one would be an hour later, and the newest."""
     values = [datetime(2026, 1, 1, 1, 30), datetime(2026, 1, 1, 0, 45, tzinfo=UTC), date(2026, 1, 1)]
-    declared = [timed(COMPAT_BASES, value) for value in values]
+    declared = [timed(value)(COMPAT_BASES) for value in values]
     for order in (declared, declared[::-1]):
         assert answered(view, *order).headers["Last-Modified"] == "Thu, 01 Jan 2026 00:45:00 GMT"
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
@@ -30,216 +27,141 @@ from tests.support.documents import (
     texts,
     videos,
 )
+from tests.support.sections import declare, listing
 
-pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
+pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09, pytest.mark.usefixtures("articles")]
+FIRST = Article.objects.filter(pk=1)
+LINKED = {"i18n": True, "alternates": True, "queryset": FIRST}
 
 
-def _wrong_always(self: Any, item: Article) -> Any:
-    raise ValueError("a bad one")
-
-
-class Uncompiled(ModelSitemap[Article]):
+class Uncompiled(ModelSitemap):
     """Opaque sitemap whose `get_urls()` changes nothing."""
 
-    def get_urls(self, *args: Any, **options: Any) -> list[dict[str, Any]]:
+    def get_urls(self, *args, **options):
         return super().get_urls(*args, **options)
 
 
-@pytest.mark.usefixtures("articles")
-class TestASitemapWithItsOwnGetUrls:
-    @pytest.mark.parametrize("declared", [one for one in COMBINATIONS if one.core], ids=str)
-    def test_has_the_same_entries(self, declared: Combination, serve: Any) -> None:
-        serve(section(declared))
-        expected = live()
-        serve(type("Own", (Uncompiled,), {**vars(section(declared))}))
-        assert list(map(canonical, entries(live()))) == list(map(canonical, entries(expected)))
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_skips_counts_and_reports_invalid_values(self, kind: str, tmp_path: Path) -> None:
-        declared = vars(section(Combination(), **KINDS[kind]))
-        sitemaps = {"x": type("Own", (Uncompiled,), {**declared})}
-        [found] = export(output=tmp_path, sitemaps=sitemaps, strict=True).sections
-        assert (found.skipped_items, found.skipped_elements > 0, found.failure) == (0, True, None)
-        assert {error.field for error in found.errors} == {kind}
-
-    def test_has_no_links_that_crawlers_ignore(self, serve: Any) -> None:
-        serve(
-            type(
-                "Own", (Uncompiled,), {"model": Article, "alternates": lambda self, item: [("de", "/de/")]}
-            )
-        )
-        assert texts(live(), "xhtml:link") == []
+def opaque(declared):
+    return declare(Uncompiled, **vars(declared))
 
 
-def by_both_packages(serve: Any, declared: Any) -> tuple[Any, Any]:
-    """Return the entries of a section from this package and from contrib."""
-    serve(declared)
-    return list(map(canonical, entries(live()))), list(map(canonical, entries(by_contrib(declared))))
+def simple(declared):
+    """Return the section of a combination without anything, and these attributes."""
+    return section(Combination(), **declared)
 
 
-LINKED: dict[str, Any] = {"i18n": True, "alternates": True, "queryset": Article.objects.filter(pk=1)}
+def hook(value):
+    return lambda self, item: value
 
 
-@pytest.mark.usefixtures("articles")
-class TestCompatibilityViews:
-    @pytest.mark.parametrize(
-        "declared",
-        [
-            pytest.param(
-                {
-                    "images": lambda self, item: [Image("/a.png", license="/terms")],
-                    "videos": lambda self, item: [
-                        Video("/t", "T", "D", player_loc="/p", uploader="U", uploader_info="/u")
-                    ],
-                },
-                id="paths of media",
-            ),
-            pytest.param({"alternates": alternates}, id="links to paths that must be quoted"),
-            pytest.param({"alternates": lambda self, item: [("no language", "/x/")]}, id="no language"),
-            pytest.param({"alternates": lambda self, item: [["fr", "/x/"]]}, id="a list for a pair"),
-            pytest.param({"alternates": lambda self, item: [("de", "/x/")]}, id="a language twice"),
-            pytest.param({"x_default": lambda self, item: "/any/"}, id="x-default is a path"),
-            pytest.param({"x_default": lambda self, item: "nowhere"}, id="x-default is nowhere"),
-            pytest.param({"x_default": _wrong_always}, id="x-default raises"),
-            pytest.param(
-                {"alternates": False, "x_default": lambda self, item: "/any/"}, id="x-default alone"
-            ),
-            pytest.param(shop(lambda item: 1 / 0), id="an extension raises"),
-        ],
-    )
-    def test_an_item_is_the_same_in_one_language_and_in_several(
-        self, serve: Any, declared: dict[str, Any]
-    ) -> None:
-        for more in ({}, LINKED):
-            ours, theirs = by_both_packages(serve, section(Combination(), **more | declared))
-            assert theirs == ours
-
-    @pytest.mark.parametrize(
-        "key",
-        [
-            pytest.param({"images": (some for some in "a")}, id="a generator"),
-            pytest.param({"videos": 5}, id="a number"),
-            pytest.param({"extensions": "jpg"}, id="a text"),
-            pytest.param({"extensions": ["jpg", "png"]}, id="texts"),
-        ],
-    )
-    def test_dicts_of_others_may_have_keys_of_our_names(self, key: dict[str, Any]) -> None:
-        """A project's template may use these keys, but contrib's does not."""
-
-        class Others(contrib.Sitemap):  # type: ignore[type-arg]
-            def get_urls(self, *args: Any, **options: Any) -> Any:
-                return [{"location": "https://www.example.com/a/", "item": 1} | key]
-
-        assert texts(by_contrib(Others), "loc") == ["https://www.example.com/a/"]
-
-    @pytest.mark.parametrize("swapped", [False, True])
-    def test_paths_of_media_are_on_the_host_of_their_section(self, swapped: bool) -> None:
-        class Secure(Sitemap[str]):
-            protocol = "https"
-            hosts = ("shop.example.org",)
-
-            def items(self) -> list[str]:
-                return ["//shop.example.org/a/", "/a/"]
-
-            def location(self, item: str) -> str:
-                return item
-
-            def images(self, item: str) -> list[Image]:
-                return [Image("/a.png")]
-
-        class Plain(Secure):
-            protocol = "http"
-
-        sections = [Plain, Secure] if swapped else [Secure, Plain]
-        images = texts(by_contrib(*sections), "image:loc")
-        expected = [f"{each.protocol}://www.example.com/a.png" for each in sections for _ in "ab"]
-        assert images == expected
-
-    def test_two_sections_can_have_extensions_for_one_namespace(self) -> None:
-        document = by_contrib(
-            section(Combination(), **shop(lambda item: "<shop:a/>")),
-            section(Combination(), **shop(lambda item: "<shop:b/>")),
-        )
-        assert b"<shop:a/>" in document
-        assert b"<shop:b/>" in document
-
-    def test_two_sections_of_one_document_have_one_namespace_for_a_prefix(self) -> None:
-        other = Extension("shop", "https://example.org/other", lambda item: "<shop:b/>")
-        with pytest.raises(ImproperlyConfigured, match="prefix 'shop'"):
-            by_contrib(
-                section(Combination(), **shop(lambda item: "<shop:a/>")),
-                section(Combination(), extensions=[other]),
-            )
-
-    @pytest.mark.parametrize(
-        "declared",
-        [
-            pytest.param({}, id="plain"),
-            pytest.param({**CORE, "images": images, "videos": videos, "news": news}, id="media"),
-            pytest.param({"queryset": LINKED["queryset"], "alternates": alternates}, id="links"),
-            pytest.param(shop(lambda item: "<shop:a/>"), id="an extension"),
-            pytest.param(
-                {"images": lambda self, item: []},
-                id="nothing given",
-            ),
-            pytest.param(
-                {"alternates": lambda self, item: [("de", "/de/")]},
-                id="not itself",
-            ),
-            pytest.param(
-                {"x_default": lambda self, item: "/any/"},
-                id="x-default without i18n",
-            ),
-        ],
-    )
-    def test_the_bytes_are_the_same_whether_the_urlset_is_read_or_not(
-        self, declared: dict[str, Any]
-    ) -> None:
-        found = section(Combination(), **declared)
-        response: Any = views.sitemap(RequestFactory().get("/"), {"0": found})
-        assert len(response.context_data["urlset"]) > 0
-        assert response.render().content == by_contrib(found)
+def wrong(self, item):
+    raise ValueError("a bad one")
 
 
-class TestAProjectMigratedFromContrib:
-    def test_can_override_how_items_and_languages_are_combined(self) -> None:
-        class Sorted(Sitemap):
-            i18n = True
-            languages = ("en", "de")
+def entries_of(document):
+    return [*map(canonical, entries(document))]
 
-            def items(self) -> list[int]:
-                return [1, 2]
 
-            def _items(self) -> Any:
-                found = super()._items()
-                found.sort(key=lambda pair: (pair[1], pair[0]))
-                return found
+@pytest.mark.parametrize("declared", [each for each in COMBINATIONS if each.core], ids=str)
+def test_a_sitemap_with_its_own_get_urls_has_the_same_entries(declared, serve):
+    serve(section(declared))
+    expected = live()
+    serve(opaque(section(declared)))
+    assert entries_of(live()) == entries_of(expected)
 
-            def location(self, item: int) -> str:
-                return f"/{item}/"
 
-        assert by_contrib(Sorted).count(b"<url>") == 4
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sitemap_with_its_own_get_urls_skips_counts_and_reports_invalid_values(kind, tmp_path):
+    sitemaps = {"x": opaque(simple(KINDS[kind]))}
+    [found] = export(output=tmp_path, sitemaps=sitemaps, strict=True).sections
+    assert (found.skipped_items, found.skipped_elements > 0, found.failure) == (0, True, None)
+    assert {error.field for error in found.errors} == {kind}
 
-    def test_has_links_without_a_scheme_as_ours_are(self) -> None:
-        class Linked(Sitemap):
-            i18n = True
-            languages = ("en",)
-            alternates = lambda self, item: [("it", "//b.example/x")]  # noqa: E731
-            x_default = lambda self, item: "//x.example/y"  # noqa: E731
 
-            def items(self) -> list[int]:
-                return [1]
+def test_a_sitemap_with_its_own_get_urls_has_no_links_that_crawlers_ignore(serve):
+    serve(declare(Uncompiled, model=Article, alternates=hook([("de", "/de/")])))
+    assert texts(live(), "xhtml:link") == []
 
-            def location(self, item: int) -> str:
-                return f"/{item}/"
 
-        document = by_contrib(Linked)
-        assert b"://b.example/x" in document
-        assert b"://x.example/y" in document
-        assert document.count(b"//") == document.count(b"://")
+VIDEO = Video("/t", "T", "D", player_loc="/p", uploader="U", uploader_info="/u")
 
-    def test_gets_an_error_for_a_prefix_that_is_used_twice(self) -> None:
-        pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
-        twice = type("Twice", (Sitemap,), {"items": lambda self: [1], "location": "/", "extensions": pair})
-        with pytest.raises(ImproperlyConfigured, match="must have unique prefixes and unique namespaces"):
-            by_contrib(twice)
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"images": hook([Image("/a.png", license="/terms")]), "videos": hook([VIDEO])},
+        {"alternates": alternates},
+        {"alternates": hook([("no language", "/x/")])},
+        {"alternates": hook([["fr", "/x/"]])},
+        {"alternates": hook([("de", "/x/")])},
+        {"x_default": hook("/any/")},
+        {"x_default": hook("nowhere")},
+        {"x_default": wrong},
+        {"alternates": False, "x_default": hook("/any/")},
+        shop(lambda item: 1 / 0),
+    ],
+)
+def test_an_item_is_the_same_on_native_pages_and_in_one_language_and_in_several(serve, declared):
+    for more in ({}, LINKED):
+        serve(simple(more | declared))
+        assert entries_of(by_contrib(simple(more | declared))) == entries_of(live())
+
+
+@pytest.mark.parametrize(
+    "key",
+    [{"images": iter("a")}, {"videos": 5}, {"extensions": "jpg"}, {"extensions": ["jpg", "png"]}],
+    ids=["a generator", "a number", "a text", "texts"],
+)
+def test_dicts_of_others_may_have_keys_of_our_names(key):
+    """A project's template may use these keys, but contrib's does not."""
+    url = {"location": "https://www.example.com/a/", "item": 1} | key
+    others = declare(contrib.Sitemap, get_urls=lambda self, *args, **options: [url])
+    assert texts(by_contrib(others), "loc") == ["https://www.example.com/a/"]
+
+
+@pytest.mark.parametrize("protocols", [("https", "http"), ("http", "https")])
+def test_paths_of_media_are_on_the_host_of_their_section(protocols):
+    declared = {"hosts": ("shop.example.org",), "location": lambda self, item: item}
+    paths = ["//shop.example.org/a/", "/a/"]
+    sections = [listing(paths, images=hook([Image("/a.png")]), protocol=p, **declared) for p in protocols]
+    found = texts(by_contrib(*sections), "image:loc")
+    assert found == [f"{protocol}://www.example.com/a.png" for protocol in protocols for _ in paths]
+
+
+def test_sections_of_one_document_can_share_a_namespace_but_not_a_prefix_for_two():
+    a, b = (simple(shop(lambda item, name=name: f"<shop:{name}/>")) for name in "ab")
+    document = by_contrib(a, b)
+    assert (b"<shop:a/>" in document, b"<shop:b/>" in document) == (True, True)
+    other = Extension("shop", "https://example.org/other", lambda item: "<shop:b/>")
+    with pytest.raises(ImproperlyConfigured, match="prefix 'shop'"):
+        by_contrib(a, simple({"extensions": [other]}))
+    pair = [Extension("p", f"urn:{name}:x", lambda item: "<p:a/>") for name in "ab"]
+    with pytest.raises(ImproperlyConfigured, match="must have unique prefixes and unique namespaces"):
+        by_contrib(declare(Sitemap, items=lambda self: [1], location="/", extensions=pair))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {},
+        {**CORE, "images": images, "videos": videos, "news": news},
+        {"queryset": FIRST, "alternates": alternates},
+        shop(lambda item: "<shop:a/>"),
+        {"images": hook([])},
+        {"alternates": hook([("de", "/de/")])},
+        {"x_default": hook("/any/")},
+    ],
+    ids=[
+        "plain",
+        "media",
+        "links",
+        "an extension",
+        "nothing given",
+        "not itself",
+        "x-default without i18n",
+    ],
+)
+def test_the_bytes_are_the_same_whether_the_urlset_is_read_or_not(declared):
+    response = views.sitemap(RequestFactory().get("/"), {"0": simple(declared)})
+    assert len(response.context_data["urlset"]) > 0
+    assert response.render().content == by_contrib(simple(declared))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import factory
 from django.contrib.flatpages.models import FlatPage
 from django.contrib.sites.models import Site
 from factory.django import DjangoModelFactory
 
 
-class SiteFactory(DjangoModelFactory):  # type: ignore[type-arg]
+class SiteFactory(DjangoModelFactory):
     class Meta:
         model = Site
 
@@ -18,7 +16,7 @@ class SiteFactory(DjangoModelFactory):  # type: ignore[type-arg]
     name = factory.SelfAttribute("domain")
 
 
-class FlatPageFactory(DjangoModelFactory):  # type: ignore[type-arg]
+class FlatPageFactory(DjangoModelFactory):
     """A flat page; `sites=[...]` names the sites that it is on."""
 
     class Meta:
@@ -29,6 +27,6 @@ class FlatPageFactory(DjangoModelFactory):  # type: ignore[type-arg]
     title = factory.SelfAttribute("url")
 
     @factory.post_generation
-    def sites(self: Any, create: bool, sites: Any, **kwargs: Any) -> None:
+    def sites(self, create, sites, **kwargs):
         if create and sites:
             self.sites.add(*sites)

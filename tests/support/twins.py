@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -14,7 +11,7 @@ from django.db.models.functions import Concat
 from django.urls import set_script_prefix
 
 from django_sitemaps09 import ModelSitemap
-from django_sitemaps09.export import SectionReport, export, host as exports
+from django_sitemaps09.export import export, host as exports
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, CategoryFactory
@@ -26,34 +23,34 @@ OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 100, 10
 
 
-def path(*parts: Any) -> Concat:
+def path(*parts):
     return Concat(Value("/"), *parts, Value("/"), output_field=CharField())
 
 
 class Twins:
     """Two exports of the same section at the same times."""
 
-    def __init__(self, folder: Path, using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, using, settings, monkeypatch):
         self.folder, self.using, self.settings = folder, using, settings
         self.now = now = [START]
-        self.attributes: dict[str, Any] = {}
-        self.keys: dict[str, Any] = {}
-        self.options: dict[str, Any] = {}
+        self.attributes = {}
+        self.keys = {}
+        self.options = {}
 
         class Clock(datetime):
             @classmethod
-            def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            def now(cls, tz=None):
                 return now[0]
 
         monkeypatch.setattr(exports, "datetime", Clock)
 
     @property
-    def articles(self) -> Any:
+    def articles(self):
         from tests.models import Article
 
         return Article.objects.using(self.using)
 
-    def section(self) -> Any:
+    def section(self):
         declared = {
             "queryset": self.articles.all(),
             "location": path(F("category__slug"), Value("/"), F("slug")),
@@ -63,7 +60,7 @@ class Twins:
         }
         return type("Articles", (ModelSitemap,), declared)()
 
-    def run(self, after: timedelta = timedelta(hours=1), *, both_whole: bool = False) -> SectionReport:
+    def run(self, after=timedelta(hours=1), *, both_whole=False):
         """Run both exports, and return the report of the one that may skip pages."""
         self.now[0] += after
         found = []
@@ -84,15 +81,15 @@ class Twins:
         return found[0]
 
     @property
-    def same(self) -> bool:
+    def same(self):
         return published(self.folder / "changed") == published(self.folder / "whole")
 
     @property
-    def same_but_for_the_index(self) -> bool:
+    def same_but_for_the_index(self):
         found, expected = (published(self.folder / name) for name in ("changed", "whole"))
         return found | {"sitemap.xml": b""} == expected | {"sitemap.xml": b""}
 
-    def settled(self) -> None:
+    def settled(self):
         """Export twice, so that each page has a fingerprint."""
         self.run()
         report = self.run()
@@ -101,7 +98,7 @@ class Twins:
 
 
 @pytest.fixture
-def twins(snapshot_using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
+def twins(snapshot_using, settings, monkeypatch):
     from tests.models import Article
 
     using = snapshot_using
@@ -121,7 +118,7 @@ def twins(snapshot_using: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -
     set_script_prefix("/")
 
 
-def add(twins: Twins, pk: int, updated: datetime | None = OLD) -> None:
+def add(twins, pk, updated=OLD):
     from tests.models import Category
 
     category = Category.objects.using(twins.using).earliest("pk")
@@ -130,7 +127,7 @@ def add(twins: Twins, pk: int, updated: datetime | None = OLD) -> None:
     )
 
 
-def some(twins: Twins, *pks: int) -> Any:
+def some(twins, *pks):
     return twins.articles.filter(pk__in=pks)
 
 

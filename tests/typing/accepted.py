@@ -32,7 +32,7 @@ from django_sitemaps09.protocol import Changefreq
 ModelT = TypeVar("ModelT", bound=Model)
 
 
-# Only three lines, and then everything that has a default.
+# Each hook as a constant.
 
 
 class Short(ModelSitemap[User]):
@@ -45,31 +45,19 @@ class Full(ModelSitemap[User]):
     key = "username"
     limit = 10_000
     protocol = "https"
-    i18n = True
+    i18n = alternates = x_default = True
     languages = ["en", "de"]
-    alternates = True
-    x_default = True
     location = Route("profile", name=F("username"))
     lastmod = F("last_login")
     changefreq = "weekly"
     priority = 0.8
 
 
-# Each hook as a constant.
-
-
 class Constants(ModelSitemap[User]):
-    model = User
     location = "/the-same-for-all/"
     lastmod = date(2026, 1, 31)
     changefreq = "never"
     priority = 1
-
-
-class OtherConstants(ModelSitemap[User]):
-    model = User
-    lastmod = datetime(2026, 1, 31, 10, 30)
-    priority = Decimal("0.5")
     protocol = None
     languages = None
 
@@ -81,17 +69,20 @@ class OtherValues(Constants):
     priority = 0
 
 
-class NothingDeclared(ModelSitemap[User]):
-    lastmod = None
+class OtherTypes(ModelSitemap[User]):
+    lastmod = datetime(2026, 1, 31, 10, 30)
     changefreq = None
-    priority = None
+    priority = Decimal("0.5")
+
+
+class NothingDeclared(ModelSitemap[User]):
+    lastmod = priority = None
 
 
 # Each hook as an expression.
 
 
 class Expressions(ModelSitemap[User]):
-    model = User
     location = Route("profile", Lower("username"))
     lastmod = Coalesce("last_login", "date_joined")
     changefreq = Case(When(is_active=True, then=Value("daily")), default=Value("never"))
@@ -99,21 +90,16 @@ class Expressions(ModelSitemap[User]):
 
 
 class MoreExpressions(ModelSitemap[User]):
-    model = User
     location = Lower("username")
     lastmod = Max("date_joined")
     changefreq = Subquery(User.objects.filter(pk=OuterRef("pk")).values("username")[:1])
     priority = Exists(User.objects.filter(pk=OuterRef("pk")))
 
 
-class FilledPaths(ModelSitemap[User]):
-    location = PathTemplate("/{year}/{name}/", year=2026, name=Lower("username"))
-
-
 class PathsByLanguage(ModelSitemap[User]):
     i18n = True
     location = {
-        "en": PathTemplate("/en/{name}/", name=F("username")),
+        "en": PathTemplate("/en/{year}/{name}/", year=2026, name=Lower("username")),
         "de": Route("profile", name=F("username")),
         "fr": F("username"),
     }
@@ -125,8 +111,7 @@ class OtherExpressions(Full):
 
 
 class PlainColumns(ModelSitemap[User]):
-    model = User
-    location = F("username")
+    location = PathTemplate("/{name}/", name=F("username"))
     changefreq = F("username")
     priority = Value(0.5)
 
@@ -135,8 +120,6 @@ class PlainColumns(ModelSitemap[User]):
 
 
 class Methods(ModelSitemap[User]):
-    model = User
-
     def location(self, item: User) -> str:
         assert_type(item.username, str)
         return f"{self.default_location(item)}?from=sitemap"
@@ -152,10 +135,6 @@ class Methods(ModelSitemap[User]):
 
 
 class OtherMethods(ModelSitemap[User]):
-    def get_queryset(self) -> QuerySet[User]:
-        rows: QuerySet[User] = User.objects.filter(is_active=True).order_by("username")
-        return rows
-
     def lastmod(self, item: User) -> date | None:
         return item.date_joined.date()
 
@@ -167,21 +146,10 @@ class OtherMethods(ModelSitemap[User]):
 
 
 class Untyped(ModelSitemap[User]):
-    """Values without annotations."""
-
-    model = User
-
     def location(self, item: Any) -> Any:
         return item
 
-    def lastmod(self, item: Any) -> Any:
-        return item
-
-    def changefreq(self, item: Any) -> Any:
-        return item
-
-    def priority(self, item: Any) -> Any:
-        return item
+    lastmod = changefreq = priority = location
 
 
 # A method calls `super()`.
@@ -228,7 +196,7 @@ class Below(Methods):
         return super().location(item)
 
 
-# A project's base classes, which are generic in the model.
+# A project's base class, which is generic in the model.
 
 
 class Base(ModelSitemap[ModelT]):
@@ -255,9 +223,6 @@ class Unparametrized(Sitemap):
     def items(self) -> Any:
         return User.objects.all()
 
-    def lastmod(self, user: User) -> datetime:
-        return user.date_joined
-
     def location(self, user: User) -> str:
         return f"/{user.username}/"
 
@@ -274,14 +239,13 @@ class UnparametrizedModel(ModelSitemap):
 
 class Page(NamedTuple):
     path: str
-    changed: date
 
 
 class Pages(Sitemap[Page]):
     lastmod = date(2026, 1, 31)
 
     def items(self) -> Iterable[Page]:
-        return [Page("/", date(2026, 1, 31))]
+        return [Page("/")]
 
     def location(self, item: Page) -> str:
         return item.path
@@ -292,9 +256,6 @@ class Paths(Sitemap[str]):
 
     def items(self) -> list[str]:
         return ["/a/", "/b/"]
-
-    def location(self, item: str) -> str:
-        return item
 
     def lastmod(self, item: str) -> date | None:
         return None
@@ -330,22 +291,15 @@ class Generic(GenericSitemap[User]):
         return item.last_login
 
 
-generic = GenericSitemap[User](
-    {"queryset": User.objects.all(), "date_field": "last_login"},
-    priority=0.5,
-    changefreq="daily",
-    protocol="http",
-)
+ROWS = {"queryset": User.objects.all(), "date_field": "last_login"}
+generic = GenericSitemap[User](ROWS, priority=0.5, changefreq="daily", protocol="http")
 
 
-# Registering does not change the type.
+# Registering does not change the type. What is declared is known from outside.
 
 
 @register("pages")
-class Registered(Sitemap[Page]):
-    def items(self) -> list[Page]:
-        return []
-
+class Registered(Pages):
     def extra(self) -> int:
         return 1
 
@@ -354,15 +308,12 @@ def factory() -> Paths:
     return Paths()
 
 
-def registering_keeps_the_type() -> None:
+def types_are_kept() -> None:
     assert_type(Registered().extra(), int)
-    assert_type(Registered().items(), list[Page])
+    assert_type(Registered().items(), Iterable[Page])
     assert_type(register("paths", Paths), type[Paths])
     assert_type(register("generic", generic), GenericSitemap[User])
     assert_type(register("made", factory)(), Paths)
-
-
-def what_is_declared_is_known_from_outside() -> None:
     assert_type(generic.items(), QuerySet[User])
     assert_type(Short().items(), QuerySet[User])
     assert_type(Short().default_location(User()), str)
@@ -372,28 +323,19 @@ def what_is_declared_is_known_from_outside() -> None:
     assert_type(PathTemplate("/{name}/", name=F("username")).url(["a"]), str | None)
 
 
-# URLs: our native views and the compatibility views.
+# URLs: our native views and the compatibility views. Our classes are accepted where contrib's are expected.
 
 sitemaps: Mapping[str, type[Sitemap[Any]] | Sitemap[Any]] = {"a": Paths, "b": Paths(), "c": Short}
-
 urlpatterns = [
     path("", include("django_sitemaps09.urls"), {"sitemaps": sitemaps}),
     path("robots.txt", views.robots_txt, {"rules": "User-agent: *\nDisallow: /admin/"}),
     path("contrib.xml", views.index, {"sitemaps": sitemaps}),
-    path(
-        "contrib-<section>.xml",
-        views.sitemap,
-        {"sitemaps": sitemaps},
-        name="django.contrib.sitemaps.views.sitemap",
-    ),
+    path("contrib-<section>.xml", views.sitemap, {"sitemaps": sitemaps}, name="sitemap"),
 ]
 
 
 def own_view(request: HttpRequest) -> HttpResponse:
     return views.sitemap(request, {"paths": Paths}, section="paths", template_name="my.xml")
-
-
-# The package's classes are accepted where a project expects contrib's.
 
 
 def is_contribs(section: object) -> bool:

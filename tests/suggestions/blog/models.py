@@ -49,8 +49,8 @@ class Entry(models.Model):
     freq = models.CharField(max_length=10, null=True)
     code = models.CharField(max_length=50, null=True)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.title
 
-    def get_absolute_url(self):
+    def get_absolute_url(self) -> str:
         return reverse("entry", kwargs={"slug": self.slug})

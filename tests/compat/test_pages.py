@@ -1,0 +1,689 @@
+"""Pages of the compatibility views have the rows and languages of contrib, with few queries."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import weakref
+from collections import Counter
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import datetime, timezone
+from unittest import mock
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.contrib.sitemaps import views as contrib_views
+from django.contrib.sites.models import Site
+from django.db import connection
+from django.db.models import Count, F, Max, QuerySet
+from django.test import RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
+from django.utils import timezone as zones, translation
+from hypothesis import given, strategies as st
+
+from django_sitemaps09 import GenericSitemap, PathTemplate, Route, Sitemap, sitemaps, sources, views
+from django_sitemaps09.orm.reading import count_rows, in_page_order
+from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.sitemaps.items import TranslatedItems
+from tests.compat import projects
+from tests.models import Article, Comment, Event, Ticket
+from tests.support.batches import locations
+from tests.support.databases import parameter, require
+from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
+from tests.support.languages import PREFIXED, SEVERAL, TEN, page_of
+from tests.support.memory import needs_resource
+from tests.support.paths import ROOT
+from tests.support.sections import declare, listing
+from tests.support.sources import alternates, in_language, page_map, through_get_urls
+from tests.support.ways import assert_paths, by, compatible, declare as listed, entries
+
+pytestmark = pytest.mark.urls("tests.urls")
+DAY = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+
+
+def request(**query):
+    return RequestFactory().get("/", query)
+
+
+def content(section, **query):
+    return views.sitemap(request(**query), {"s": section}).render().content
+
+
+# What is called, and in which surroundings.
+
+TENANT = ContextVar("tenant", default="none")
+
+
+@contextmanager
+def surroundings():
+    token = TENANT.set("first")
+    set_script_prefix("/prefix/")
+    set_urlconf("tests.urls")
+    try:
+        with translation.override("de"), zones.override("Asia/Tokyo"):
+            yield
+    finally:
+        TENANT.reset(token)
+        set_urlconf(None)
+        clear_script_prefix()
+
+
+def surrounded(self, item):
+    zone = zones.get_current_timezone_name()
+    return f"{reverse('about')}{translation.get_language()}/{zone}/{get_urlconf()}/{TENANT.get()}/"
+
+
+@pytest.mark.django_db
+def test_what_is_active_around_the_view_is_active_for_its_items():
+    section = {"s": listing("a", location=surrounded)}
+    with surroundings():
+        urls = views.sitemap(request(), section).context_data["urlset"]
+        assert urls == contrib_views.sitemap(request(), section).context_data["urlset"]
+    with translation.override(None):
+        urls += views.sitemap(request(), section).context_data["urlset"]
+    assert [url["location"] for url in urls] == [
+        "http://example.com/prefix/about/de/Asia/Tokyo/tests.urls/first/",
+        "http://example.com/about/None/Europe/Zurich/None/none/",
+    ]
+
+
+@pytest.mark.django_db
+def test_hooks_are_called_item_by_item_in_the_order_of_contrib():
+    calls = {}
+
+    def noting(name):
+        def hook(self, item):
+            calls.setdefault(type(self), []).append(f"{name} {item}")
+            return {"location": "/x/", "lastmod": DAY}.get(name)
+
+        return hook
+
+    hooks = {name: noting(name) for name in ("changefreq", "lastmod", "location", "priority")}
+    ours, theirs = (listing("abc", base, **hooks) for base in (Sitemap, contrib.Sitemap))
+    assert content(ours) == content(theirs)
+    assert calls[ours] == calls[theirs]
+    assert len(calls[ours]) == 12
+
+
+class Counting(Sitemap):
+    calls = 0
+
+    def items(self):
+        type(self).calls += 1
+        return ["a", "b&", "c"]
+
+    def location(self, item):
+        return f"/{item}/"
+
+    def lastmod(self, item):
+        return DAY.replace(hour=ord(item[0]) % 24)
+
+
+@pytest.mark.parametrize(
+    "template", ["<nothing/>", "{% for url in urlset %}{{ url.location }}{% endfor %}"]
+)
+@pytest.mark.django_db
+def test_a_template_of_the_project_gets_contribs_own_list_and_items_are_read_once(
+    template, settings, tmp_path
+):
+    (tmp_path / "sitemap.xml").write_text(template)
+    settings.TEMPLATES = projects.templates(tmp_path)
+    ours, theirs = declare(Counting), declare(Counting)
+    response = views.sitemap(request(), {"s": ours})
+    urls = response.context_data["urlset"]
+    assert type(urls) is list
+    assert urls == contrib_views.sitemap(request(), {"s": theirs}).context_data["urlset"]
+    assert response.headers["Last-Modified"] == "Thu, 01 Jan 2026 03:00:00 GMT"
+    response.render()
+    assert ours.calls == 1
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"get_urls": lambda self, **kwargs: [{"location": f"http://x/{len(self.items())}/"}]},
+        {"_location": lambda self, item, force=None: "/x/"},
+        {"i18n": True},
+    ],
+    ids=["get_urls", "internals", "i18n"],
+)
+@pytest.mark.django_db
+def test_items_of_a_class_that_overrides_internals_are_read_once(overrides):
+    own = declare(Counting, **overrides)
+    response = views.sitemap(request(), {"s": own}).render()
+    assert len(response.context_data["urlset"]) > 0
+    assert own.calls == 1
+
+
+# Rows.
+
+
+@pytest.fixture
+def seven(db):
+    category = CategoryFactory(slug="c")
+    for number in range(7):
+        article = ArticleFactory(slug=f"a{number}", category=category, updated=DAY)
+        article.tags.add(TagFactory(name=f"t{number}"))
+
+
+def newest_first():
+    return Article.objects.order_by("-slug")
+
+
+def union():
+    some = Article.objects.filter(slug__lt="a3")
+    return some.union(Article.objects.filter(slug__gte="a3")).order_by("-slug")
+
+
+def routed(rows=newest_first, base=Sitemap, **attributes):
+    hooks = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
+    return declare(base, items=lambda self: rows(), **hooks | attributes)
+
+
+@pytest.mark.usefixtures("seven")
+class TestRows:
+    @pytest.mark.parametrize("i18n", [False, True])
+    @pytest.mark.parametrize(
+        ("rows", "count"), [(newest_first, 7), (lambda: newest_first()[:6], 6), (union, 7)]
+    )
+    def test_are_queried_once_for_all_their_columns(self, rows, count, i18n):
+        section = routed(rows, i18n=i18n, languages=["de", "en"])
+        Site.objects.get_current()
+        with CaptureQueriesContext(connection) as queries:
+            found = content(section)
+        assert found.count(b"/articles/a5/</loc>") == found.count(b"<lastmod>") / count > 0
+        # A count, the rows, and the columns of a union, which Django cannot annotate.
+        assert len(queries) == 2 + (rows is union)
+
+    def test_that_are_deleted_meanwhile_are_not_listed(self):
+        def losing():
+            rows = union()
+            len(rows)
+            Article.objects.filter(slug="a3").delete()
+            return rows
+
+        found = content(routed(losing))
+        assert (found.count(b"<loc>"), found.count(b"/a3/")) == (6, 0)
+
+    def test_with_every_attribute_keep_their_columns(self, monkeypatch):
+        monkeypatch.setattr(Article, "__getattr__", lambda self, name: "/wrong/", raising=False)
+        Article.objects.update(slug="/right/")
+        assert content(routed(location=F("slug"))).count(b"/right/</loc>") == 7
+
+    def test_are_counted_without_the_joins_of_columns_and_as_often_as_they_come(self):
+        with CaptureQueriesContext(connection) as queries:
+            assert routed(location=Route("word", word=F("category__slug")))().paginator.count == 7
+        assert "JOIN" not in queries[0]["sql"]
+        Article.objects.get(slug="a0").tags.add(TagFactory(name="more"))
+        repeated = routed(location=Route("word", word=F("tags__name")))()
+        assert repeated.paginator.count == len(list(repeated._items())) == 8
+
+    @pytest.mark.parametrize(("is_evaluated", "count"), [(False, 3), (True, 0)])
+    def test_are_queried_with_their_prefetches_and_a_count_unless_they_are_evaluated(
+        self, is_evaluated, count, django_assert_num_queries
+    ):
+        rows = newest_first().prefetch_related("tags").select_related("category")
+        if is_evaluated:
+            list(rows)
+        Site.objects.get_current()
+        tagged = lambda self, item: f"/{item.category.slug}/{item.slug}/{item.tags.all()[0].name}/"  # noqa: E731
+        with django_assert_num_queries(count):
+            found = content(declare(Sitemap, items=lambda self: rows, location=tagged))
+        assert (found.count(b"<url>"), b"/c/a6/t6/" in found) == (7, True)
+
+    def test_are_not_kept_while_the_newest_time_is_searched(self, monkeypatch):
+        """For an index, contrib keeps all of them in memory at once."""
+        monkeypatch.setattr(sitemaps.base, "AT_A_TIME", 2)
+        alive, seen = [], []
+
+        def watched(self, item):
+            seen.append(weakref.ref(item))
+            alive.append(sum(ref() is not None for ref in seen))
+            return item.updated
+
+        assert routed(lastmod=watched)().get_latest_lastmod() == DAY
+        assert (len(alive), max(alive) <= 3) == (7, True)
+
+    def test_of_a_queryset_that_fetches_in_its_own_way_are_fetched_so(self):
+        class Attaching(QuerySet):
+            def _fetch_all(self):
+                super()._fetch_all()
+                for row in self._result_cache:
+                    row.extra = "attached"
+
+        attached = declare(
+            Sitemap,
+            items=lambda self: Attaching(Article).order_by("pk"),
+            location=lambda self, item: f"/{item.extra}/",
+        )
+        assert content(attached).count(b"/attached/") == 7
+        limits = Limits(50_000, 10**7)
+        source = sources.source("s", attached, Base("http", "x"), limits)
+        (page,) = page_map(source, limits)
+        assert locations(source.batches(page), "http://x") == ["http://x/attached/"] * 7
+
+
+def counted(rows):
+    return rows.annotate(articles=Count("category__article"))
+
+
+NEWEST = Max("category__article__updated")
+
+
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize(
+    ("make", "hooks"),
+    [
+        (lambda rows: rows, {"lastmod": NEWEST}),
+        (counted, {}),
+        (counted, {"lastmod": NEWEST}),
+        (lambda rows: counted(rows).filter(articles__gt=1), {}),
+        (lambda rows: counted(rows).union(counted(rows.filter(number=1))), {}),
+        (lambda rows: counted(rows.values("category_id", "number")), {}),
+    ],
+    ids=["declared", "in the queryset", "in both", "in a filter", "in a union", "as values"],
+)
+def test_rows_with_a_composite_key_are_all_listed_beside_an_aggregate(using, make, hooks):
+    for number in range(3):
+        category = CategoryFactory(slug=f"c{number}", using=using)
+        for place in range(4):
+            Ticket.objects.using(using).create(category=category, number=place)
+            ArticleFactory(slug=f"a{number}{place}", category=category, using=using)
+    location = PathTemplate("/{a}/{b}/", a=F("category_id"), b=F("number"))
+    section = declare(queryset=make(Ticket.objects.using(using)), location=location, limit=5, **hooks)
+    found = [
+        line for page in (1, 2, 3) for line in content(section, p=page).splitlines() if b"<loc>" in line
+    ]
+    assert len({*found}) == section().paginator.count == 12
+
+
+# Orders: each row is listed once, regardless of its order.
+
+#: More rows than one block of a table, so that databases read blocks in different orders.
+ROWS = 57
+ordered = pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
+
+
+@pytest.fixture
+def rows(using):
+    """Create articles that are equal in most orders, several of them with two tags."""
+    tags = [TagFactory(using=using, name=name) for name in "ab"]
+    category = CategoryFactory(using=using, slug="one")
+    queryset = Article.objects.using(using)
+    queryset.bulk_create(
+        Article(slug=f"a{n:02}", code=f"c{(n * 31) % ROWS:02}", category=category, published=n % 2 == 0)
+        for n in range(ROWS)
+    )
+    articles = [*queryset.order_by("slug")]
+    Comment.objects.using(using).bulk_create(Comment(article=article) for article in articles)
+    pairs = [(article, tag) for tag in tags for article in articles[: ROWS if tag is tags[0] else 42]]
+    links = Article.tags.through
+    links.objects.using(using).bulk_create(links(article=article, tag=tag) for article, tag in pairs)
+    return queryset.all()
+
+
+def named(rows):
+    return Counter(f"/articles/{row.slug}/" for row in rows.all())
+
+
+def paths(section):
+    return Counter(path for path, _ in compatible(section))
+
+
+#: Orders in which many rows are equal.
+TIES = {
+    "a column": lambda rows: rows.order_by("published"),
+    "a descending column": lambda rows: rows.order_by("-published"),
+    "an expression": lambda rows: rows.order_by(F("published").desc(nulls_last=True)),
+    "reversed": lambda rows: rows.order_by("published").reverse(),
+    "extra": lambda rows: rows.extra(order_by=["published"]),
+    "a relation": lambda rows: rows.order_by("category__slug"),
+    "an aggregate": lambda rows: rows.annotate(n=Count("comments")).order_by("n"),
+    "distinct": lambda rows: rows.distinct().order_by("published"),
+    "no order": lambda rows: rows.filter(category__slug="one"),
+    "a filtered relation": lambda rows: rows.filter(comments__pk__gt=0).order_by("published"),
+    "a slice": lambda rows: rows.order_by("published", "code")[3:50],
+    "a union": lambda rows: rows.filter(pk__gt=20).union(rows.filter(pk__lt=40)).order_by("published"),
+}
+
+
+@ordered
+@pytest.mark.parametrize("name", TIES)
+def test_rows_that_are_equal_in_their_order_are_listed_once_in_this_order(name, rows):
+    queryset = TIES[name](rows)
+    for i18n in (False, True):
+        section = listed(queryset, location=by("slug"), limit=8, i18n=i18n, languages=["en"])
+        assert paths(section) == Counter(f"/{row.slug}/" for row in TIES[name](rows))
+    if [*TIES].index(name) < 5:
+        found = [path for path, _ in compatible(listed(queryset, location=by("published"), limit=8))]
+        assert found == [f"/{row.published}/" for row in queryset]
+
+
+@ordered
+def test_every_class_lists_equal_rows_once(rows):
+    queryset = rows.order_by("published")
+    values = {
+        "items": lambda self: queryset.values("slug"),
+        "location": lambda self, row: f"/articles/{row['slug']}/",
+    }
+    for section in (
+        GenericSitemap({"queryset": queryset}),
+        declare(Sitemap, items=lambda self: queryset.all())(),
+        declare(Sitemap, **values)(),
+    ):
+        section.limit = 4
+        assert paths(section) == named(rows)
+
+
+#: Orders over a relation with several rows, by which a queryset lists some rows several times.
+REPEATED = {
+    "a relation": lambda rows: rows.order_by("tags__name", "pk"),
+    "a relation, descending": lambda rows: rows.order_by(F("tags__name").desc()),
+    "a filtered row": lambda rows: rows.filter(category__slug="one").order_by("tags__name", "slug"),
+    "another relation": lambda rows: rows.filter(comments__pk__gt=0).order_by("tags__name", "pk"),
+    "distinct": lambda rows: rows.filter(tags__pk__gt=0).distinct().order_by("tags__name"),
+}
+
+
+@ordered
+@pytest.mark.parametrize("lastmod", [F("updated"), Max("comments__article__updated")])
+@pytest.mark.parametrize("name", REPEATED)
+def test_an_order_that_repeats_rows_lists_them_once(name, lastmod, rows):
+    """Deviation 13: contrib's pages end after the number of rows, so some are missing."""
+    queryset = REPEATED[name](rows)
+    assert count_rows(queryset) == len(queryset.all()) == 99
+    expected = {f"/{row.slug}/" for row in rows}
+    assert len(expected) == ROWS
+    for hooks in ({}, {"i18n": True, "languages": ["en"]}):
+        assert_paths(listed(queryset, location=by("slug"), lastmod=lastmod, limit=25, **hooks), expected)
+
+
+@ordered
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+def test_contrib_misses_rows_that_an_order_repeats(rows):
+    """Deviation 13: contrib lists as many rows as there are, but some of them twice."""
+    section = declare(contrib.Sitemap, items=lambda self: rows.order_by("-tags__name", "pk"))
+    response = contrib_views.sitemap(request(), {"s": section}).render()
+    found = Counter(path for path, _ in entries(response.content))
+    assert found.total() == ROWS > len(found)
+
+
+@ordered
+@pytest.mark.parametrize(
+    ("build", "names"),
+    [
+        (lambda rows: rows.values("slug").order_by("tags__name"), ["slug"]),
+        (lambda rows: rows.annotate(x=F("comments__pk")).order_by("tags__name"), ["slug", "x"]),
+        (lambda rows: rows.filter(tags__name__gt="").order_by("tags__name"), ["slug"]),
+        (lambda rows: rows.annotate(n=Count("tags")).order_by("tags__name"), ["slug", "n"]),
+    ],
+    ids=["values", "an annotation", "the same relation", "groups"],
+)
+def test_rows_that_more_than_their_order_repeats_are_as_in_the_queryset(build, names, rows):
+    section = listed(build(rows), location=by(*names), limit=10)
+    expected = Counter(section().location(row) for row in build(rows))
+    assert expected.total() == 99
+    assert paths(section) == expected
+
+
+@ordered
+def test_a_route_of_repeated_rows_is_listed_once(rows):
+    section = listed(rows.order_by("tags__name"), location=Route("article", slug=F("slug")), limit=50)
+    assert paths(section) == Counter({*named(rows)})
+
+
+@pytest.mark.parametrize("order", ["category_id", "-category_id"])
+@pytest.mark.django_db
+def test_an_order_by_an_index_needs_no_sorting(order):
+    """In SQLite and MariaDB, each entry of an index ends with the primary key."""
+    assert "TEMP B-TREE" not in in_page_order(Article.objects.order_by(order))[:10].explain()
+
+
+@ordered
+@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
+def test_an_order_of_extra_can_name_a_table(rows):
+    slugs = rows.extra(order_by=["-tests_article.slug"])
+    for queryset in (slugs, slugs[:7], slugs.annotate(n=Count("comments"))):
+        assert_paths(listed(queryset, limit=20), named(queryset))
+
+
+@ordered
+@pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
+def test_rows_that_are_distinct_by_a_relation_need_no_order(using):
+    for number in range(3):
+        article = ArticleFactory(using=using, slug=f"a{number}")
+        moment = datetime(2026, 1, 1 + number, tzinfo=timezone.utc)
+        Event.objects.using(using).create(at=moment, price=number, article_id=article.pk)
+    rows = Event.objects.using(using).distinct("article")
+    assert_paths(listed(rows, location=by("pk")), {f"/{row.pk}/" for row in rows})
+
+
+# Languages: a paginator sees what contrib's list of items and languages holds.
+
+
+def on_both(items, **attributes):
+    """Return the same sitemap as a subclass of contrib's class and of ours."""
+    found = {"i18n": True, "items": lambda self: items(), "location": in_language, **attributes}
+    return [declare(base, **found)() for base in (contrib.Sitemap, Sitemap)]
+
+
+def letters():
+    return ["a", "b"]
+
+
+def answer(sitemap, number):
+    """Return a paginator's page, or the error that it raises. Instances of raw querysets are not equal."""
+    try:
+        page = [*sitemap.paginator.page(number).object_list]
+        page = [(getattr(item, "pk", item), code) for item, code in page]
+        return sitemap.paginator.count, sitemap.paginator.num_pages, page
+    except Exception as error:  # noqa: BLE001 whatever contrib raises, we raise too
+        return type(error), str(error)
+
+
+@given(
+    items=st.lists(st.integers(0, 4), max_size=9),
+    languages=st.lists(st.sampled_from(["en", "de", "fr"]), max_size=4),
+    each=st.none() | st.lists(st.lists(st.sampled_from("xyz"), max_size=3), min_size=5, max_size=5),
+    limit=st.integers(1, 12),
+    number=st.integers(-1, 12),
+    start=st.integers(0, 40),
+    length=st.integers(0, 40),
+)
+def test_a_paginator_sees_what_contribs_list_holds(items, languages, each, limit, number, start, length):
+    attributes = {"languages": languages, "limit": limit}
+    if each is not None:
+        attributes["get_languages_for_item"] = lambda self, item: each[item]
+    theirs, ours = on_both(lambda: items, **attributes)
+    assert answer(ours, number) == answer(theirs, number)
+    theirs, ours = on_both(lambda: items, languages=TEN[: len(languages)])
+    assert ours._items()[start : start + length] == theirs._items()[start : start + length]
+    assert [*ours._items()] == theirs._items()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda items: items[0],
+        lambda items: items[-1],
+        lambda items: items[::2],
+        lambda items: items[3:1],
+        lambda items: [*reversed(items)],
+        lambda items: items + [("c", "en")],  # noqa: RUF005 as in a project
+        lambda items: items == [*items],
+    ],
+    ids=["first", "last", "step", "empty", "reversed", "sum", "equal"],
+)
+def test_a_project_can_use_its_items_as_the_list_that_they_were(use):
+    """`_items()` and `paginator` may be overridden, and may call `super()`."""
+    theirs, ours = on_both(letters)
+    assert use(ours._items()) == use(theirs._items())
+
+
+def test_a_project_can_sort_its_items_and_languages():
+    _, ours = on_both(letters, languages=["en", "de"])
+    found = ours._items()
+    found.sort(key=lambda pair: (pair[1], pair[0]))
+    assert [*found] == [("a", "de"), ("b", "de"), ("a", "en"), ("b", "en")]
+
+
+UNION = Article.objects.filter(pk__lt=4).union(Article.objects.filter(pk__gt=2))
+BY_PK = Article.objects.order_by("pk")
+
+
+def evaluated():
+    rows = BY_PK.all()
+    len(rows)
+    return rows
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["all", "each"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(lambda: BY_PK.reverse(), lambda: Article.objects.all(), lambda: BY_PK[1:6], evaluated),
+        *(lambda: Article.objects.none(), lambda: BY_PK.values("slug"), lambda: BY_PK.distinct()),
+        *(lambda: UNION.order_by("slug"), lambda: BY_PK.prefetch_related("tags"), lambda: iter("abcdefg")),
+        lambda: Article.objects.raw("SELECT * FROM tests_article ORDER BY id"),
+        lambda: dict.fromkeys("abcdefg"),
+    ],
+    ids=iter("abcdefghijkl"),
+)
+@pytest.mark.usefixtures("seven")
+@pytest.mark.filterwarnings("ignore:Pagination may yield")
+def test_a_paginator_sees_the_rows_that_contrib_sees(make, each):
+    languages = {"get_languages_for_item": lambda self, item: SEVERAL[len(str(item)) % 7]} if each else {}
+    for limit in (1, 2, 3, 5, 7, 30):
+        theirs, ours = on_both(make, limit=limit, location="/", **languages)
+        # Up to the first page after the last one.
+        for number in range(1, 21 // limit + 3):
+            assert answer(ours, number) == answer(theirs, number)
+
+
+@pytest.mark.parametrize("using", [parameter("postgresql")])
+def test_a_paginator_has_each_entry_on_one_page_if_rows_tie(using):
+    require(using)
+    Article.objects.using(using).bulk_create(Article(slug=f"s{n}", weight=n % 3 / 10) for n in range(3_000))
+    _, ours = on_both(lambda: Article.objects.using(using).order_by("weight"), limit=500)
+    numbers = range(1, ours.paginator.num_pages + 1)
+    found = [(row.pk, code) for n in numbers for row, code in ours.paginator.page(n).object_list]
+    assert len({*found}) == len(found) == 9_000
+
+
+@pytest.mark.usefixtures("seven")
+def test_a_paginator_counts_the_rows_and_reads_no_row_more_than_a_page_touches():
+    """With three languages for each item, a page of four entries ends within an item.
+
+    Contrib reads all rows for each page.
+    """
+    _, ours = on_both(BY_PK.all, limit=4)
+    with CaptureQueriesContext(connection) as queries:
+        found = ours.paginator.page(2).object_list
+    assert [code for _, code in found] == ["de", "pt-br", "en", "de"]
+    counting, reading = (query["sql"] for query in queries)
+    assert "COUNT(" in counting
+    assert reading.endswith("LIMIT 2 OFFSET 1")
+    theirs, ours = on_both(lambda: UNION.order_by("slug")[:5])
+    assert theirs.paginator.count == ours.paginator.count == 15
+
+
+@pytest.mark.usefixtures("seven")
+def test_a_paginator_counts_the_languages_of_each_item_and_keeps_no_item():
+    alive, counts = weakref.WeakSet(), []
+
+    def languages(self, item):
+        alive.add(item)
+        counts.append(len(alive))
+        return ["en", "de"]
+
+    _, ours = on_both(BY_PK.all, get_languages_for_item=languages)
+    with mock.patch("django_sitemaps09.sitemaps.items.AT_A_TIME", 2):
+        assert isinstance(ours.paginator.object_list, TranslatedItems)
+        assert ours.paginator.count == 14
+    assert max(counts) <= 4
+
+
+def test_a_paginator_honours_the_languages_that_an_instance_was_given():
+    both = on_both(letters)
+    for sitemap in both:
+        sitemap.get_languages_for_item = lambda item: ["de"] if item == "a" else []
+    theirs, ours = both
+    assert answer(ours, 1) == answer(theirs, 1) == (1, 1, [("a", "de")])
+
+
+EN = ("en", "http://example.com/en/a/")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"alternates": lambda self, item: [("fr", "relative")]}, [EN]),
+        ({"alternates": lambda self, item: [["fr", "/fr"]]}, [EN, ("fr", "http://example.com/fr")]),
+        # A language that is linked twice.
+        ({"alternates": lambda self, item: [("en", "/other/")]}, [EN]),
+        (
+            {"alternates": lambda self, item: [("fr", "/é"), ("it", "https://it.example")]},
+            [EN, ("fr", "http://example.com/%C3%A9"), ("it", "https://it.example/")],
+        ),
+        # Links without a scheme have that of ours.
+        (
+            {
+                "alternates": lambda self, item: [("it", "//b.example/x")],
+                "x_default": lambda self, item: "//x/y",
+            },
+            [EN, ("x-default", "http://x/y"), ("it", "http://b.example/x")],
+        ),
+        ({"x_default": lambda self, item: "/a/"}, []),
+        (
+            {"alternates": True, "x_default": lambda self, item: "/start/"},
+            [EN, ("x-default", "http://example.com/start/")],
+        ),
+        ({"alternates": True, "x_default": lambda self, item: "a b"}, [EN]),
+        ({"alternates": True, "x_default": lambda self, item: 1 / 0}, [EN]),
+    ],
+)
+@pytest.mark.urls(PREFIXED)
+@pytest.mark.django_db
+def test_links_are_valid_as_on_the_native_views(attributes, expected):
+    found = content(listing("a", i18n=True, languages=["en"], location=in_language, **attributes))
+    assert found.count(b"<url>") == 1
+    assert re.findall('hreflang="(.*?)" href="(.*?)"', found.decode()) == expected
+
+
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.parametrize("links", [[("en", "/other/")], [("en", "/a/"), ("en", "/other/")]])
+def test_incomplete_links_of_opaque_sitemaps_are_skipped(links):
+    section = through_get_urls(listing("a", alternates=lambda self, item: links))
+    assert alternates(page_of(section).text) == [[]]
+
+
+@needs_resource
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("alias", "shape"),
+    [
+        *(("default", "ranges"), ("default", "cursor"), ("postgresql", "ranges"), ("postgresql", "cursor")),
+        # The driver keeps all rows of a query in memory, so only ranges are possible.
+        ("mariadb", "ranges"),
+    ],
+)
+def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):
+    """The section's `lastmod` is a method that is called for 262,144 rows, which would take 100 MB."""
+    require(alias)
+    done = subprocess.run(  # noqa: S603 our own interpreter and code
+        [sys.executable, "-m", "tests.support.index_memory", alias, "18", shape],
+        cwd=ROOT,
+        env={**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    grown, most = map(float, done.stdout.split())
+    assert grown < 20
+    assert most < 120
