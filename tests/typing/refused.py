@@ -14,38 +14,27 @@ from django_sitemaps09 import (
     ModelSitemap,
     PathTemplate,
     Route,
-    Sitemap,
     StaticViewSitemap,
     register,
 )
 from django_sitemaps09.export import export, export_hosts, verify
 
-
-class OtherModel(ModelSitemap[User]):
-    model = FlatPage  # type: ignore[assignment]
-
-
 others: QuerySet[FlatPage] = FlatPage.objects.all()
 
 
-class OtherQueryset(ModelSitemap[User]):
+class Attributes(ModelSitemap[User]):
+    model = FlatPage  # type: ignore[assignment]
     queryset = others  # type: ignore[assignment]
+    key = F("username")  # type: ignore[assignment]
+    location = 7  # type: ignore[assignment]
+    lastmod = "2026-01-31"  # type: ignore[assignment]
+    changefreq = 7  # type: ignore[assignment]
+    priority = "high"  # type: ignore[assignment]
 
 
 class OtherRows(ModelSitemap[User]):
     def get_queryset(self) -> QuerySet[FlatPage]:  # type: ignore[override]
         return others
-
-
-class OtherKey(ModelSitemap[User]):
-    key = F("username")  # type: ignore[assignment]
-
-
-class Constants(ModelSitemap[User]):
-    location = 7  # type: ignore[assignment]
-    lastmod = "2026-01-31"  # type: ignore[assignment]
-    changefreq = 7  # type: ignore[assignment]
-    priority = "high"  # type: ignore[assignment]
 
 
 class RoutesElsewhere(ModelSitemap[User]):
@@ -81,13 +70,11 @@ class OtherValues(ModelSitemap[User]):
         return "high"
 
 
-class NoItem(Sitemap[str]):
-    def location(self) -> str:  # type: ignore[override]
-        return "/"
-
-
 class Views(StaticViewSitemap):
     viewnames = [1, 2]  # type: ignore[list-item]
+
+    def location(self) -> str:  # type: ignore[override]
+        return "/"
 
 
 class NoModel(ModelSitemap[str]):  # type: ignore[type-var]
@@ -112,4 +99,4 @@ export_hosts([7])  # type: ignore[list-item]
 export_hosts(["https://a.example"], [], "public")  # type: ignore[call-arg]
 export_hosts(["https://a.example"], base_url="https://a.example")  # type: ignore[call-arg]
 verify(dry_run=True)  # type: ignore[call-arg]
-OtherKey().default_location(FlatPage())  # type: ignore[arg-type]
+Attributes().default_location(FlatPage())  # type: ignore[arg-type]

@@ -144,7 +144,6 @@ class HiddenInHelpers(Form):
     _KEPT.get(self.pk, f"/{self.slug}/") => ! calls `_KEPT.get()`
     f"{PREFIXES[self.kind]}/{self.slug}/" => ! has `PREFIXES[self.kind]`
     f"/{self.remembered()}/" => ! calls `self.remembered()`
-    f"{self.from_setting()}{self.slug}/" => ! reads `settings`
     f"/{self.from_manager()}/"
         => ! calls `Section.objects.filter(pk=self.section_id).first()`
     f"/{self.slug}/" if Label.objects.exists() else f"/{self.pk}/" => ! calls `Label.objects.exists()`
@@ -173,12 +172,9 @@ class HiddenInHelpers(Form):
     str = self.slug; return f"/{str}/" + str(self.number) => ! calls `str()`
     url = reverse("number", args=[self.pk]); return f"/{self.slug}/"
         => ! has `url = reverse('number', args=[self.pk])`
-    "/%(slug)s/" % {"slug": self.slug, "url": reverse("entry", args=[self.slug])}
-        => ! writes `reverse('entry', args=[self.slug])`
     path = self.slug; path = f"/{path}/"; return path => ! has `path = f'/{path}/'`
     first = second = self.slug; return f"/{first}/{second}/" => ! has `first = second = self.slug`
     f"/{self.__slug}/" => ! reads otherwise `self.__slug`
-    f"/{self._state.adding}/{self.slug}/" => ! reads otherwise `self._state`
     f"/{self.__class__.__name__}/{self.slug}/" => ! reads otherwise `self.__class__`
     "/draft/" if self.get_slug() == "draft" else f"/{self.slug}/"
         => If(Q(slug="draft") then V("/draft/")) else SLUG, TEXT)
@@ -193,7 +189,6 @@ class HiddenInHelpers(Form):
     f"/{self.slug=}/" => ! has it
     "/%#s/" % self.slug => ! formats otherwise it
     "/%s/" % {"slug": self.slug} => ! formats otherwise it
-    "/%s/" % [self.slug] => ! has it
     "/{}/{1}/".format(self.slug, self.pk) => ! formats otherwise it
     """
 
@@ -266,13 +261,10 @@ class HiddenInText(Form):
     return f"/posts/{self.slug}/" => ! has a decorator
     path = f"/posts/{self.slug}/"; return path if locals()["path"] != "/posts/draft/" else "/"
         => ! has `locals()['path']`
-    path = f"/posts/{self.slug}/"; return eval("path if path != '/posts/draft/' else '/'")
-        => ! has `path = f'/posts/{self.slug}/'`
     ("/" + str(self.slug) + "/{}/").format(self.pk) => ! calls `('/' + str(self.slug) + '/{}/').format()`
     ("/" + str(self.slug) + "/%s/") % self.pk => ! formats it
     "/{:.255}/".format(str(self.title)) => ! formats otherwise it
     CLEAN + f"{self.path}" => ! reads `CLEAN`
-    ("/%s/" % re.sub(r"\d+", lambda found: f"n{found[0]}", f"{self.slug}")) => ! calls `re.sub()`
     MOVED.get(p := getattr(self, "get_path")(), p) if self.pk else self.get_path() => ! calls `MOVED.get()`
     """
 
@@ -289,19 +281,10 @@ class HiddenElsewhere(Form):
     "/top/" if operator.is_(self.public, False) else f"/{self.public}/" => ! calls `operator.is_()`
     "/top/" if eval("self.public is False") else f"/{self.slug}/" => ! calls `eval()`
     f"/{self.slug}/" if "draft".__ne__(self.slug) else "/draft/" => ! calls `'draft'.__ne__()`
-    match self.public:
-        case False: return "/hidden/"
-    return f"/{self.public}/{self.slug}/" => ! has `match self.public:`
     f"/{self.slug}/" if not callable(self.slug) else "/x/" => ! calls `callable()`
     f"/{type(self)._meta.model_name}/{self.slug}/" => ! calls `type()`
     reverse("entry", args=[self.slug]); return f"/{self.path}/{self.slug}/"
         => ! has `reverse('entry', args=[self.slug])`
-    try:
-        if DIGITS.match(self.slug):
-            return "/digits/"
-    except TypeError:
-        pass
-    return f"/{self.slug}/" => ! has `try:`
     with suppress(TypeError):
         if self.slug in "draft,1st":
             return "/drafts/"
@@ -310,16 +293,8 @@ class HiddenElsewhere(Form):
         path = "/x/" if "draft".startswith(self.slug) else ""
     finally:
         return f"/{self.slug}/" => ! has `try:`
-    if self.__dict__.get("public") == "no": return "/hidden/"
-    return reverse("entry", args=[self.slug]) => ! has `if self.__dict__.get('public') == 'no':`
     "/hidden/" if vars(self).get("kept") else reverse("entry", args=[self.slug])
         => ! calls `vars(self).get()`
-    try:
-        return reverse("entry", args=[self.slug])
-    except NoReverseMatch:
-        return reverse("number", args=[self.pk]) => ! has `try:`
-    if self.section is None and re.match("draft", self.slug): return "/draft/"
-    return f"/{self.section.slug}/" => ! has `if self.section is None and re.match('draft', self.slug):`
     "/a/" if self in {1, 2} else f"/{self.slug}/" => ! compares `self in {1, 2}`
     "/note/" if self.kind == "note" else f"/{self.slug}/"
         => If(Q(kind="note") then V("/note/")) else SLUG, TEXT)
