@@ -58,8 +58,7 @@ class Constants(ModelSitemap[User]):
     lastmod = date(2026, 1, 31)
     changefreq = "never"
     priority = 1
-    protocol = None
-    languages = None
+    protocol = languages = None
 
 
 class OtherValues(Constants):
@@ -73,10 +72,6 @@ class OtherTypes(ModelSitemap[User]):
     lastmod = datetime(2026, 1, 31, 10, 30)
     changefreq = None
     priority = Decimal("0.5")
-
-
-class NothingDeclared(ModelSitemap[User]):
-    lastmod = priority = None
 
 
 # Each hook as an expression.
@@ -146,10 +141,12 @@ class OtherMethods(ModelSitemap[User]):
 
 
 class Untyped(ModelSitemap[User]):
+    lastmod = priority = None
+
     def location(self, item: Any) -> Any:
         return item
 
-    lastmod = changefreq = priority = location
+    changefreq = location
 
 
 # A method calls `super()`.
@@ -192,9 +189,6 @@ class Below(Methods):
     def lastmod(self, item: User) -> datetime | None:
         return super().lastmod(item)
 
-    def location(self, item: User) -> str:
-        return super().location(item)
-
 
 # A project's base class, which is generic in the model.
 
@@ -228,8 +222,6 @@ class Unparametrized(Sitemap):
 
 
 class UnparametrizedModel(ModelSitemap):
-    model = User
-
     def priority(self, item: User) -> float:
         return 0.5
 

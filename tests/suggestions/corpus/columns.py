@@ -362,11 +362,15 @@ class AnnotatedNumbers(Form):
         "total": Count("labels"),
         "first": Coalesce("rank", "number", Value(2)),
         "halved": ExpressionWrapper(F("number") * 0.5, models.IntegerField()),
+        "second": Coalesce("rank", F("number") * 1),
+        "rounded": Coalesce("rank", Value(1.5), output_field=models.IntegerField()),
         "length": Case(When(rank=1, then=2), default=Length("slug")),
     }
     of_the_sitemap = """
     0.9 if item.total else 0.1 => If(Q(total=0) | Q(total NULL) then V(0.1)) else V(0.9), FLOAT)
     0.9 if item.first == 2 else 0.1 => If(Q(first=2) then V(0.9)) else V(0.1), FLOAT)
     0.9 if item.halved == 2 else 0.1 => ! compares `item.halved == 2`
+    0.9 if item.second == 2 else 0.1 => ! compares `item.second == 2`
+    0.9 if item.rounded == 1 else 0.1 => ! compares `item.rounded == 1`
     0.9 if item.length == 2 else 0.1 => ! compares `item.length == 2`
     """
