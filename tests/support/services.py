@@ -9,9 +9,7 @@ import importlib.util
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
 from secrets import token_hex
-from typing import Any
 
 import pytest
 
@@ -20,12 +18,12 @@ REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
 expected = False
 
 
-def must_be_marked() -> None:
+def must_be_marked():
     """Fail a test that needs a service and is not marked `services`."""
     assert expected, "what this test needs can be missing: mark it with pytest.mark.services"
 
 
-def require_redis() -> None:
+def require_redis():
     host, _, port = REDIS.rpartition(":")
     require_packages("redis")
     try:
@@ -34,14 +32,14 @@ def require_redis() -> None:
         missing(f"no Redis answers at {REDIS}: see tests/support/services.py")
 
 
-def require_packages(*names: str) -> None:
+def require_packages(*names):
     must_be_marked()
     for name in names:
         if importlib.util.find_spec(name) is None:
             missing(f"{name} is not installed: see the extras in pyproject.toml")
 
 
-def missing(reason: str) -> None:
+def missing(reason):
     """Skip the test, which must be marked `services`; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     must_be_marked()
     if os.environ.get("SITEMAPS09_REQUIRE_SERVICES") == "1":
@@ -50,17 +48,17 @@ def missing(reason: str) -> None:
 
 
 @pytest.fixture
-def declare(settings: Any) -> Callable[..., None]:
+def declare(settings):
     """Add storages to the default ones."""
 
-    def change(**declared: dict[str, Any]) -> None:
+    def change(**declared):
         settings.STORAGES = {**settings.STORAGES, **declared}
 
     return change
 
 
 @pytest.fixture(scope="module")
-def s3() -> Iterator[str]:
+def s3():
     """Start an S3 server over HTTP, and yield its address."""
     require_packages("storages", "boto3", "moto")
     from moto.server import ThreadedMotoServer
@@ -73,29 +71,24 @@ def s3() -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(s3: str, declare: Callable[..., None]) -> Callable[..., Any]:
+def bucket(s3, declare):
     """Declare a storage with a new bucket, and return the bucket of boto3."""
     import boto3
 
     keys = {"access_key": "key", "secret_key": "secret", "region_name": "us-east-1", "endpoint_url": s3}
 
-    def make(**options: Any) -> Any:
+    def make(**options):
         name = f"bucket-{time.monotonic_ns()}"
         given = {"bucket_name": name, **keys, **options}
         declare(sitemaps={"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": given})
-        return boto3.resource(
-            "s3",
-            aws_access_key_id="key",
-            aws_secret_access_key="secret",
-            region_name="us-east-1",
-            endpoint_url=s3,
-        ).create_bucket(Bucket=name)
+        session = boto3.Session(keys["access_key"], keys["secret_key"], region_name=keys["region_name"])
+        return session.resource("s3", endpoint_url=s3).create_bucket(Bucket=name)
 
     return make
 
 
 @pytest.fixture
-def shared_cache(settings: Any) -> None:
+def shared_cache(settings):
     """Use Redis as Django's default cache, with separate keys for this test."""
     require_redis()
     settings.CACHES = {
