@@ -10,20 +10,19 @@ from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
 from tests.support import services
-from tests.support.celery_project import database, make_site
 from tests.support.clock import clock
 from tests.support.configuration import _configured, client_chooses_host, configure, folder, register, umask
 from tests.support.databases import SERVERS, snapshot_using, using
+from tests.support.engine_project import backends, database, make_project, tasks_database
 from tests.support.examples import EXAMPLES, THOROUGH
 from tests.support.replicas import replica
 from tests.support.schemas import schema
 from tests.support.services import bucket, declare, s3, shared_cache
 from tests.support.strict_readers import sitemap_js
-from tests.support.tasks_project import backends, make_tasks_site, tasks_database
 
 __all__ = [
     "_configured", "backends", "bucket", "client_chooses_host", "clock", "configure", "database", "declare",
-    "folder", "make_site", "make_tasks_site", "register", "replica", "s3", "schema", "shared_cache",
+    "folder", "make_project", "register", "replica", "s3", "schema", "shared_cache",
     "sitemap_js", "snapshot_using", "tasks_database", "umask", "using",
 ]  # fmt: skip
 

@@ -1,68 +1,129 @@
-"""The Celery task that runs a whole export."""
+"""The tasks that run a whole export, of Celery and of Django Tasks."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
 import django_sitemaps09
 from django_sitemaps09.exceptions import ExportRunningError
 from django_sitemaps09.stores import LocalStore, exclusive_lock
-from tests.support.celery_project import Site
-from tests.support.engine_project import content
+from tests.support.configuration import BASE
+from tests.support.engine_project import HASTY, ROWS
+from tests.support.exports import content
+from tests.support.sections import Numbers
 from tests.support.waiting import until
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder):
     """Take the lock between two exports."""
     with ExitStack() as stack:
 
-        def take() -> bool:
+        def is_taken():
             with suppress(ExportRunningError):
-                stack.enter_context(exclusive_lock(LocalStore(folder)))
-                return True
-            return False
+                return stack.enter_context(exclusive_lock(LocalStore(folder)))
 
-        until(take, "the lock was never free")
+        until(is_taken, "the lock was never free")
         yield
+
+
+def enqueued(*names):
+    """Run an export in a worker of Django Tasks, and return the status and the result of its task."""
+    from django_sitemaps09.django_tasks import export
+
+    result = export.enqueue(*names)
+
+    def is_finished():
+        result.refresh()
+        return result.is_finished
+
+    until(is_finished, "no worker completed the export")
+    return str(result.status), result.return_value
+
+
+def ordered(*names):
+    """Run an export in a worker of Celery, which has no result backend."""
+    from django_sitemaps09.tasks import export
+
+    export.delay(*names)
 
 
 @pytest.mark.slow
 @pytest.mark.services
-def test_beat_and_a_daemonic_worker_run_exports_whose_result_is_the_exit_status(
-    make_site: Callable[..., Site], tmp_path: Path
-) -> None:
+def test_beat_and_a_daemonic_worker_run_exports_whose_result_is_the_exit_status(make_project, tmp_path):
     entry = {"task": "django_sitemaps09.export", "schedule": 0.5, "args": ["a", "one"]}
-    site = make_site("redis", CELERY_BEAT_SCHEDULE={"export-sitemaps": entry})
-    site.options = ("--beat", "--schedule", str(tmp_path / "beat"))
-    site.run("exported", str(tmp_path / "serial"), "serial", "a", "one")
-    root = tmp_path / "celery"
-    with site.working(1, ROOT=str(root)):
-        until(lambda: "{'status': 0, 'failures': []" in site.said(), "no export succeeded")
+    project, root = (
+        make_project("redis", CELERY_BEAT_SCHEDULE={"export-sitemaps": entry}),
+        tmp_path / "celery",
+    )
+    with project.working(1, "--beat", "--schedule", str(tmp_path / "beat"), ROOT=str(root)):
+        until(lambda: "{'status': 0, 'failures': []" in project.log(), "no export succeeded")
         with locked(root):
-            until(lambda: "{'status': 75, 'failures': ['Another" in site.said(), "no export was refused")
-            assert content(root) == content(tmp_path / "serial")
-    assert "Traceback" not in site.said()
+            until(lambda: "{'status': 75, 'failures': ['Another" in project.log(), "no export was refused")
+            assert content(root) == project.serial("a", "one")[1]
+    assert "Traceback" not in project.log()
 
 
-class TestWithoutCelery:
-    @pytest.fixture(autouse=True)
-    def _without_celery(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        monkeypatch.delitem(sys.modules, "django_sitemaps09.tasks", raising=False)
-        monkeypatch.setattr(django_sitemaps09, "tasks", None, raising=False)
+@pytest.mark.slow
+@pytest.mark.services
+def test_a_worker_of_django_tasks_exports_with_pages_of_another_one(make_project, tmp_path):
+    project, root = make_project("tasks"), tmp_path / "tasks"
+    with project.working(2, ENGINE=HASTY, ROOT=str(root)):
+        for taken in (False, True):
+            with ExitStack() as stack:
+                if taken:
+                    stack.enter_context(exclusive_lock(LocalStore(root)))
+                status, result = project.run(enqueued, "a", "one")
+            expected = (
+                (75, [f"Another export is writing to {root}; nothing was changed."]) if taken else (0, [])
+            )
+            assert (status, result["status"], result["failures"]) == ("SUCCESSFUL", *expected)
+    assert project.sent() > 1
+    assert content(root) == project.serial("a", "one")[1]
 
-    def test_the_module_is_imported_and_says_what_its_tasks_need(self) -> None:
-        module = importlib.import_module("django_sitemaps09.tasks")
-        for name in ("export", "render"):
-            with pytest.raises(ImportError, match=r"Install the extra `celery`\."):
-                getattr(module, name)
-        assert not hasattr(module, "nothing")
-        sys.modules.pop(module.__name__)
+
+@pytest.mark.slow
+@pytest.mark.services
+@pytest.mark.parametrize(("broker", "engine"), [("redis", "celery"), ("tasks", "tasks")])
+def test_the_only_worker_renders_the_pages_of_its_export_itself(broker, engine, make_project, tmp_path):
+    """A worker that runs a whole export cannot take pages."""
+    project, keys = make_project(broker), {"ENGINE": engine, "ROOT": str(tmp_path / "public")}
+    with project.working(1, **keys):
+        if broker == "tasks":
+            status, result = project.run(enqueued, "a", **keys)
+            assert (status, result["status"], result["failures"]) == ("SUCCESSFUL", 0, [])
+            assert result["hosts"][0]["urls"] == ROWS
+        else:
+            project.run(ordered, "a", **keys)
+            until((tmp_path / "public" / "sitemap.xml").exists, "nothing was published")
+            until(lambda: "export[" in project.log() and "'status': 0" in project.log(), "it never ended")
+
+
+@pytest.mark.services
+@pytest.mark.sitemaps09
+def test_a_backend_without_workers_runs_the_export_at_once(backends, configure, register, folder):
+    backends(default="Immediate")
+    from django_sitemaps09.django_tasks import export
+
+    configure(ROOT=str(folder))
+    register(a=Numbers(3), b=Numbers(2))
+    value = export.enqueue("a", strict=True).return_value
+    assert (value["status"], value["hosts"][0]["index_url"]) == (0, f"{BASE}/sitemap.xml")
+    assert {"sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"} & {*content(folder)} == {"sitemap-a-1.xml.gz"}
+
+
+def test_without_celery_the_module_is_imported_and_says_what_its_tasks_need(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "django_sitemaps09.tasks", raising=False)
+    monkeypatch.setattr(django_sitemaps09, "tasks", None, raising=False)
+    module = importlib.import_module("django_sitemaps09.tasks")
+    for name in ("export", "render"):
+        with pytest.raises(ImportError, match=r"Install the extra `celery`\."):
+            getattr(module, name)
+    assert not hasattr(module, "nothing")
+    sys.modules.pop(module.__name__)

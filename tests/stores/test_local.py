@@ -171,17 +171,17 @@ def test_a_folder_reads_only_plain_files_and_replaces_a_link_and_not_its_target(
     assert (mine.read_bytes(), (tmp_path / "nowhere").exists()) == (b"mine", False)
 
 
-def test_a_folder_follows_no_link_below_it_but_may_be_reached_through_one(folder, tmp_path):
+def test_a_folder_follows_no_link_name_but_may_be_reached_through_one(folder, tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "mine" / "run-1").mkdir(parents=True)
     (tmp_path / "mine" / "run-1" / "a").write_bytes(b"mine")
     folder.symlink_to(tmp_path / "real")
     (folder / "sub").symlink_to(tmp_path / "mine")
     store = LocalStore(folder)
-    below_it = "sub/run-1/a"
+    name = "sub/run-1/a"
     for call in (
-        lambda: store.read(below_it, MOST), lambda: store.write(below_it, b"x"), lambda: store.delete(below_it),
-        lambda: stage(store, below_it, b"x"), lambda: store.delete_folder("sub/run-1"),
+        lambda: store.read(name, MOST), lambda: store.write(name, b"x"), lambda: store.delete(name),
+        lambda: stage(store, name, b"x"), lambda: store.delete_folder("sub/run-1"),
         lambda: store.names("sub"), lambda: store.folders("sub/run-1"),
     ):  # fmt: skip
         with pytest.raises(ExportError, match=f"{folder / 'sub'} is a symbolic link"):

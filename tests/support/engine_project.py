@@ -1,7 +1,8 @@
-"""An export in a separate process, with its sections and its settings.
+"""A project whose exports and workers are processes of their own, with its sections and its settings.
 
-It runs as `python -m tests.support.engine_project FUNCTION ...`: a process without threads, whose database
-other processes see.
+`python -m tests.support.engine_project FUNCTION ...` calls a function, and prints its result as JSON.
+Workers are those of Celery, with Redis or RabbitMQ, or of Django Tasks, with the queue in the database.
+The address of RabbitMQ is `SITEMAPS09_RABBITMQ`, as `user:password@host:port`, by default on this machine.
 """
 
 from __future__ import annotations
@@ -9,224 +10,278 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
+import socket
+import sqlite3
+import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
-from typing import Any
+from secrets import token_hex
 
 import pytest
+from django.conf import settings as django_settings
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpResponse
 from django.urls import path
+from django.utils.module_loading import import_string
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09 import Route, Sitemap
+from tests.support import services
 from tests.support.configuration import BASE
-from tests.support.exports import (
-    content,
-    locations as locations_of,
-    named,
-    run_folders as left_over,
-    touched,
-)
+from tests.support.exports import content, locations, named
 from tests.support.killing import lives
 from tests.support.processes import ended, environment, started
+from tests.support.published import quick_folder
+from tests.support.sections import Numbers, declare
 from tests.support.waiting import DEADLINE, until
 
-__all__ = ["content", "left_over", "touched"]
-
 ROWS, PAGE = 600, 100
-#: The gate where processes wait for each other. Each creates a file with its process id.
-GATE = "SITEMAPS09_TESTS_GATE"
-
-SETTINGS = """
-import json, os
-from tests.settings import *
-DATABASES = {"default": json.loads(os.environ["SITEMAPS09_TESTS_DATABASE"])}
-SITEMAPS09 = json.loads(os.environ["SITEMAPS09_TESTS_KEYS"])
-"""
+#: Seconds for each row of the section `steady`.
+STEADY = 0.004
+RABBITMQ = os.environ.get("SITEMAPS09_RABBITMQ", "guest:guest@127.0.0.1:5672")
+BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITMQ}//"}
+#: The address of a broker where no server listens.
+NOWHERE = "redis://127.0.0.1:1/0"
+#: An engine that counts its messages at the gate; one that sends each twice; and one whose clock runs fast.
+HASTY, DOUBLING, HURRIED = (
+    f"{__package__}.engine_project.{name}" for name in ("Hasty", "Doubling", "Hurried")
+)
+DATABASE = "django_tasks_db.DatabaseBackend"
+GATE, WORKER, QUEUE = (f"SITEMAPS09_TESTS_{name}" for name in ("GATE", "WORKER", "QUEUE"))
 
 #: This module, as a URLconf that is not the one in the settings.
 urlpatterns = [path("other/<slug:slug>/", lambda request, slug: HttpResponse(), name="article")]
 
 
-# The sections, which workers find by name. Models are imported late, because a spawned worker imports this
-# module before Django is set up.
+# The gate is a folder where processes meet: each that enters creates a file with its process id.
 
 
-def articles(**attributes: Any) -> Callable[[], Any]:
-    """Return a section factory whose pages are ranges of a key; `pks` selects the rows."""
-
-    def made() -> Any:
-        from django.db.models import F
-
-        from tests.models import Article
-
-        declared = {
-            "queryset": Article.objects.filter(pk__lte=attributes.get("pks", ROWS)),
-            "location": Route("article", slug=F("slug")),
-            "lastmod": F("updated"),
-        }
-        return type("Articles", (ModelSitemap,), declared | attributes)()
-
-    return made
+def gate(name=""):
+    return Path(os.environ[GATE]) / str(name)
 
 
-def here(number: int) -> str:
+def entered(folder=None):
+    """Return the processes that have entered."""
+    return [int(found.name) for found in (folder or gate()).iterdir() if found.name.isdigit()]
+
+
+def in_worker():
+    return multiprocessing.parent_process() is not None or WORKER in os.environ
+
+
+def is_child():
+    """Return whether the export has started this process for a page whose worker did not return it."""
+    return sys.argv[0] == "-c"
+
+
+def has_sent():
+    """Return whether this process is the export itself, and has sent pages to workers."""
+    return not (in_worker() or is_child()) and gate("sent").exists()
+
+
+def here(number):
     """Return the process that renders, and its start method."""
     how = "spawn" if sys.modules["__main__"].__name__ == "__mp_main__" else "fork"
     return f"/{os.getpid()}/{how}/{number}/"
 
 
-def gate(name: object) -> Path:
-    return Path(os.environ[GATE]) / str(name)
+# The locations of sections, whose rows are rendered by workers, or by the export after it has sent pages.
 
 
-def in_worker() -> bool:
-    """Wait, but not in the parent, which reads the first rows to measure their size."""
-    return multiprocessing.parent_process() is not None
+def who(self, item):
+    return here(item.pk)
 
 
-def enter() -> list[str]:
-    """Return the ids of the processes at the gate, including this one."""
-    gate(os.getpid()).touch()
-    return [found.name for found in gate("").iterdir() if found.name.isdigit()]
+def meeting(self, item):
+    """Wait until two workers have entered."""
+    if item.pk % PAGE == 1 and (in_worker() or has_sent()):
+        if in_worker():
+            gate(os.getpid()).touch()
+        until(lambda: len(entered()) > 1, "two workers never met")
+    return here(item.pk)
 
 
-class ByProcess(Sitemap[int]):
-    def items(self) -> Sequence[int]:
+def waiting(self, item):
+    """Wait in two workers until the gate opens. The export leaves them their pages; a child never ends."""
+    if item.pk % PAGE == 1:
+        if in_worker():
+            gate(os.getpid()).touch()
+            until(gate("open").exists, "nobody opened the gate")
+        elif has_sent():
+            until(lambda: len(entered()) > 1, "two workers never began")
+        elif is_child():
+            gate(f"child-{os.getpid()}").touch()
+            time.sleep(DEADLINE)
+    return f"/{item.slug}/"
+
+
+def deadly(self, item, *, times=99):
+    """Kill the process that renders it, as the system does if memory runs out.
+
+    The export itself lets a worker have the page. It does not render it later, since it is claimed then.
+    """
+    if in_worker() or is_child():
+        gate(os.getpid()).touch()
+        if item.pk == ROWS // 2 and len([*gate().glob("dead-*")]) < times:
+            gate(f"dead-{os.getpid()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    elif has_sent():
+        until(lambda: [*gate().glob("dead-*")], "no worker took the page")
+    return f"/articles/{item.slug}/"
+
+
+def deadly_once(self, item):
+    return deadly(self, item, times=1)
+
+
+def steady(self, item):
+    """Take some milliseconds."""
+    if in_worker():
+        gate(os.getpid()).touch()
+    time.sleep(STEADY)
+    return f"/{item.slug}/"
+
+
+def odd(self, item):
+    """Raise errors with texts that are difficult for logs and JSON."""
+    if item.pk % 50 == 7:
+        raise ValueError(f"\u2028 \x1b[31m \U0001f600 \ud800 % {{}} \0 {item.pk}")
+    return "https://elsewhere.example.net/" if item.pk % 50 == 8 else f"/{item.slug}/"
+
+
+def broken(self, item):
+    if item.pk == ROWS // 2:
+        raise ImproperlyConfigured("the project is broken")
+    return f"/{item.slug}/"
+
+
+def articles(pks=ROWS, **attributes):
+    """Return a section factory with pages of key ranges. Spawned workers have no models at import."""
+
+    def made():
+        from django.db.models import F
+
+        from tests.models import Article
+
+        rows = {"queryset": Article.objects.filter(pk__lte=pks), "lastmod": F("updated")}
+        return declare(**{"location": Route("article", slug=F("slug")), **rows, **attributes})()
+
+    return made
+
+
+class ByProcess(Sitemap):
+    def items(self):
         return range(3 * PAGE)
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return here(item)
 
 
 class Contrib(ContribSitemap):
     limit = PAGE
 
-    def items(self) -> list[int]:
+    def items(self):
         return list(range(3 * PAGE))
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return here(item)
 
 
-class WaitingInTheParent(ByProcess):
-    def items(self) -> Sequence[int]:
+class WaitingHere(ByProcess):
+    def items(self):
         until(gate("open").exists, "nobody opened the gate")
         return super().items()
 
 
-def bad(self: Any, item: Any) -> str:
-    return "https://elsewhere.example.net/" if item.pk % 50 == 7 else f"/{item.slug}/"
-
-
-def broken(self: Any, item: Any) -> str:
-    if item.pk == ROWS // 2:
-        raise ImproperlyConfigured("the project is broken")
-    return f"/{item.slug}/"
-
-
-def meeting(self: Any, item: Any) -> str:
-    """Wait until two processes have arrived."""
-    if in_worker() and item.pk % PAGE == 1:
-        until(lambda: len(enter()) > 1, "nobody came")
-    return here(item.pk)
-
-
-def killed(self: Any, item: Any) -> str:
-    if in_worker():
-        enter()
-    if item.pk == ROWS // 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"/{item.slug}/"
-
-
-def killed_once(self: Any, item: Any) -> str:
-    if in_worker():
-        enter()
-    if item.pk == ROWS // 2 and not gate("dead").exists():
-        gate("dead").touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return f"/articles/{item.slug}/"
-
-
-def waiting(self: Any, item: Any) -> str:
-    if in_worker():
-        enter()
-        until(gate("open").exists, "nobody opened the gate")
-    return f"/{item.slug}/"
-
-
-def who(self: Any, item: Any) -> str:
-    return here(item.pk)
-
-
-class Fixed(ByProcess):
-    def location(self, item: int) -> str:
-        return f"/numbers/{item}/"
-
-
-# The sections that the setting SITEMAPS names.
-ALL = {"a": articles(), "bad": articles(location=bad), "one": articles(pks=5), "list": Fixed}
-
-WHO = {"ranged": articles(location=who), "one": articles(pks=5, location=who), "list": ByProcess} | {
-    "contrib": Contrib
+HOOKS = (who, meeting, waiting, deadly, deadly_once, steady, odd, broken)
+#: The sections that the setting SITEMAPS names.
+SECTIONS = {
+    "a": articles(),
+    "b": articles(),
+    "one": articles(pks=5),
+    "list": Numbers(3 * PAGE),
+    "who_one": articles(pks=5, location=who),
+    "who_list": ByProcess,
+    "who_contrib": Contrib,
+    "idle": WaitingHere,
+    **{hook.__name__: articles(location=hook) for hook in HOOKS},
 }
 
-MEETING = {"a": articles(location=meeting)}
-BROKEN = {"broken": articles(location=broken), "a": articles(), "list": Fixed}
-FINE = {"a": articles(), "b": articles(), "list": Fixed}
-KILLED = {"a": articles(location=killed), "b": articles(), "list": Fixed}
-KILLED_ONCE = {"a": articles(location=killed_once), "b": articles(), "list": Fixed}
-BUSY = {"a": articles(location=waiting)}
-IDLE = {"a": articles(location=meeting), "list": WaitingInTheParent}
-PLAIN = {"a": articles()}
+
+def __getattr__(name):
+    """Return an engine with a queue, which differs from that of the package as its name says."""
+    if name not in ("Hasty", "Doubling", "Hurried"):
+        raise AttributeError(name)
+    if os.environ[QUEUE] == "tasks":
+        from django_sitemaps09.export.engines.django_tasks import DjangoTasks as Base
+    else:
+        from django_sitemaps09.export.engines import celery
+
+        celery._RETRIES["max_retries"] = 1
+        Base = celery.Celery
+
+    class Engine(Base):
+        if name == "Hurried":
+            clock = staticmethod(lambda: 1_000 * time.monotonic())
+
+        def put(self, message):
+            for _ in range(1 + (name == "Doubling")):
+                super().put(message)
+                with gate("sent").open("a") as file:
+                    print(json.dumps(message), file=file)
+
+    return Engine
 
 
-# Functions for a separate process. Each returns values for JSON.
+# Functions for a process of their own
 
 
-def prepare() -> None:
+def prepare():
     """Create tables and rows."""
+    from django.contrib.sites.models import Site
     from django.db import connection
 
     from tests.models import Article, Category, Tag
 
     with connection.schema_editor() as editor:
-        for model in (Category, Tag, Article):
+        for model in (Site, Category, Tag, Article):
             editor.create_model(model)
+    Site.objects.create(domain="www.example.com", name="www")
     fill()
 
 
-def fill(using: str = "default") -> None:
+def fill(using="default"):
     from tests.models import Article
 
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
-    # Later entries are longer than the first ones, so they exceed pages whose size is based on the first
-    # ones.
+    # Later entries are longer than the first ones, so they exceed pages based on the first ones.
     Article.objects.using(using).bulk_create(
         Article(
-            pk=i,
-            slug=f"a{i}" + "x" * (100 if i > ROWS // 2 else 0),
-            updated=first + timedelta(hours=i),
+            pk=i, slug=f"a{i}" + "x" * (100 if i > ROWS // 2 else 0), updated=first + timedelta(hours=i)
         )
         for i in range(1, ROWS + 1)
     )
 
 
-def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
+def exported(folder, engine, *names, **options):
+    """Export to a folder, or to the storage of the settings, and return the report without what differs.
+
+    `engine` can have a number of workers, as in `processes:2`, or be empty.
+    """
     from django_sitemaps09.export import export
 
-    report = export(output=folder, workers=int(workers), **options).as_dict()
-    # Paths, times and memory differ.
+    engine, _, workers = engine.partition(":")
+    options |= {"engine": engine or None, "workers": int(workers) if workers else None}
+    report = export([*names], output=folder or None, **options).as_dict()
     for clocked in ("folder", "target", "seconds", "urls_per_second", "memory", "workers_memory"):
         del report[clocked]
-    # So do the processes that rendered the pages.
     report["pages"] = sum(report.pop("rendered_by").values())
     for section in report["sections"]:
         del section["seconds"]
@@ -235,231 +290,343 @@ def exported(folder: str, workers: str = "2", **options: Any) -> dict[str, Any]:
     return report
 
 
-def each_count(folder: str) -> list[dict[str, Any]]:
-    return [exported(f"{folder}/{workers}", str(workers)) for workers in (1, 2, 3)]
+def again(folder, engine):
+    """Export twice; the second export has nothing to render."""
+    return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
 
 
-def dry(folder: str) -> list[dict[str, Any]]:
-    return [exported(folder, workers, dry_run=True) for workers in ("1", "2")]
-
-
-def pid(folder: str) -> int:
-    exported(folder)
-    return os.getpid()
-
-
-def automatic(folder: str) -> int:
-    from django_sitemaps09.export import export
-
-    assert export(output=folder).failures == []
-    return os.getpid()
-
-
-def automatic_for_all_sites(folder: str) -> int:
-    from django.contrib.sites.models import Site
-    from django.core.management import call_command
-    from django.db import connection
-
-    with connection.schema_editor() as editor:
-        editor.create_model(Site)
-    Site.objects.create(domain="www.example.com", name="www")
-    connection.close()
-    call_command("export_sitemaps", "--all-sites", "--output", folder, "--no-gzip", stdout=sys.stderr)
-    return os.getpid()
-
-
-def automatic_for_hosts(folder: str) -> int:
-    from django_sitemaps09.export import export_hosts
-
-    reports = export_hosts(["https://a.example", "https://b.example"], output=folder)
-    assert [report.failures for report in reports.values()] == [[], []]
-    return os.getpid()
-
-
-def in_a_transaction(folder: str) -> tuple[int, str]:
-    """Return this process, which has exported without workers, and why it cannot with two."""
-    from django.db import transaction
-
-    with transaction.atomic():
-        process = automatic(f"{folder}/automatic")
-        try:
-            exported(f"{folder}/two")
-        except ImproperlyConfigured as error:
-            return process, str(error)
-    return process, ""
-
-
-def beside_a_connection(folder: str) -> dict[str, object]:
-    """Export with spawned workers, from another database than in the settings."""
-    from django.db import connection
-
-    from django_sitemaps09.export import export
-    from tests.models import Article
-
-    other = f"{connection.settings_dict['NAME']}.other"
-    connection.close()
-    shutil.copyfile(str(connection.settings_dict["NAME"]), other)
-    connection.settings_dict["NAME"] = other
-    Article.objects.filter(pk__gt=30)._raw_delete("default")
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMPORARY TABLE mine (a int)")
-    report = export(output=folder, workers=2)
-    with connection.cursor() as cursor:
-        # The connection is still the one that was open.
-        cursor.execute("SELECT count(*) FROM mine")
-    return {"urls": report.urls, "rows": Article.objects.count(), "failures": list(report.failures)}
-
-
-def with_other_settings(folder: str) -> list[str]:
-    """Spawned workers do not have the settings that the caller has overridden."""
-    from django.db import connection
-    from django.test import override_settings
-
-    from django_sitemaps09.export import export
-
-    connection.ensure_connection()
-    with override_settings(LANGUAGE_CODE="de"):
-        return list(export(output=folder, workers=2).failures)
-
-
-def in_a_daemon(folder: str) -> list[str]:
-    """Return what a daemonic process does with two workers, which it cannot start, and by default."""
-    import multiprocessing
-
-    context = multiprocessing.get_context("fork")
-    said = context.SimpleQueue()
-
-    def work() -> None:
-        from django_sitemaps09.export import export
-
-        for workers in (2, None):
-            try:
-                said.put(str(export(output=folder, workers=workers).published))
-            except ImproperlyConfigured as error:
-                said.put(str(error))
-
-    process = context.Process(target=work, daemon=True)
-    process.start()
-    process.join(DEADLINE)
-    return [said.get(), said.get()]
-
-
-def beside_a_thread(folder: str) -> int:
-    ended = threading.Event()
-    other = threading.Thread(target=ended.wait)
-    other.start()
-    try:
-        assert threading.active_count() > 1
-        return pid(folder)
-    finally:
-        ended.set()
-        other.join()
-
-
-def elsewhere(folder: str) -> None:
-    """Set a script prefix and a URLconf in this process only."""
+def elsewhere(folder, engine):
+    """Export under a prefix and a URLconf that only this process has."""
     from django.urls import set_script_prefix, set_urlconf
 
     set_script_prefix("/shop/")
     set_urlconf("tests.support.engine_project")
-    exported(f"{folder}/1", "1")
-    beside_a_thread(f"{folder}/2")
-
-
-def with_queries(folder: str) -> list[Any]:
-    """Return results of a connection before and after the export; it is open when workers start."""
-    from django.db import connection
-
-    from tests.models import Article
-
-    def answers() -> list[Any]:
-        count = Article.objects.count()
-        return [count, Article.objects.filter(pk=7).update(published=True), connection.is_usable()]
-
-    before = answers()
-    reports = [exported(f"{folder}/{workers}", workers) for workers in ("1", "2")]
-    return [before, answers(), reports[0] == reports[1], reports[1]["failures"]]
-
-
-def children(folder: str) -> list[Any]:
-    report = exported(folder)
-    return [report, len(multiprocessing.active_children())]
-
-
-# Starting the process, and reading its results
+    return exported(folder, engine, "a")
 
 
 class Project:
-    """A folder with settings and, for SQLite, a database."""
+    """A folder, a database and settings for processes, with a queue of its own if it has a broker.
 
-    def __init__(self, folder: Path, database: dict[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.database = database or {
+    `broker` is "redis", "rabbitmq", "tasks" for Django Tasks, or another text for a Celery app without a
+    server. `engine` is the engine that sends pages to workers.
+    """
+
+    def __init__(self, folder, database=None, broker="", engine="processes:2", **settings):
+        self.folder, self.broker, self.engine = folder, broker, HASTY if broker else engine
+        self.queue, self.logs, self.sent_before = f"sitemaps09-tests-{token_hex(6)}", [], 0
+        (folder / "gate").mkdir(parents=True)
+        if broker == "tasks":
+            shutil.copyfile(database, folder / "db.sqlite3")
+        name = str(database if database and broker != "tasks" else folder / "db.sqlite3")
+        self.database = {
             "ENGINE": "django.db.backends.sqlite3",
-            "NAME": str(folder / "db.sqlite3"),
+            "NAME": name,
             "OPTIONS": {"timeout": DEADLINE},
         }
-        (folder / "engine_settings.py").write_text(SETTINGS)
+        self.settings = {}
+        if broker == "tasks":
+            backend = {"BACKEND": DATABASE, "QUEUES": ["default", "sitemaps"]}
+            apps = [*django_settings.INSTALLED_APPS, "django_tasks_db"]
+            self.settings = {"INSTALLED_APPS": apps, "TASKS": {"default": backend}}
+        elif broker:
+            self.settings = {
+                "CELERY_BROKER_URL": BROKERS.get(broker, NOWHERE),
+                "CELERY_TASK_DEFAULT_QUEUE": f"{self.queue}-other",
+                # The project has a separate queue for pages.
+                "CELERY_TASK_ROUTES": {"django_sitemaps09.*": {"queue": self.queue}},
+                "CELERY_BROKER_TRANSPORT_OPTIONS": {"global_keyprefix": f"{self.queue}:"},
+                "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
+                "CELERY_WORKER_ENABLE_REMOTE_CONTROL": False,
+                # The project's settings differ from what the package needs.
+                "CELERY_TASK_SERIALIZER": "pickle",
+                "CELERY_ACCEPT_CONTENT": ["json"],
+            }
+        self.settings |= settings
 
-    def start(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
-        given = {
+    def gate(self, name=""):
+        return self.folder / "gate" / str(name)
+
+    def start(self, *command, is_worker=False, settings=None, out=subprocess.PIPE, **keys):
+        """Start Python with `-m`, a command and keys of the setting `SITEMAPS09`."""
+        sitemaps = {
             "BASE_URL": BASE,
-            "SITEMAPS": f"tests.support.engine_project.{sections}",
+            "SITEMAPS": f"{__name__}.SECTIONS",
             "MAX_URLS": PAGE,
-            **keys,
+            "MAX_BYTES": 9_000,
         }
+        given = {"DATABASES": {"default": self.database}, "SITEMAPS09": sitemaps | keys}
         variables = {
-            "SITEMAPS09_TESTS_DATABASE": json.dumps(self.database),
-            "SITEMAPS09_TESTS_KEYS": json.dumps(given),
-            GATE: gate,
-        }
-        return started("-m", *command, environ=environment(self.folder, "engine_settings", **variables))
+            "SITEMAPS09_TESTS_SETTINGS": json.dumps(given | self.settings | (settings or {})),
+            GATE: self.gate(),
+            QUEUE: self.broker,
+        } | ({WORKER: "1"} if is_worker else {})
+        return started(
+            *("-m", *command),
+            environ=environment(self.folder, "tests.support.engine_settings", **variables),
+            # A worker's pipe is closed when the tests end, even if they crash.
+            stdin=subprocess.PIPE if is_worker else subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT if is_worker else subprocess.PIPE,
+            start_new_session=True,
+        )
 
-    def said(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
+    def call(self, function, *arguments, **given):
+        """Start a process that calls a function of this module, or of another one."""
+        name = (
+            f"{__name__}.{function}"
+            if isinstance(function, str)
+            else f"{function.__module__}.{function.__name__}"
+        )
+        return self.start("tests.support.engine_project", name, *map(str, arguments), **given)
+
+    def said(self, *command, **given):
         """Return status, output and errors of a process, which is killed after a timeout."""
-        return ended(self.start(sections, *command, gate=gate, **keys))
+        return ended(self.start(*filter(None, command), **given))
 
-    def run(self, sections: str, *command: str, gate: Path | None = None, **keys: Any) -> Any:
-        """Run a function of this module in a new process, and return its result."""
-        status, out, err = self.said(sections, "tests.support.engine_project", *command, gate=gate, **keys)
+    def run(self, function, *arguments, **given):
+        """Return the result of a function. Its process was `pid`, and had so many `children` at the end."""
+        return self.result(self.call(function, *arguments, **given))
+
+    def result(self, process, deadline=DEADLINE):
+        try:
+            status, out, err = ended(process, deadline)
+        finally:
+            end(process)
         assert status == 0, err
-        return json.loads(out)
+        self.pid, self.children, value = json.loads(out.splitlines()[-1])
+        return value
+
+    def export(self, folder, *names, engine=None, **given):
+        """Return the report, and the files."""
+        report = self.run("exported", folder, engine or self.engine, *names, **given)
+        return report, content(folder) if folder.exists() else None
+
+    def serial(self, *names):
+        """Return the report and the files of an export by the command alone, the same for all projects."""
+        if names not in _SERIAL:
+            with quick_folder() as folder:
+                _SERIAL[names] = self.export(folder, *names, engine="serial")
+        return _SERIAL[names]
+
+    @contextmanager
+    def working(self, count, *options, **given):
+        """Start workers, wait until they are ready, and end them in any case."""
+        if self.broker == "tasks":
+            command = [
+                "django",
+                "db_worker",
+                "--queue-name",
+                "*",
+                "--interval",
+                "0.05",
+                "--no-startup-delay",
+            ]
+        else:
+            quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO", "-c", "1"]
+            command = ["celery", "-A", "tests.support.engine_settings", "worker", "-Q", self.queue, *quiet]
+        ready = "Starting worker" if self.broker == "tasks" else "ready."
+        with ExitStack() as stack:
+            processes = []
+            for _ in range(count):
+                self.logs.append(self.folder / f"worker-{len(self.logs)}.log")
+                file = stack.enter_context(self.logs[-1].open("w"))
+                name = [] if self.broker == "tasks" else ["-n", f"{token_hex(4)}@localhost"]
+                process = self.start(*command, *name, *options, is_worker=True, out=file, **given)
+                processes.append(stack.enter_context(process))
+                stack.callback(end, process)
+            for log, process in zip(self.logs[-count:], processes, strict=True):
+                until(partial(_is_ready, process, log, ready), "a worker never began")
+                assert process.poll() is None, log.read_text()
+            yield processes
+
+    def log(self):
+        """Return the logs of all workers."""
+        return "".join(log.read_text() for log in self.logs)
+
+    def sent(self):
+        """Return how many messages have been sent since the gate was cleared."""
+        return len(self.gate("sent").read_text().splitlines()) if self.gate("sent").exists() else 0
+
+    def clear(self):
+        """Empty the gate."""
+        self.sent_before += self.sent()
+        shutil.rmtree(self.gate())
+        self.gate().mkdir()
+
+    def are_idle(self):
+        """Wait until workers have received and finished all messages."""
+        begun, finished = (
+            ("1", "status NOT IN ('READY', 'RUNNING')")
+            if self.broker == "tasks"
+            else ("received", "succeeded")
+        )
+        until(
+            lambda: self.sent_before + self.sent() <= self._tasks(begun), "messages never came to a worker"
+        )
+        until(lambda: self._tasks(begun) == self._tasks(finished), "workers never ended their pages")
+
+    def _tasks(self, state):
+        if self.broker != "tasks":
+            return len(set(re.findall(rf"Task django_sitemaps09\.render\[(.+)\] {state}", self.log())))
+        query = f"SELECT count(*) FROM django_tasks_database_dbtaskresult WHERE {state}"  # noqa: S608
+        with closing(sqlite3.connect(self.database["NAME"], timeout=DEADLINE)) as database:
+            return database.execute(query).fetchone()[0]
+
+    def close(self):
+        """End the processes that still wait at the gate, and delete the queue from the broker."""
+        for number in filter(lives, entered(self.gate())):
+            os.kill(number, signal.SIGKILL)
+        if self.broker == "redis":
+            import redis
+
+            with redis.Redis.from_url(BROKERS["redis"]) as client:
+                for key in client.scan_iter(f"{self.queue}*", 1_000):
+                    client.delete(key)
+        elif self.broker == "rabbitmq":
+            from amqp.exceptions import ChannelError
+            from kombu import Connection
+
+            with Connection(BROKERS["rabbitmq"]) as connection:
+                for name in (self.queue, f"{self.queue}-other"):
+                    for delete in ("queue_delete", "exchange_delete"):
+                        with suppress(ChannelError), connection.channel() as channel:
+                            getattr(channel, delete)(name)
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    made = Project(tmp_path_factory.mktemp("engines"))
-    made.run("ALL", "prepare")
-    return made
+#: Reports and files of exports by the command alone, by sections.
+_SERIAL = {}
+
+
+def _is_ready(process, log, ready):
+    return process.poll() is not None or ready in log.read_text()
+
+
+def end(process):
+    """Kill a process and its children."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def require(broker):
+    """Skip the test, or fail it, if a broker or its packages are missing."""
+    if broker == "tasks":
+        services.require_packages("django_tasks_db")
+    elif broker:
+        services.require_packages("celery")
+    if broker == "redis":
+        services.require_redis()
+    if broker == "rabbitmq":
+        host, _, port = RABBITMQ.rpartition("@")[2].rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=2).close()
+        except OSError:
+            services.missing(f"no RabbitMQ answers at {host}:{port}: see tests/support/engine_project.py")
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory):
+    """Create the rows, which are the same for all projects."""
+    project = Project(tmp_path_factory.mktemp("rows"))
+    project.run("prepare")
+    return project.folder / "db.sqlite3"
+
+
+@pytest.fixture(scope="session")
+def tasks_database(tmp_path_factory, database):
+    """Create the rows, and the empty queue."""
+    require("tasks")
+    project = Project(tmp_path_factory.mktemp("tasks-rows"), database, "tasks")
+    status, _, err = project.said("django", "migrate", "django_tasks_database", "--verbosity", "0")
+    assert status == 0, err
+    return project.folder / "db.sqlite3"
+
+
+def _database_for(broker, request):
+    require(broker)
+    return request.getfixturevalue("tasks_database" if broker == "tasks" else "database")
 
 
 @pytest.fixture
-def meeting_place(tmp_path: Path) -> Iterator[Path]:
-    """Create the folder of the gate. At the end, kill processes that still wait there."""
-    place = tmp_path / "gate"
-    place.mkdir()
-    yield place
-    for number in numbers(place):
-        if lives(number):
-            os.kill(number, signal.SIGKILL)
+def make_project(tmp_path, request):
+    """A project for one test, without workers."""
+    with ExitStack() as stack:
+
+        def made(broker="", **settings):
+            project = Project(tmp_path / "project", _database_for(broker, request), broker, **settings)
+            stack.callback(project.close)
+            return project
+
+        yield made
 
 
-def numbers(place: Path) -> list[int]:
-    return [int(found.name) for found in place.iterdir() if found.name.isdigit()]
+_CREWS = {
+    "processes": pytest.param("", id="processes"),
+    **{name: pytest.param(name, marks=pytest.mark.services) for name in (*BROKERS, "tasks")},
+}
 
 
-def locations(folder: Path, section: str) -> list[str]:
+def crews(*names):
+    """Use these workers only."""
+    return pytest.mark.parametrize("_crew", [_CREWS[name] for name in names], indirect=True)
+
+
+@pytest.fixture(scope="module", params=_CREWS.values())
+def _crew(request, tmp_path_factory):
+    """Start two workers for all tests that leave them unchanged.
+
+    One pair of Celery workers has no result backend, the other has one that does not respond.
+    """
+    broker, folder = request.param, tmp_path_factory.mktemp("crew") / "project"
+    backend = {"CELERY_RESULT_BACKEND": NOWHERE} if broker == "rabbitmq" else {}
+    project = Project(folder, _database_for(broker, request), broker, **backend)
+    with ExitStack() as stack:
+        stack.callback(project.close)
+        if broker:
+            stack.enter_context(project.working(2, ROOT=str(folder / "theirs")))
+        yield project
+
+
+@pytest.fixture
+def crew(_crew):
+    """Workers, and an empty gate."""
+    _crew.clear()
+    return _crew
+
+
+@pytest.fixture
+def backends(settings):
+    """Set `TASKS`, by the class of each backend and its queues."""
+    require("tasks")
+    from django_sitemaps09.export.engines.django_tasks import tasks
+
+    def declare_backends(*queues, **classes):
+        ours = f"{tasks.__name__}.backends."
+        settings.TASKS = {
+            alias: {"BACKEND": name if "." in name else f"{ours}{name.lower()}.{name}Backend"}
+            | ({"QUEUES": list(queues)} if queues else {})
+            for alias, name in classes.items()
+        }
+
+    return declare_backends
+
+
+def runs(folder):
+    """Return the files that runs have left."""
+    return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
+
+
+def locations_of(folder, section):
     """Return the locations of a section's pages in the order of the index, without the base."""
     names = [name for name in named(folder) if name.startswith(f"sitemap-{section}-")]
-    found = [location for name in names for location in locations_of((folder / name).read_bytes())]
-    return [location.removeprefix(BASE) for location in found]
+    return [found.removeprefix(BASE) for name in names for found in locations((folder / name).read_bytes())]
 
 
-def renderers(folder: Path, section: str) -> tuple[set[int], set[str]]:
+def renderers(folder, section):
     """Return the processes that rendered a section, and their start methods."""
-    parts = [location.split("/") for location in locations(folder, section)]
+    # Each location ends like `here()`; with several hosts, bases differ.
+    parts = [location.split("/") for location in locations_of(folder, section)]
     assert parts
-    # Each ends like `here()`; with several hosts, bases differ.
     return {int(part[-4]) for part in parts}, {part[-3] for part in parts}
 
 
@@ -467,4 +634,5 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))  # noqa: T201
+    value = import_string(sys.argv[1])(*sys.argv[2:])
+    print(json.dumps([os.getpid(), len(multiprocessing.active_children()), value]))  # noqa: T201

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.export.engines.fake_queue import children, queue
-from tests.support.engine_project import meeting_place, project
-from tests.support.tasks_project import crew
+from tests.support.engine_project import _crew, crew
 
-__all__ = ["children", "crew", "meeting_place", "project", "queue"]
+__all__ = ["_crew", "children", "crew", "queue"]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from django_sitemaps09.export import Report, engines, export
+from django_sitemaps09.export import engines, export
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.stores import STATE, Store, target_store
+from django_sitemaps09.stores import STATE, target_store
 from tests.models import Article
 from tests.support import articles, published
 from tests.support.configuration import BASE
@@ -33,9 +30,9 @@ class Articles(articles.Articles):
 class Hooked(Articles):
     """A section whose rows call `hook`, wherever they are rendered."""
 
-    hook: Callable[[Article], object] = staticmethod(lambda item: None)
+    hook = staticmethod(lambda item: None)
 
-    def location(self, item: Article) -> str:  # type: ignore[override]
+    def location(self, item):
         Hooked.hook(item)
         return f"/hooked/{item.slug}/"
 
@@ -50,61 +47,52 @@ class Queue:
     what is planned until then. `taken` is the number of messages that `take()` has taken.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.output = folder
-        self.now = BEGIN
-        self.sent: list[str] = []
-        self.received: Callable[[int], object] = lambda number: None
-        self.plans: list[tuple[float, Callable[[], object]]] = []
-        self.children: list[FakeChild] = []
-        self.errors: list[Exception] = []
-        self.taken = 0
+    def __init__(self, folder):
+        self.output, self.store, self.now, self.taken = folder, target_store(folder, ""), BEGIN, 0
+        self.sent, self.plans, self.children, self.errors = [], [], [], []
+        self.received = lambda number: None
 
-    def clock(self) -> float:
-        return self.now
+    @property
+    def seconds(self):
+        return self.now - BEGIN
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         assert self.now < BEGIN + 3_600, "the command waits for ever"
         self.now += seconds
         for plan in [plan for plan in self.plans if plan[0] <= self.now]:
             self.plans.remove(plan)
             plan[1]()
 
-    def at(self, seconds: float, event: Callable[[], object]) -> None:
+    def at(self, seconds, event):
         self.plans.append((BEGIN + seconds, event))
 
-    @property
-    def seconds(self) -> float:
-        return self.now - BEGIN
+    def content(self, number):
+        return messages.unsign(self.sent[number])[0]
 
-    def work(self, *numbers: int) -> None:
+    def folder(self, number):
+        return Folder(*messages.unsign(self.sent[number]))
+
+    def page(self, number):
+        return self.content(number)["task"]["page"][0]
+
+    def by_page(self):
+        """Return the numbers of the messages by page number."""
+        return {self.page(number): number for number in range(len(self.sent))}
+
+    def work(self, *numbers):
         for number in numbers:
             handle_message(self.sent[number])
 
-    def claim(self, number: int) -> None:
+    def claim(self, number):
         self.folder(number).write(CLAIM)
 
-    def work_claimed(self, page: int) -> None:
+    def work_claimed(self, page):
         """Render a page as the worker that has claimed it."""
         folder = self.folder(self.by_page()[page])
         folder.store.delete(f"{folder.stage}/{folder.token}{CLAIM}")
         handle_message(self.sent[self.by_page()[page]])
 
-    def content(self, number: int) -> dict[str, Any]:
-        return messages.unsign(self.sent[number])[0]
-
-    def folder(self, number: int) -> Folder:
-        return Folder(*messages.unsign(self.sent[number]))
-
-    def page(self, number: int) -> int:
-        page: int = self.content(number)["task"]["page"][0]
-        return page
-
-    def by_page(self) -> dict[int, int]:
-        """Return the numbers of the messages by page number."""
-        return {self.page(number): number for number in range(len(self.sent))}
-
-    def take(self) -> int | None:
+    def take(self):
         """Take the next message whose page is free, claim it, and return its number."""
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
@@ -114,10 +102,10 @@ class Queue:
             self.work(number)
         return None
 
-    def on_item(self, hook: Callable[[Article], object]) -> None:
+    def on_item(self, hook):
         """Call a function for each row of the section `hooked`, once messages were sent."""
 
-        def call(item: Article) -> None:
+        def call(item):
             try:
                 if self.sent:
                     hook(item)
@@ -128,29 +116,24 @@ class Queue:
 
         Hooked.hook = staticmethod(call)
 
-    @property
-    def store(self) -> Store:
-        return target_store(self.output, "")
-
-    def files(self) -> dict[str, Any]:
+    def files(self):
         """Return the state of all files of the target, also the hidden ones."""
         return saved("sitemaps") if self.output is None else published.states(self.output, hidden=True)
 
-    def public(self) -> dict[str, bytes]:
+    def public(self):
         """Return the uncompressed content of what is published."""
-        store = self.store
-        found = {name: store.read(name, 1_000_000) or b"" for name in store.names()}
+        found = {name: self.store.read(name, 1_000_000) or b"" for name in self.store.names()}
         return {name: published.plain(data, name.endswith(".gz")) for name, data in found.items()}
 
-    def runs(self) -> list[str]:
+    def runs(self):
         return [name for name in self.store.folders(STATE) if name.startswith("run-")]
 
-    def export(self, *names: str, workers: int = 2, engine: str = ENGINE, **options: Any) -> Report:
-        report = export(names or ["a"], output=self.output, engine=engine, workers=workers, **options)
+    def export(self, *names, workers=2, **options):
+        report = export(names or ["a"], output=self.output, engine=ENGINE, workers=workers, **options)
         assert not self.errors, self.errors
         return report
 
-    def serial(self, *names: str) -> dict[str, bytes]:
+    def serial(self, *names):
         """Return what the command publishes alone, and publish nothing."""
         with published.quick_folder() as folder:
             export(names or ["a"], output=folder, engine="serial")
@@ -159,47 +142,44 @@ class Queue:
 
 class FakeQueue(QueueEngine):
     worker_name = "test worker"
-    queue: Queue
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers):
         super().__init__(workers)
-        self.clock, self.sleep = self.queue.clock, self.queue.sleep
+        self.clock, self.sleep = lambda: self.queue.now, self.queue.sleep
 
-    def put(self, message: str) -> None:
+    def put(self, message):
         self.queue.sent.append(message)
         self.queue.received(len(self.queue.sent) - 1)
 
-    def describe(self) -> tuple[str, str]:
+    def describe(self):
         return "the list", "pytest"
 
 
 class FakeChild:
     """A child process that a test plays. The first look at it calls `work`, which sets `returncode`."""
 
-    pid = 0
+    pid, returncode, is_killed = 0, None, False
 
-    def __init__(self, message: str, work: Callable[[FakeChild], object]) -> None:
+    def __init__(self, message, work):
         self.message, self.work = message, work
-        self.returncode: int | None = None
-        self.is_killed = False
 
-    def poll(self) -> int | None:
+    def poll(self):
         if self.returncode is None:
             self.work(self)
         return self.returncode
 
-    def kill(self) -> None:
+    def kill(self):
         self.is_killed = True
 
-    def wait(self) -> int:
+    def wait(self):
         return -9 if self.returncode is None else self.returncode
 
-    def renders(self) -> None:
+    def renders(self):
         handle_message(self.message, is_awaited=True)
         self.returncode = HANDLED
 
 
-def rendered(report: Report) -> tuple[int, int]:
+def rendered(report):
     """Return how many pages the export itself has rendered, and how many the workers."""
     counts = dict(report.rendered_by)
     own = counts.pop("the export itself", 0)
@@ -208,23 +188,16 @@ def rendered(report: Report) -> tuple[int, int]:
 
 
 @pytest.fixture(params=["folder"])
-def queue(
-    request: pytest.FixtureRequest,
-    settings: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    db: None,
-) -> Queue:
+def queue(request, settings, tmp_path, monkeypatch, db):
     """A queue for exports of `PAGES` pages to a local folder, or to a storage without paths."""
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "BASE_URL": BASE}
-    if request.param == "storage":
+    if request.param != "folder":
         request.getfixturevalue("shared_cache")
+        settings.SITEMAPS09 |= {"STORAGE": "sitemaps"}
+    if request.param == "storage":
         request.getfixturevalue("declare")(sitemaps=storage(Overwriting))
     elif request.param == "s3":
-        request.getfixturevalue("shared_cache")
         request.getfixturevalue("bucket")()
-    if request.param != "folder":
-        settings.SITEMAPS09 |= {"STORAGE": "sitemaps"}
     made = Queue(tmp_path / "public" if request.param == "folder" else None)
     add_rows(range(1, PAGES * PAGE + 1))
     monkeypatch.setattr(FakeQueue, "queue", made, raising=False)
@@ -236,16 +209,16 @@ def queue(
     return made
 
 
-def add_rows(keys: Sequence[int]) -> None:
+def add_rows(keys):
     Article.objects.bulk_create(Article(pk=key, slug=f"s{key:03}") for key in keys)
 
 
 @pytest.fixture
-def children(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def children(queue, monkeypatch):
     """Let the children of the export be played by a function."""
 
-    def play(work: Callable[[FakeChild], object]) -> None:
-        def start(message: str) -> FakeChild:
+    def play(work):
+        def start(message):
             queue.children.append(FakeChild(message, work))
             return queue.children[-1]
 
