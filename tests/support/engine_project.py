@@ -33,10 +33,9 @@ from django.urls import path
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import Route, Sitemap
-from tests.support import services
+from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
-from tests.support.killing import lives
 from tests.support.processes import ended, environment, started
 from tests.support.published import quick_folder
 from tests.support.sections import Numbers, declare
@@ -474,7 +473,7 @@ class Project:
 
     def close(self):
         """End the processes that still wait at the gate, and delete the queue from the broker."""
-        for number in filter(lives, entered(self.gate())):
+        for number in filter(killing.lives, entered(self.gate())):
             os.kill(number, signal.SIGKILL)
         if self.broker == "redis":
             import redis
@@ -502,7 +501,8 @@ def _is_ready(process, log, ready):
 
 
 def end(process):
-    """Kill a process and its children."""
+    """Kill a process with all processes of its session, whether they run, are stopped or have ended."""
+    killing.end(process.pid)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

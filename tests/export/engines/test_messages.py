@@ -264,12 +264,12 @@ def test_a_reply_is_accepted_during_a_key_rotation(forging, command, worker, has
 
 
 #: What version 6 wrote: the signed content of a message, and of a reply to one of this version.
-OLD_TARGET = {"base": ["https", "www.example.com"], "output": None, "stage": f"{STATE}/run-1", "folder": ""}
+TARGET = {"base": ["https", "www.example.com"], "output": None, "stage": f"{STATE}/run-1", "folder": ""}
 OLD_MESSAGE = {
     "version": 6,
     "release": "0.1.0",
     "token": "0123456789abcdef",
-    "renderer": OLD_TARGET | {"targets": [OLD_TARGET], "gzip": False, "script_prefix": "/", "urlconf": None},
+    "renderer": TARGET | {"targets": [TARGET], "gzip": False, "script_prefix": "/", "urlconf": None},
     "task": {"section": "a", "page": [1, None, None], "known": [None], "fingerprint": False},
 }
 

@@ -1,6 +1,6 @@
 """Reads of an export when connections are lost, at each statement or for a second.
 
-Exports run in a separate process that connects to the database through a forwarder.
+Exports run in a process of their own, which connects to the database through a forwarder.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ import gzip
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
@@ -25,7 +23,6 @@ from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
-from tests.export.rendering.forwarder import DEADLINE, Forwarder
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.processes import environment, started
@@ -33,57 +30,63 @@ from tests.support.published import quick_folder
 
 pytestmark = pytest.mark.slow
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
-ROWS, PAGE = 60, 20
-SETTINGS = """
-import json, os
-from tests.settings import *
-DATABASES = {"default": json.loads(os.environ["SITEMAPS09_TESTS_DATABASE"])}
-SITEMAPS09 = {"BASE_URL": "%s", "SITEMAPS": "tests.export.rendering.test_retry.SECTIONS", "MAX_URLS": %d}
-LOGGING = {"version": 1, "disable_existing_loggers": False}
-"""
+HOUR, ROWS, PAGE = timedelta(hours=1), 60, 20
+#: Timeout in seconds.
+DEADLINE = 20.0
+#: How the session of a client's port is found and ended.
+STATEMENTS = {
+    "postgresql": (
+        "SELECT pid FROM pg_stat_activity WHERE client_port = %s",
+        "SELECT pg_terminate_backend(%s)",
+    ),
+    "mysql": (
+        "SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)",
+        "KILL %s",
+    ),
+}
 
 
-class Articles(ModelSitemap[Any]):
+class Articles(ModelSitemap):
     """A section that is read as columns, by key ranges."""
 
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
 
-    def get_queryset(self) -> Any:
+    def get_queryset(self):
         from tests.models import Article
 
         return Article.objects.all()
 
 
-class Words(ModelSitemap[Any]):
+class Words(ModelSitemap):
     """A section that is read as instances, by ranges of a key with a collation."""
 
-    def get_queryset(self) -> Any:
+    def get_queryset(self):
         from tests.models import Word
 
         return Word.objects.all()
 
-    def location(self, item: Any) -> str:
+    def location(self, item):
         return f"/words/{item.pk}/"
 
 
-class Listed(Sitemap[Any]):
+class Listed(Sitemap):
     """A section that is read by position, through a server-side cursor."""
 
-    def items(self) -> Any:
+    def items(self):
         from tests.models import Article
 
         return Article.objects.order_by("-slug", "pk")[:30]
 
-    def location(self, item: Any) -> str:
+    def location(self, item):
         return f"/listed/{item.slug}/"
 
 
 SECTIONS = {"articles": Articles, "words": Words, "listed": Listed}
 
 
-def serve() -> None:
-    """Run an export for each line of standard input, and write the result as a line."""
+def serve():
+    """Run an export for each line of standard input, and write its failures as a line."""
     import django
 
     django.setup()
@@ -93,163 +96,205 @@ def serve() -> None:
         # Workers are forked only if no connection is open.
         connections.close_all()
         wanted = json.loads(line)
-        surroundings = transaction.atomic() if wanted.pop("atomic") else nullcontext()
-        try:
-            with surroundings:
-                failures = export(**wanted).failures
-        except DatabaseError:
-            # This error is from the transaction, which cannot be committed.
-            pass
+        # The transaction cannot be committed after an error.
+        with suppress(DatabaseError), transaction.atomic() if wanted.pop("atomic") else nullcontext():
+            failures = export(**wanted).failures
         print(json.dumps(failures), flush=True)  # noqa: T201
 
 
-class Exports:
-    """A process that exports through a forwarder."""
+def is_statement(vendor, data):
+    """Return whether a client's packet starts a statement: Query or Parse, or COM_QUERY."""
+    return data[:1] in (b"Q", b"P") if vendor == "postgresql" else data[3:5] == b"\x00\x03"
 
-    def __init__(self, folder: Path, database: dict[str, Any]) -> None:
-        (folder / "retry_settings.py").write_text(SETTINGS % (BASE, PAGE))
-        environ = environment(folder, "retry_settings", SITEMAPS09_TESTS_DATABASE=json.dumps(database))
-        self.errors = (folder / "errors.txt").open("w+")
-        pipes = {"stdin": subprocess.PIPE, "stderr": self.errors}
-        self.process = started("-m", "tests.export.rendering.test_retry", environ=environ, **pipes)
 
-    def close(self) -> None:
-        self.process.kill()
-        self.process.communicate(timeout=DEADLINE)
-        self.errors.close()
+class Forwarder:
+    """Forwards connections to a server, each by two threads.
 
-    def run(self, output: Path, workers: int, *, changed_only: bool, atomic: bool) -> Sequence[str]:
-        """Run an export, and return its failures. It is killed after a timeout."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        wanted = {"output": str(output), "workers": workers, "changed_only": changed_only, "atomic": atomic}
+    The server itself is not changed, since others may use it: before the statement number `fatal`, counted
+    from 1 over all connections, `end` is called with the port by which the server knows the session, or no
+    connection is accepted while the `outage` lasts.
+    """
+
+    def __init__(self, vendor, server, end):
+        self.vendor, self.server, self.end, self.refused_until = vendor, server, end, 0.0
+        self.lock, self.open = threading.Lock(), set()
+        self.arm()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def arm(self, fatal=None, outage=0.0):
+        """Count from 1 again. Before the statement `fatal`, end its session, or start an `outage`."""
+        with self.lock:
+            self.statements, self.ended, self.fatal, self.outage = 0, 0, fatal, outage
+
+    def drop(self):
+        """Close all connections."""
+        with self.lock:
+            found, self.open = self.open, set()
+        for connection in found:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.listener.close()
+        self.drop()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                if time.monotonic() < self.refused_until:
+                    raise OSError
+                server = socket.create_connection(self.server, timeout=DEADLINE)
+            except OSError:
+                client.close()
+                continue
+            for connection in (client, server):
+                connection.settimeout(None)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self.lock:
+                self.open |= {client, server}
+            for pair in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self.forward, args=pair, daemon=True).start()
+
+    def forward(self, source, sink, from_client):
+        try:
+            while data := source.recv(65_536):
+                if from_client and is_statement(self.vendor, data):
+                    self.before_a_statement(sink)
+                sink.sendall(data)
+        except OSError:
+            pass
+        finally:
+            for connection in (source, sink):
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            with self.lock:
+                self.open -= {source, sink}
+            source.close()
+
+    def before_a_statement(self, server):
+        with self.lock:
+            self.statements += 1
+            is_hit = self.statements == self.fatal
+            self.ended += is_hit
+        if is_hit and self.outage:
+            self.refused_until = time.monotonic() + self.outage
+            self.drop()
+        elif is_hit:
+            self.end(server.getsockname()[1])
+
+
+class Lab:
+    """Rows on a server, a forwarder in front of it, and a process that exports through the forwarder."""
+
+    def __init__(self, alias, folder, stack):
+        from tests.models import Article, Word
+
+        self.folder, self.alias, self.count, self.lock = folder, alias, 0, threading.Lock()
+        Article.objects.using(alias).bulk_create(
+            Article(pk=10 * n, slug=f"a{n:03}", updated=OLD + n * HOUR) for n in range(1, ROWS + 1)
+        )
+        Word.objects.using(alias).bulk_create(Word(word=f"w{n:03}") for n in range(ROWS))
+        known, self.admin = connections[alias].settings_dict, connections[alias].copy()
+        self.admin.inc_thread_sharing()
+        stack.callback(self.admin.close)
+        self.forwarder = Forwarder(self.admin.vendor, (known["HOST"], int(known["PORT"])), self.end)
+        stack.callback(self.forwarder.close)
+        database = {key: known[key] for key in ("ENGINE", "NAME", "USER", "PASSWORD")}
+        database |= {"HOST": "127.0.0.1", "PORT": str(self.forwarder.port), "CONN_MAX_AGE": 600}
+        given = {
+            "DATABASES": {"default": database},
+            "SITEMAPS09": {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS", "MAX_URLS": PAGE},
+            "LOGGING": {"version": 1, "disable_existing_loggers": False},
+        }
+        settings = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given)}
+        self.errors = stack.enter_context((folder / "errors.txt").open("w+"))
+        self.process = started(
+            *("-m", __name__),
+            environ=environment(folder, "tests.support.engine_settings", **settings),
+            stdin=subprocess.PIPE,
+            stderr=self.errors,
+        )
+        stack.callback(self.process.communicate, timeout=DEADLINE)
+        stack.callback(self.process.kill)
+
+    def end(self, port):
+        """End the session of a client's port, and wait until it is gone."""
+        find, kill = STATEMENTS[self.admin.vendor]
+        with self.lock, self.admin.cursor() as cursor:
+            cursor.execute(find, [port])
+            cursor.execute(kill, cursor.fetchone())
+            deadline = time.monotonic() + DEADLINE
+            while cursor.execute(find, [port]) and cursor.fetchone() and time.monotonic() < deadline:
+                time.sleep(0.005)
+
+    def change(self):
+        """Change one page of each section, and no other pages."""
+        from tests.models import Article, Word
+
+        Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - 24 * HOUR)
+        Word.objects.using(self.alias).create(word="zzz")
+
+    def run(self, workers, start=None, *, atomic=False, folder=None):
+        """Export to a new folder, or with `changed_only` to a copy of `start`, within some time.
+
+        Return the failures and the folder.
+        """
+        self.count += 1
+        output = folder or self.folder / f"public-{self.count}"
+        if start is not None:
+            shutil.copytree(start, output)
+        wanted = {"output": str(output), "workers": workers, "atomic": atomic}
         timer = threading.Timer(2 * DEADLINE, self.process.kill)
         timer.start()
         try:
-            self.process.stdin.write(json.dumps(wanted) + "\n")
+            self.process.stdin.write(json.dumps(wanted | {"changed_only": start is not None}) + "\n")
             self.process.stdin.flush()
             answer = self.process.stdout.readline()
         finally:
             timer.cancel()
         self.errors.seek(0)
         assert answer, self.errors.read()
-        failures: Sequence[str] = json.loads(answer)
-        return failures
+        return json.loads(answer), output
 
 
-def published(folder: Path) -> dict[str, bytes]:
+def published(folder):
     """Return the uncompressed content of each page, and the locations in the index."""
     found = {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
     index = (folder / "sitemap.xml").read_bytes()
     return found | {"sitemap.xml": b"".join(sorted(re.findall(rb"<loc>.*?</loc>", index)))}
 
 
-def parameter(alias: str) -> Any:
+def parameter(alias):
     mark = pytest.mark.django_db(transaction=True, databases=[alias])
     return pytest.param(alias, marks=[mark] if alias in django_settings.DATABASES else [])
 
 
-class Lab:
-    """Rows on a server, a forwarder in front of it, and exports through the forwarder."""
-
-    def __init__(self, alias: str, folder: Path) -> None:
-        from tests.models import Article, Word
-
-        self.folder, self.alias = folder, alias
-        Article.objects.using(alias).bulk_create(
-            Article(pk=10 * n, slug=f"a{n:03}", updated=OLD + timedelta(hours=n))
-            for n in range(1, ROWS + 1)
-        )
-        Word.objects.using(alias).bulk_create(Word(word=f"w{n:03}") for n in range(ROWS))
-        known = connections[alias].settings_dict
-        self.admin = connections[alias].copy()
-        self.admin.inc_thread_sharing()
-        self.lock = threading.Lock()
-        server = known["HOST"], int(known["PORT"])
-        self.forwarder = Forwarder(connections[alias].vendor, server, self.end)
-        database = {key: known[key] for key in ("ENGINE", "NAME", "USER", "PASSWORD")}
-        self.exports = Exports(
-            folder, database | {"HOST": "127.0.0.1", "PORT": str(self.forwarder.port), "CONN_MAX_AGE": 600}
-        )
-        self.count = 0
-
-    def close(self) -> None:
-        self.exports.close()
-        self.forwarder.close()
-        self.admin.close()
-
-    def end(self, port: int) -> None:
-        """End the session of a client's port, and wait until it is gone."""
-        find, kill = {
-            "postgresql": (
-                "SELECT pid FROM pg_stat_activity WHERE client_port = %s",
-                "SELECT pg_terminate_backend(%s)",
-            ),
-            "mysql": (
-                "SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)",
-                "KILL %s",
-            ),
-        }[self.admin.vendor]
-        with self.lock, self.admin.cursor() as cursor:
-            cursor.execute(find, [port])
-            (pid,) = cursor.fetchone()
-            cursor.execute(kill, [pid])
-            deadline = time.monotonic() + DEADLINE
-            while time.monotonic() < deadline:
-                cursor.execute(find, [port])
-                if cursor.fetchone() is None:
-                    return
-                time.sleep(0.005)
-
-    def change(self) -> None:
-        """Change one page of each section, and no other pages."""
-        from tests.models import Article, Word
-
-        Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - timedelta(days=1))
-        Word.objects.using(self.alias).create(word="zzz")
-
-    def run(self, workers: int, start: Path | None = None, *, atomic: bool = False) -> tuple[Any, Path]:
-        """Export to a new folder, or with `changed_only` to a copy of `start`."""
-        self.count += 1
-        output = self.folder / f"public-{self.count}"
-        if start is not None:
-            shutil.copytree(start, output)
-        changed_only = start is not None
-        return self.exports.run(output, workers, changed_only=changed_only, atomic=atomic), output
-
-
 @pytest.fixture(params=[parameter("postgresql"), parameter("mariadb")])
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+def lab(request):
     require(request.param)
-    with quick_folder() as folder:
-        made = Lab(request.param, folder)
-        try:
-            yield made
-        finally:
-            made.close()
+    with quick_folder() as folder, ExitStack() as stack:
+        yield Lab(request.param, folder, stack)
 
 
-@pytest.mark.parametrize(
-    ("workers", "changed_only"),
-    [(1, False), (1, True), (2, True)],
-    ids=["serial-full", "serial-changed-only", "workers-changed-only"],
-)
-def test_a_session_that_ends_before_any_statement_changes_nothing(
-    lab: Lab, workers: int, changed_only: bool
-) -> None:
+@pytest.mark.parametrize(("workers", "changed_only"), [(1, False), (1, True), (2, True)])
+def test_a_session_that_ends_before_any_statement_changes_nothing(lab, workers, changed_only):
     start = None
     if changed_only:
         failures, start = lab.run(1)
-        assert failures == []
-        assert lab.exports.run(start, 1, changed_only=False, atomic=False) == []
+        assert (failures, lab.run(1, folder=start)[0]) == ([], [])
         lab.change()
     # Values that are queried once per process, such as the version of the server, are not queried again.
     assert lab.run(workers, start)[0] == []
     lab.forwarder.arm()
     failures, folder = lab.run(workers, start)
-    assert failures == []
     wanted, count = published(folder), lab.forwarder.statements
-    assert count > 10
+    assert (failures, count > 10) == ([], True)
     failed, ended = {}, 0
     for fatal in range(1, count + 1):
         lab.forwarder.arm(fatal)
@@ -263,34 +308,29 @@ def test_a_session_that_ends_before_any_statement_changes_nothing(
     assert ended == count if workers == 1 else ended > count / 2
 
 
-@pytest.mark.parametrize("workers", [1, 2], ids=["serial", "workers"])
-def test_a_server_that_is_gone_for_a_second_fails_no_section(lab: Lab, workers: int) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_that_is_gone_for_a_second_fails_no_section(lab, workers):
     failures, folder = lab.run(workers)
-    assert failures == []
     wanted = published(folder)
+    assert failures == []
     for fatal in (3, 20):
         lab.forwarder.arm(fatal, outage=1.0)
         failures, folder = lab.run(workers)
-        assert lab.forwarder.ended == 1
-        assert (failures, published(folder)) == ([], wanted)
+        assert (failures, published(folder), lab.forwarder.ended) == ([], wanted, 1)
 
 
-def test_a_server_that_stays_away_fails_its_sections_and_nothing_is_published(lab: Lab) -> None:
-    lab.forwarder.arm(10, outage=DEADLINE)
-    failures, folder = lab.run(1)
-    assert len(failures) == len(SECTIONS)
-    assert all("Error: " in failure for failure in failures)
-    assert [path.name for path in folder.iterdir()] == [".sitemaps09"]
-
-
-def test_a_transaction_of_the_caller_is_not_retried(lab: Lab) -> None:
-    lab.forwarder.arm(8)
-    failures, folder = lab.run(1, atomic=True)
-    assert lab.forwarder.ended == 1
+@pytest.mark.parametrize(
+    ("fatal", "outage", "atomic", "reason"),
+    [(10, DEADLINE, False, "Error: "), (8, 0.0, True, "runs in a transaction of its caller")],
+    ids=["server that stays away", "transaction of the caller"],
+)
+def test_what_cannot_be_retried_fails_all_sections_and_publishes_none(lab, fatal, outage, atomic, reason):
+    lab.forwarder.arm(fatal, outage)
+    failures, folder = lab.run(1, atomic=atomic)
     # The connection is lost for all sections.
-    assert len(failures) == len(SECTIONS)
-    assert all("runs in a transaction of its caller" in failure for failure in failures)
-    assert not [path for path in folder.iterdir() if path.is_file()]
+    assert (len(failures), lab.forwarder.ended) == (len(SECTIONS), 1)
+    assert all(reason in failure for failure in failures)
+    assert [path.name for path in folder.iterdir()] == [".sitemaps09"]
 
 
 if __name__ == "__main__":

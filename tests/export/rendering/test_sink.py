@@ -7,11 +7,9 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -23,20 +21,28 @@ from django_sitemaps09.stores.local import LocalStore
 from tests.support.waiting import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
+#: Each is handed over to the thread at once, with small chunks.
+CHUNKS = [b"%d" % number * 100 for number in range(50)]
+
+
+def digest(parts):
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+KNOWN = [None, digest([b"other"])]
 
 
 class Spied:
     """A compressor that counts the bytes that it receives."""
 
-    def __init__(self) -> None:
-        self.real = compressor(6)
-        self.given = 0
+    def __init__(self):
+        self.real, self.given = compressor(6), 0
 
-    def compress(self, data: bytes) -> bytes:
+    def compress(self, data):
         self.given += len(data)
         return self.real.compress(data)
 
-    def flush(self) -> bytes:
+    def flush(self):
         self.given += 1
         return self.real.flush()
 
@@ -44,148 +50,32 @@ class Spied:
 class Place:
     """The staged file of a page; counts how many times it was opened."""
 
-    def __init__(self, folder: Path) -> None:
-        self.store = LocalStore(folder)
-        self.path = folder / "staged" / "page"
-        self.opened = 0
+    def __init__(self, folder):
+        self.store, self.path, self.opened = LocalStore(folder), folder / "staged" / "page", 0
 
     @contextmanager
-    def __call__(self) -> Iterator[BinaryIO]:
+    def __call__(self):
         self.opened += 1
         with self.store.staged("staged/page") as file:
             yield file
 
 
-def digest(parts: list[bytes]) -> str:
-    return hashlib.sha256(b"".join(parts)).hexdigest()
-
-
-def written(place: Any, stream: Any, parts: list[bytes], known: str | None = None) -> tuple[Sink, str]:
-    with Sink(place, stream, known) as out:
-        for part in parts:
-            out.write(part)
-        ended = out.end()
-    return out, ended()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
-
-
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sink, "_CHUNK", 100)
-
-
-class TestAPageThatIsPublishedAlready:
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(
-        parts=st.lists(st.binary(max_size=50), max_size=20),
-        other=st.none() | st.lists(st.binary(max_size=50)),
-        gz=st.booleans(),
-    )
-    def test_is_compressed_and_staged_like_a_new_one_exactly_if_its_bytes_are_others(
-        self,
-        tmp_path_factory: pytest.TempPathFactory,
-        small_chunks: None,
-        parts: list[bytes],
-        other: list[bytes] | None,
-        gz: bool,
-    ) -> None:
-        other = parts if other is None else other
-        new, place = (Place(tmp_path_factory.mktemp("sink")) for _ in range(2))
-        stream = Spied()
-        first, expected = written(new, compressor(6) if gz else None, parts)
-        out, found = written(place, stream if gz else None, parts, digest(other))
-        assert found == expected == digest(parts)
-        assert out.unchanged == (b"".join(parts) == b"".join(other))
-        assert first.unchanged is False
-        if out.unchanged:
-            assert (out.size, stream.given, place.opened) == (0, 0, 0)
-            assert list(place.path.parent.parent.iterdir()) == []
-        else:
-            data = place.path.read_bytes()
-            assert data == new.path.read_bytes()
-            assert (gzip.decompress(data) if gz else data) == b"".join(parts)
-            assert out.size == first.size == len(data)
-
-    @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_in_a_dry_run_is_measured_and_hashed_without_a_file(
-        self, place: Place, small_chunks: None, known: str | None
-    ) -> None:
-        out, found = written(None, compressor(6), DATA, known)
-        wanted, expected = written(place, compressor(6), DATA)
-        assert (out.size, out.unchanged, found) == (wanted.size, False, expected)
-
-    def test_leaves_no_thread_and_no_open_or_staged_file_if_its_writer_fails(self, place: Place) -> None:
-        before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0  # noqa: PTH208
-        for known in (None, digest(DATA), digest([b"other"])):
-            with suppress(ZeroDivisionError), Sink(place, compressor(6), known) as out:
-                out.write(DATA[0])
-                raise ZeroDivisionError
-        assert not place.path.exists()
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-")]
-        if before:
-            assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
-
-
-class TestADiskThatIsFull:
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
-    @pytest.mark.parametrize("known", [None, digest([b"other"])], ids=["new", "published"])
-    def test_is_reported_with_the_file(self, known: str | None) -> None:
-        @contextmanager
-        def full() -> Iterator[BinaryIO]:
-            with Path("/dev/full").open("wb", buffering=0) as file:
-                yield file
-
-        with pytest.raises(OSError, match=r"No space left.*/dev/full"):
-            written(full, compressor(6), DATA, known)
-
-    def test_in_the_folder_of_temporary_files_is_reported_too(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        temporary: Callable[..., Any] = sink.TemporaryFile
-
-        @contextmanager
-        def tiny() -> Iterator[Any]:
-            with temporary() as file:
-
-                class Full:
-                    def write(self, data: bytes) -> None:
-                        raise OSError(28, "No space left on device")
-
-                    seek, read = file.seek, file.read
-
-                yield Full()
-
-        monkeypatch.setattr(sink, "TemporaryFile", tiny)
-        with pytest.raises(OSError, match=rf"No space left.*{gettempdir()}"):
-            written(place, compressor(6), DATA, digest(DATA))
-        assert not place.path.exists()
-
-
-#: Each is handed over to the thread at once, with small chunks.
-CHUNKS = [b"%d" % number * 100 for number in range(50)]
-
-
 class Slow:
     """A file that records what it is given. Each write waits until the test lets it go on."""
 
-    def __init__(self) -> None:
-        self.taken: list[bytes] = []
-        self.threads: set[str] = set()
+    def __init__(self):
+        self.taken, self.threads = [], set()
         self.inside, self.go = threading.Event(), threading.Event()
         self.is_writing = self.is_closed = False
 
-    def __enter__(self) -> Slow:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         assert not self.is_writing
         self.is_closed = True
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         self.is_writing = True
         self.taken.append(data)
         self.threads.add(threading.current_thread().name)
@@ -197,21 +87,123 @@ class Slow:
 class Full(Slow):
     """A file on a disk that has room for ten writes."""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         if len(self.taken) == 10:
             raise OSError(28, "No space left on device", "page")
         self.taken.append(data)
+
+
+def write_all(out, parts, written=None):
+    for part in parts:
+        out.write(part)
+        if written is not None:
+            written.append(part)
+
+
+def written(place, stream, parts, known=None):
+    with Sink(place, stream, known) as out:
+        write_all(out, parts)
+        ended = out.end()
+    return out, ended()
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-")]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(sink, "_CHUNK", 100)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    parts=st.lists(st.binary(max_size=50), max_size=20),
+    other=st.none() | st.lists(st.binary(max_size=50)),
+    gz=st.booleans(),
+)
+def test_a_published_page_is_compressed_and_staged_like_a_new_one_exactly_if_its_bytes_are_others(
+    tmp_path_factory, parts, other, gz
+):
+    other = parts if other is None else other
+    new, place = (Place(tmp_path_factory.mktemp("sink")) for _ in range(2))
+    stream = Spied()
+    first, expected = written(new, compressor(6) if gz else None, parts)
+    out, found = written(place, stream if gz else None, parts, digest(other))
+    assert found == expected == digest(parts)
+    assert (first.unchanged, out.unchanged) == (False, b"".join(parts) == b"".join(other))
+    if out.unchanged:
+        assert (out.size, stream.given, place.opened) == (0, 0, 0)
+        assert list(place.path.parent.parent.iterdir()) == []
+    else:
+        data = place.path.read_bytes()
+        assert data == new.path.read_bytes()
+        assert (gzip.decompress(data) if gz else data) == b"".join(parts)
+        assert out.size == first.size == len(data)
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("known", KNOWN, ids=["new", "published"])
+def test_a_dry_run_measures_and_hashes_a_page_without_a_file(place, known):
+    out, found = written(None, compressor(6), DATA, known)
+    wanted, expected = written(place, compressor(6), DATA)
+    assert (out.size, out.unchanged, found) == (wanted.size, False, expected)
+
+
+def test_a_writer_that_fails_leaves_no_thread_and_no_open_or_staged_file(place):
+    descriptors = Path("/proc/self/fd")
+    before = len([*descriptors.iterdir()]) if descriptors.exists() else 0
+    for known in (*KNOWN, digest(DATA)):
+        with suppress(ZeroDivisionError), Sink(place, compressor(6), known) as out:
+            out.write(DATA[0])
+            raise ZeroDivisionError
+    assert (place.path.exists(), threads()) == (False, [])
+    assert not before or len(os.listdir(descriptors)) == before  # noqa: PTH208
+
+
+class TestADiskThatIsFull:
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no disk that is full")
+    @pytest.mark.parametrize("known", KNOWN, ids=["new", "published"])
+    def test_is_reported_with_the_file(self, known):
+        full = open("/dev/full", "wb", buffering=0)  # noqa: PTH123, SIM115
+        with pytest.raises(OSError, match=r"No space left.*/dev/full"):
+            written(lambda: full, compressor(6), DATA, known)
+
+    def test_in_the_folder_of_temporary_files_is_reported_too(self, place, monkeypatch):
+        temporary = sink.TemporaryFile
+
+        @contextmanager
+        def tiny():
+            with temporary() as file:
+
+                class FullFile:
+                    def write(self, data):
+                        raise OSError(28, "No space left on device")
+
+                    seek, read = file.seek, file.read
+
+                yield FullFile()
+
+        monkeypatch.setattr(sink, "TemporaryFile", tiny)
+        with pytest.raises(OSError, match=rf"No space left.*{gettempdir()}"):
+            written(place, compressor(6), DATA, digest(DATA))
+        assert not place.path.exists()
 
 
 @pytest.mark.usefixtures("small_chunks")
 class TestTheThread:
     """It compresses and writes while the caller reads the next rows."""
 
-    def test_is_one_besides_that_of_the_caller(self) -> None:
+    def test_is_one_besides_that_of_the_caller(self):
         slow = Slow()
         with Sink(lambda: slow, None) as out:
-            for chunk in CHUNKS[:2]:
-                out.write(chunk)
+            write_all(out, CHUNKS[:2])
             assert slow.inside.wait(DEADLINE)
             time.sleep(0.2)
             # The second chunk must not overtake the first one.
@@ -222,16 +214,10 @@ class TestTheThread:
         [name] = slow.threads
         assert name.startswith("sitemap-file")
 
-    def test_lets_no_more_than_a_few_chunks_wait(self) -> None:
+    def test_lets_no_more_than_a_few_chunks_wait(self):
         slow, written = Slow(), []
         with Sink(lambda: slow, None) as out:
-
-            def write_all() -> None:
-                for chunk in CHUNKS:
-                    out.write(chunk)
-                    written.append(chunk)
-
-            writer = threading.Thread(target=write_all, daemon=True)
+            writer = threading.Thread(target=write_all, args=[out, CHUNKS, written], daemon=True)
             writer.start()
             until(lambda: len(written) == sink._WAITING, "no chunk waits")
             time.sleep(0.2)
@@ -241,31 +227,21 @@ class TestTheThread:
             out.end()()
         assert slow.taken == CHUNKS
 
-    def test_has_its_error_raised_by_a_later_write(self) -> None:
+    def test_has_its_error_raised_by_a_later_write(self):
         full, written = Full(), []
-
-        def write_all() -> None:
-            for chunk in CHUNKS:
-                out.write(chunk)
-                written.append(chunk)
-
         with Sink(lambda: full, None) as out, pytest.raises(OSError, match=r"No space left.*page"):
-            write_all()
-        assert full.taken == CHUNKS[:10]
+            write_all(out, CHUNKS, written)
         # All chunks are written at once, except those that waited.
-        assert 10 <= len(written) <= 11 + sink._WAITING
+        assert (full.taken, 10 <= len(written) <= 11 + sink._WAITING) == (CHUNKS[:10], True)
         with pytest.raises(OSError, match="No space left"):
             out.end()()
-        assert full.is_closed
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-file")]
+        assert (full.is_closed, threads()) == (True, [])
 
-    def test_does_not_write_what_waits_if_the_writer_fails(self) -> None:
+    def test_does_not_write_what_waits_if_the_writer_fails(self):
         slow = Slow()
         with suppress(ZeroDivisionError), Sink(lambda: slow, None) as out:
-            for chunk in CHUNKS[:2]:
-                out.write(chunk)
+            write_all(out, CHUNKS[:2])
             assert slow.inside.wait(DEADLINE)
             threading.Timer(0.2, slow.go.set).start()
             raise ZeroDivisionError
-        assert slow.is_closed
-        assert slow.taken == CHUNKS[:1]
+        assert (slow.is_closed, slow.taken) == (True, CHUNKS[:1])

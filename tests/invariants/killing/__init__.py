@@ -1,1 +1,1 @@
-"""Exports that are killed: `python -m tests.invariants.killing DATABASE FUNCTION ARGUMENTS`."""
+"""Exports that are killed or disturbed, in processes of their own."""

@@ -1,98 +1,90 @@
-"""The tables, rows and sections of exports that are killed, and the exports themselves."""
+"""The tables, rows and sections of exports that are killed, the exports, and what holds after any crash."""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import os
+from hashlib import sha256
 
-from tests.invariants.killing.scenarios import PAGE, Rows, Run
+from tests.invariants.killing.scenarios import PAGE
+from tests.support import published
 from tests.support.configuration import BASE
+from tests.support.sections import declare
 
 
-def prepare() -> None:
+def create_tables():
     """Create the tables, and let workers be forked."""
     from django.db import connection
 
-    from tests.models import Category, Child, Parent
+    from tests.models import Article, Category, Child, Parent, Tag
 
-    multiprocessing.set_start_method("fork")
+    multiprocessing.set_start_method("fork", force=True)
     tables = connection.introspection.table_names()
     with connection.schema_editor() as editor:
-        for model in (Parent, Child, Category):
+        for model in (Parent, Child, Category, Tag, Article):
             if model._meta.db_table not in tables:
                 editor.create_model(model)
 
 
-def fill(rows: Rows) -> None:
+def fill(rows):
     """Replace all rows. Each key is in two tables."""
     from django.db import connection, transaction
 
+    from tests.models import Child, Parent
+
     with transaction.atomic(), connection.cursor() as cursor:
-        for table in ("tests_child", "tests_parent"):
-            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 no input
+        for model in (Child, Parent):
+            model.objects.all()._raw_delete("default")
         if rows:
-            parents = ", ".join(f"({key}, '{row.slug}')" for key, row in rows.items())
-            cursor.execute(f"INSERT INTO tests_parent (id, name) VALUES {parents}")  # noqa: S608
+            Parent.objects.bulk_create(Parent(pk=key, name=row.slug) for key, row in rows.items())
             children = ", ".join(f"({key})" for key in rows)
             cursor.execute(f"INSERT INTO tests_child (parent_ptr_id) VALUES {children}")  # noqa: S608
 
 
-def section(letter: str, model: str = "Parent", **attributes: Any) -> Callable[[], Any]:
+def section(letter, model="Parent", **attributes):
     """Return a factory of a section of either table, whose URLs begin with a letter."""
 
-    def made() -> Any:
+    def made():
         from django.db.models import F, Value
         from django.db.models.functions import Concat
 
-        from django_sitemaps09 import ModelSitemap
         from tests import models
 
-        declared = {
-            "queryset": getattr(models, model).objects.filter(name__startswith=letter),
-            "location": Concat(Value("/"), F("name"), Value("/")),
-            **attributes,
-        }
-        return type("Rows", (ModelSitemap,), declared)()
+        rows = getattr(models, model).objects.filter(name__startswith=letter)
+        return declare(queryset=rows, location=Concat(Value("/"), F("name"), Value("/")), **attributes)()
 
     return made
 
 
 #: Workers import these by `SECTIONS_PATH`.
 SECTIONS = {"a": section("a"), "b": section("b")}
+SECTIONS_PATH = f"{__name__}.SECTIONS"
 
 
-def settings(run: Run, **more: Any) -> None:
-    from django.conf import settings as configured
+def use_settings(run, **more):
+    from django.conf import settings
 
-    configured.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, **run.keys, **more}
-
-
-def export(run: Run, folder: Path, **more: Any) -> Any:
-    from django_sitemaps09.export import export as run_it
-
-    settings(run)
-    sitemaps = {name: section(name, run.model) for name in run.sections}
-    # Only a few pages fit into an index if there are several indexes.
-    with _few_pages_an_index(4 if run.keys.get("CASCADE") else 50_000):
-        return run_it(output=folder, sitemaps=sitemaps, engine="serial", **{**run.options, **more})
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, **run.keys, **more}
 
 
-@contextlib.contextmanager
-def _few_pages_an_index(pages: int) -> Any:
+def export(run, folder):
     from django_sitemaps09 import protocol
+    from django_sitemaps09.export import export
 
-    before = protocol.INDEX_LIMITS
-    protocol.INDEX_LIMITS = before._replace(urls=pages)
+    use_settings(run)
+    sitemaps = {name: section(name, run.model, **run.attributes) for name in run.sections}
+    limits = protocol.INDEX_LIMITS
+    if run.keys.get("CASCADE"):
+        # Only a few pages fit into an index.
+        protocol.INDEX_LIMITS = limits._replace(urls=4)
     try:
-        yield
+        return export(output=folder, sitemaps=sitemaps, engine="serial", **run.options)
     finally:
-        protocol.INDEX_LIMITS = before
+        protocol.INDEX_LIMITS = limits
 
 
-def cleanly(run: Run, folder: Path) -> Any:
+def cleanly(run, folder):
     """Export, and expect no failure."""
     from django_sitemaps09.exceptions import ExportError
 
@@ -103,10 +95,79 @@ def cleanly(run: Run, folder: Path) -> Any:
         if "because it is not published" not in str(error):
             raise
         report = export(run._replace(options={}), folder)
-    assert report.failures == [], report.failures
-    assert report.published
-    return report
+    assert (report.failures, report.published) == ([], True), report.failures
 
 
-#: Not `__main__`, which is another module in workers.
-SECTIONS_PATH = "tests.invariants.killing.exports.SECTIONS"
+def urls(folder, name):
+    """Return the URLs of a file, which must be complete."""
+    if not name.endswith(".txt"):
+        return published.urls(folder, name)
+    text = (folder / name).read_text()
+    assert text.endswith("\n")
+    return tuple(text.splitlines())
+
+
+def assert_files_are_whole(folder, named):
+    """Check that each listed file is complete, when no process is writing."""
+    for name in named:
+        urls(folder, name)
+
+
+def assert_urls_are_kept(folder, must):
+    """Check that an indexed page contains each of the URLs."""
+    lost = must - {url for name in published.pages(folder) for url in urls(folder, name)}
+    assert not lost, f"in no indexed page: {sorted(lost)[:5]} of {len(lost)}"
+
+
+def manifest_of(folder):
+    from django_sitemaps09.state import manifest
+    from django_sitemaps09.stores.local import LocalStore
+
+    found = manifest.read(LocalStore(folder / ".sitemaps09", own=""))
+    assert found is not None
+    return found
+
+
+def digest_of_text(folder, name):
+    return sha256((folder / name).read_bytes()).hexdigest()
+
+
+def assert_is_current(folder, run):
+    """Check that the published URLs are those of the rows, and that the manifest lists every file."""
+    found = [url for name in published.pages(folder) for url in urls(folder, name)]
+    assert len(found) == len(set(found)), "twice"
+    assert set(found) == run.urls(), sorted(set(found) ^ run.urls())[:5]
+    state = (folder / ".sitemaps09").iterdir()
+    assert [entry.name for entry in state if entry.name.startswith(("journal", "run-", "tmp-"))] == []
+    manifest, files = manifest_of(folder), set()
+    for name, record in manifest.sections.items():
+        for page in record.pages:
+            file = f"sitemap-{name}-{page.number}.{record.suffix}"
+            digest = published.digest if file.endswith((".gz", ".xml")) else digest_of_text
+            assert (page.name, page.digest) == (file, digest(folder, file))
+            assert page.number <= record.highest
+            files.add(file)
+            after, until = (key and int(key[0]) for key in (page.after, page.until))
+            there = {key for key in run.rows if after is None or key > after}
+            keys = {key for key in there if until is None or key <= until}
+            assert set(urls(folder, file)) == run._replace(sections=(name,)).urls(keys), file
+        assert not record.pages or record.pages[-1].until is None
+    assert files == set(published.pages(folder))
+    style = {"sitemap.css"} if run.keys.get("STYLESHEET") else set()
+    for name in {published.INDEX, *files} if style else ():
+        assert b'href="sitemap.css"' in published.unpacked(folder)[name], name
+    ours = {name for name in os.listdir(folder) if name.startswith("sitemap")}  # noqa: PTH208
+    known = files | style | set(manifest.indexes) | manifest.removed.keys()
+    assert ours == known, "files that nobody knows of"
+
+
+@contextlib.contextmanager
+def naming(what):
+    """Name the scenario and the point where an assertion fails."""
+    import sys
+
+    try:
+        yield
+    except BaseException:
+        sys.stderr.write(f"{what}:\n")
+        raise
