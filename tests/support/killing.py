@@ -9,26 +9,28 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
 from django_sitemaps09.stores.local import LocalStore
 
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
+)
 
-def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
+
+def die_at(point, folder, *, in_workers=False):
     """Kill this process before its `point`-th change of what is in a folder, or half through it.
 
     Whatever makes the change: Python tells of each file that is created, moved or removed. Before a file
     is synced only half of it has come to the disk. `in_workers` counts the changes of each worker
     instead, who then stands still.
     """
-    left, own, below = point, os.getpid(), str(folder)
+    left, own, below, sync = point, os.getpid(), str(folder), os.fsync
     one_at_a_time = threading.RLock()
 
-    def now() -> bool:
+    def now():
         nonlocal left
         if in_workers is (os.getpid() == own):
             return False
@@ -36,7 +38,7 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
             left -= 1
             return left == 0
 
-    def die() -> None:
+    def die():
         with contextlib.suppress(ProcessLookupError):
             os.kill(own, signal.SIGKILL)
         # If a process is stopped when its parent dies, it gets SIGHUP. So the parent must die first.
@@ -45,7 +47,7 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
         # The worker does not detect this before it is continued.
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+    def hook(event, arguments):
         if event == "open":
             path, _, flags = arguments
             counts = isinstance(path, (str, os.PathLike)) and bool(flags & os.O_CREAT)
@@ -54,13 +56,10 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
             path, counts = arguments[0], True
         else:
             return
-        within = counts and (str(path).startswith(below) or not Path(path).is_absolute())
-        if within and now():
+        if counts and (str(path).startswith(below) or not Path(path).is_absolute()) and now():
             die()
 
-    sync = os.fsync
-
-    def half(descriptor: int) -> None:
+    def half(descriptor):
         if now():
             with contextlib.suppress(OSError):
                 os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
@@ -71,7 +70,7 @@ def die_at(point: int, folder: Path, *, in_workers: bool = False) -> None:
     sys.addaudithook(hook)
 
 
-def forked(work: Callable[[], object]) -> int:
+def forked(work):
     """Return the number of a fork that does some work and ends with 0 if that succeeds."""
     from django.db import connections
 
@@ -89,12 +88,12 @@ def forked(work: Callable[[], object]) -> int:
     os._exit(0)
 
 
-def die(*arguments: object) -> None:
+def die(*arguments):
     """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def was_killed(number: int) -> bool:
+def was_killed(number):
     """Wait for a fork, and return whether it was killed; `False` if it ended by itself."""
     _, status = os.waitpid(number, 0)
     if os.WIFSIGNALED(status):
@@ -104,50 +103,24 @@ def was_killed(number: int) -> bool:
     return False
 
 
-def is_killed_at(point: int, folder: Path, work: Callable[[], object]) -> bool:
+def is_killed_at(point, folder, work):
     """Do some work in a fork that `die_at()` kills, and return whether it was killed."""
-
-    def killed() -> None:
-        die_at(point, folder)
-        work()
-
-    return was_killed(forked(killed))
-
-
-def members(group: int) -> list[int]:
-    """Return the living processes of a process group."""
-    return [number for number, ids in living() if ids.group == group]
-
-
-def woken(group: int) -> list[int]:
-    """Continue the living processes of a process group, and return them."""
-    found = members(group)
-    for number in found:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGCONT)
-    return found
-
-
-def end(session: int) -> None:
-    """Kill all living processes of a session, including those that are stopped."""
-    for number in [number for number, ids in living() if ids.session == session]:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGKILL)
+    return was_killed(forked(lambda: die_at(point, folder) or work()))
 
 
 class Killed(BaseException):
     """Error that no code catches, like a power cut."""
 
 
-def dies_at(step: int, work: Callable[[], object], *methods: str) -> bool:
+def dies_at(step, work, *methods):
     """Do some work, but end it before its n-th call of these methods of a folder, counted from 1.
 
     Return whether it was ended. By default, the steps are promotions of files.
     """
     left = iter(range(step - 1))
 
-    def dying(method: Callable[..., Any]) -> Callable[..., Any]:
-        def called(*arguments: Any) -> Any:
+    def dying(method):
+        def called(*arguments):
             if next(left, None) is None:
                 raise Killed
             return method(*arguments)
@@ -164,28 +137,39 @@ def dies_at(step: int, work: Callable[[], object], *methods: str) -> bool:
     return False
 
 
-needs_proc = pytest.mark.skipif(
-    not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"
-)
-
-
-class Ids(NamedTuple):
-    """The process group and the session of a process."""
-
-    group: int
-    session: int
-
-
-def living() -> Iterator[tuple[int, Ids]]:
-    """Yield each living process in /proc."""
+def living():
+    """Return the process group and the session of each living process in /proc, by number."""
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, _, group, session = stat.read_text().rpartition(")")[2].split()[:4]
             # A dead process keeps its files open as long as one of its threads lives.
             if state not in "ZX" or len([*stat.parent.glob("task/*")]) > 1:
-                yield int(stat.parent.name), Ids(int(group), int(session))
+                found[int(stat.parent.name)] = int(group), int(session)
+    return found
 
 
-def lives(number: int) -> bool:
+def lives(number):
     """Return whether a process is running; a zombie is not."""
-    return number in dict(living())
+    return number in living()
+
+
+def members(group):
+    """Return the living processes of a process group."""
+    return [number for number, (found, _) in living().items() if found == group]
+
+
+def woken(group):
+    """Continue the living processes of a process group, and return them."""
+    found = members(group)
+    for number in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGCONT)
+    return found
+
+
+def end(session):
+    """Kill all living processes of a session, including those that are stopped."""
+    for number in [number for number, (_, found) in living().items() if found == session]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)

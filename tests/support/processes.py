@@ -6,29 +6,26 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.support.paths import ROOT
 from tests.support.waiting import DEADLINE, until
 
 
-def environment(folder: Path, settings: str, **variables: object) -> dict[str, str]:
+def environment(folder, settings, **variables):
     """Return the environment of a process that also imports from a folder, with a module of settings."""
     paths = [str(folder), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     found = {"PYTHONPATH": os.pathsep.join(paths), "DJANGO_SETTINGS_MODULE": settings}
     return os.environ | found | {name: str(value) for name, value in variables.items()}
 
 
-def started(*command: object, environ: dict[str, str], **options: Any) -> subprocess.Popen[str]:
+def started(*command, environ, **options):
     """Start Python with these arguments."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-        [sys.executable, *map(str, command)],
-        **{"env": environ, "cwd": ROOT, "encoding": "utf-8", **pipes, **options},
-    )
+    given = {"env": environ, "cwd": ROOT, "encoding": "utf-8"}
+    given |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen([sys.executable, *map(str, command)], **given)  # noqa: S603 our own
 
 
-def ended(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[int, str, str]:
+def ended(process, deadline=DEADLINE):
     """Return status, output and errors of a process, which is killed after a timeout."""
     with process:
         try:
@@ -38,7 +35,7 @@ def ended(process: subprocess.Popen[str], deadline: float = DEADLINE) -> tuple[i
     return process.returncode, out, err
 
 
-def forkable() -> None:
+def forkable():
     """Let the workers of the next export be forked, so that they inherit overridden settings.
 
     They are spawned if a connection is open or another thread lives. Up to Python 3.12, a thread

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import cycle
-from typing import Any
 
 import pytest
 from django.db import connections
@@ -15,12 +13,12 @@ class Alternating:
 
     aliases = cycle(["default", "replica"])
 
-    def db_for_read(self, model: Any, **hints: Any) -> str:
+    def db_for_read(self, model, **hints):
         return next(self.aliases)
 
 
 @pytest.fixture
-def replica(settings: Any) -> Iterator[Any]:
+def replica(settings):
     """Add a second alias of the default database, with the same connection."""
     default = connections["default"]
     made = default.copy("replica")
