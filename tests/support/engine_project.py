@@ -36,7 +36,7 @@ from django_sitemaps09 import Route, Sitemap
 from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
-from tests.support.processes import ended, environment, started
+from tests.support.processes import ended, environment, forkable, started
 from tests.support.published import quick_folder
 from tests.support.sections import Numbers, declare
 from tests.support.waiting import DEADLINE, until
@@ -294,6 +294,37 @@ def again(folder, engine):
     return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
 
 
+def story(folder, engine):
+    """Export rows whose pages are split, and then merged, each time twice, the second time by another codec.
+
+    Return the pages of each run, and what the second runs wrote.
+    """
+    from django.conf import settings
+    from django.db.models import F, Value
+    from django.db.models.functions import Concat
+
+    from tests.models import Article
+
+    few = range(60, 320, 20)
+    rows, keys, maps, written = Article.objects, settings.SITEMAPS09, [], []
+    for change in (
+        lambda: None,
+        lambda: rows.filter(pk__lte=250).update(slug=Concat(F("slug"), Value("x" * 80))),
+        lambda: rows.filter(pk__range=(60, 320)).exclude(pk__in=few)._raw_delete("default"),
+    ):
+        change()
+        for more in ({}, {"GZIP_LEVEL": 9}):
+            settings.SITEMAPS09 = keys | more
+            forkable()
+            report = exported(folder, engine, "a")
+            files = report["sections"][0]["files"]
+            written += report["written"] if more else []
+            maps.append([[file["name"], file["until"], file["urls"], file["digest"]] for file in files])
+    rows.all()._raw_delete("default")
+    fill()
+    return maps, written
+
+
 def elsewhere(folder, engine):
     """Export under a prefix and a URLconf that only this process has."""
     from django.urls import set_script_prefix, set_urlconf
@@ -314,9 +345,9 @@ class Project:
         self.folder, self.broker, self.engine = folder, broker, HASTY if broker else engine
         self.queue, self.logs, self.sent_before = f"sitemaps09-tests-{token_hex(6)}", [], 0
         (folder / "gate").mkdir(parents=True)
-        if broker == "tasks":
+        if database:
             shutil.copyfile(database, folder / "db.sqlite3")
-        name = str(database if database and broker != "tasks" else folder / "db.sqlite3")
+        name = str(folder / "db.sqlite3")
         self.database = {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": name,
@@ -388,10 +419,10 @@ class Project:
 
     def result(self, process, deadline=DEADLINE):
         try:
-            status, out, err = ended(process, deadline)
+            status, out, self.err = ended(process, deadline)
         finally:
             end(process)
-        assert status == 0, err
+        assert status == 0, self.err
         self.pid, self.children, value = json.loads(out.splitlines()[-1])
         return value
 

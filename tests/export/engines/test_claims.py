@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 from django.core import signing
@@ -19,10 +15,8 @@ from django.core import signing
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
-from django_sitemaps09.export.engines.queues import QueueEngine
 from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
 from tests.export.engines.fake_queue import PAGE, PAGES, FakeChild, everywhere, rendered
-from tests.support import engine_project, published
 
 DIED = (
     "ExportError: Section 'hooked', page 2: the worker that claimed it did not return it, and the process "
@@ -260,7 +254,10 @@ def test_a_forged_file_costs_at_most_a_rendered_page(
     indirect=["queue"],
 )
 def test_the_end_of_a_run_leaves_nothing_for_late_workers_to_change(queue, monkeypatch, look):
-    """A worker stops right before each look for the run, and goes on when the run has ended."""
+    """A worker stops right before each look for the run, and goes on when the run has ended.
+
+    `test_workers` freezes real ones.
+    """
     late, looks = [], []
     store_type = LocalStore if queue.output is not None else RemoteStore
     read = store_type.read
@@ -287,65 +284,6 @@ def test_the_end_of_a_run_leaves_nothing_for_late_workers_to_change(queue, monke
     with pytest.raises(KeyboardInterrupt):
         queue.export()
     assert queue.public() == {}
-
-
-#: What a frozen worker does next: it looks for the run before each of these.
-LOOKS = ("begin", "claim", "stage", "complete", "reply")
-
-
-def freezing(folder, look):
-    """Export with a worker that is frozen, and goes on after the end of the run. Return what it changed."""
-    from django_sitemaps09.export import export
-
-    workers, sent = [], []
-
-    class Freezing(QueueEngine):
-        worker_name = "worker"
-        # Claims are soon old.
-        clock = staticmethod(lambda: 20 * time.monotonic())
-
-        def put(self, message):
-            # The first message is that of the page which the export renders at once.
-            if not workers and sent:
-                name = f"{__name__}.{work.__name__}"
-                command = [sys.executable, "-m", "tests.support.engine_project", name, message, look]
-                workers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))  # noqa: S603 our own
-                _, status = os.waitpid(workers[0].pid, os.WUNTRACED)
-                assert os.WIFSTOPPED(status), "the worker ended before it was frozen"
-            sent.append(message)
-
-        def describe(self):
-            return "nowhere", "nothing"
-
-    globals()["Freezing"] = Freezing
-    report = export(["a"], output=folder, engine=f"{__name__}.Freezing", workers=1)
-    before = published.states(Path(folder), hidden=True)
-    [worker] = workers
-    assert worker.poll() is None, "the worker was never frozen"
-    worker.send_signal(signal.SIGCONT)
-    status, after = worker.wait(), published.states(Path(folder), hidden=True)
-    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
-    return report.published, report.urls, changed, status
-
-
-def work(message, look):
-    read, looks = LocalStore.read, iter(LOOKS)
-
-    def stopping(store, name, max_bytes):
-        if name.endswith("/run.json") and next(looks, "") == look:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        return read(store, name, max_bytes)
-
-    LocalStore.read = stopping
-    handle_message(message)
-
-
-# The test above is for all looks, too.
-@pytest.mark.slow
-@pytest.mark.parametrize("look", LOOKS if "SITEMAPS09_KILLS" in os.environ else ["claim", "reply"])
-def test_the_end_of_a_run_is_final_for_a_frozen_process(look, make_project, tmp_path):
-    """The process gets SIGSTOP at that look, and SIGCONT when the run has ended."""
-    assert make_project().run(freezing, tmp_path / "public", look) == [True, engine_project.ROWS, [], 0]
 
 
 def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(queue, monkeypatch):

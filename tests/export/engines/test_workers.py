@@ -8,11 +8,11 @@ import random
 import signal
 import time
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 import pytest
 
 from tests.support.engine_project import (
-    BROKERS,
     DOUBLING,
     HASTY,
     HURRIED,
@@ -33,6 +33,7 @@ from tests.support.services import REDIS
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
+PASSWORD, _, SERVER = RABBITMQ.rpartition("@")
 
 
 def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
@@ -52,6 +53,14 @@ def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
         len(keys),
         keys,
     )
+
+
+def test_pages_are_split_and_merged_as_by_the_command_alone_and_a_second_run_writes_nothing(crew, tmp_path):
+    maps, rewritten = crew.run("story", tmp_path / "serial", "serial")
+    for level in (1, 6):
+        assert crew.run("story", tmp_path / f"{level}", crew.engine, GZIP_LEVEL=level) == [maps, []]
+    # The comparison covers pages that were split or merged.
+    assert (rewritten, len(maps[4]) < len(maps[0]) < len(maps[2])) == ([], True)
 
 
 def test_an_export_is_rendered_by_two_workers_at_once(crew, tmp_path):
@@ -228,27 +237,48 @@ def test_a_worker_with_another_secret_key_refuses_pages_and_the_export_renders_t
     assert (report | {"warnings": []}, files, runs(tmp_path)) == (*project.serial("a"), [])
 
 
-@pytest.mark.services
-def test_an_export_is_the_same_if_celery_calls_tasks_at_once(make_project, tmp_path):
-    project = make_project("eager", CELERY_TASK_ALWAYS_EAGER=True)
-    assert project.export(tmp_path, "a") == project.serial("a")
+IMMEDIATE = f"{'django.tasks' if find_spec('django.tasks') else 'django_tasks'}.backends.immediate"
+AT_ONCE = {
+    "celery": {"CELERY_TASK_ALWAYS_EAGER": True},
+    "tasks": {"TASKS": {"default": {"BACKEND": f"{IMMEDIATE}.ImmediateBackend"}}},
+}
 
 
 @pytest.mark.services
-@pytest.mark.parametrize("broker", BROKERS)
+@pytest.mark.parametrize("broker", AT_ONCE)
+def test_an_export_is_the_same_if_tasks_are_called_at_once(broker, make_project, tmp_path):
+    project = make_project(broker, **AT_ONCE[broker])
+    assert project.export(tmp_path, "a", "odd", "one") == project.serial("a", "odd", "one")
+    assert runs(tmp_path) == []
+    warning = "an ImmediateBackend, so the export itself renders all pages"
+    assert (warning in project.err) == (broker == "tasks")
+
+
+@pytest.mark.services
+@pytest.mark.parametrize(
+    ("broker", "worker", "place", "command"),
+    [
+        ("redis", "Celery worker", f"'{{}}' of redis://{REDIS}", "celery -A shop worker -Q {}"),
+        ("rabbitmq", "Celery worker", f"'{{}}' of amqp://{SERVER}", "celery -A shop worker -Q {}"),
+        (
+            *("tasks", "worker of Django Tasks", "'sitemaps' of the backend 'default' of TASKS"),
+            "with django-tasks-db: manage.py db_worker --backend default --queue-name sitemaps",
+        ),
+    ],
+)
 def test_an_export_without_workers_ends_with_1_and_names_the_queue_and_the_broker(
-    broker, make_project, tmp_path
+    broker, worker, place, command, make_project, tmp_path
 ):
     project = make_project(broker)
     # Half a minute by its clock is over at once.
     options = ["--engine", HURRIED, "--output", str(tmp_path / "public")]
     status, _, warned = project.said("django", "export_sitemaps", "a", "one", *options)
-    place = {"redis": f"redis://{REDIS}", "rabbitmq": f"amqp://{RABBITMQ.rpartition('@')[2]}"}[broker]
-    command = f"celery -A shop worker -Q {project.queue}"
     [line] = warned.splitlines()
-    assert line.startswith("CommandError: No Celery worker took a page, so the export itself rendered")
-    assert f"a worker that reads the queue '{project.queue}' of {place} ({command})" in line
-    assert (status, RABBITMQ.rpartition("@")[0] in warned) == (1, False)
+    assert line.startswith(
+        f"CommandError: No {worker} took a page, so the export itself rendered all. Start"
+    )
+    assert f"that reads the queue {place} ({command})".replace("{}", project.queue) in line
+    assert (status, bool(PASSWORD) and PASSWORD in warned) == (1, False)
     assert content(tmp_path / "public") == project.serial("a", "one")[1]
 
 

@@ -23,12 +23,11 @@ from tests.invariants.killing.exports import (
     create_tables,
     export,
     fill,
-    manifest_of,
     naming,
     section,
     use_settings,
 )  # fmt: skip
-from tests.invariants.killing.scenarios import BOTH, EVERGREEN, SCENARIOS, THIN, THIRTY, TWO, Row, Run, many
+from tests.invariants.killing.scenarios import BOTH, EVERGREEN, SCENARIOS, THIRTY, TWO, Row, Run, many
 from tests.support import published
 from tests.support.examples import KILL_STEP
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
@@ -72,15 +71,17 @@ def begun(name, folder):
     return once, last, last._replace(rows=kept | many(110, 1_310, 1_320, 7_000, 9_999))
 
 
-def everywhere(place, name, *losing):
-    """Kill the last run of a scenario at each of its points; `losing` removes what it had staged.
+def everywhere(place, name, how=""):
+    """Kill the last run of a scenario at each of its points. Then the data change, and a run is not killed.
 
-    Then the data change, and a run is not killed. The number of points is returned.
+    With `losing`, what the killed run had staged is lost. With `again`, the next run is killed too, while
+    it recovers, at points of its own. The number of points is returned.
     """
-    folder, before = place / "public", place / "before"
+    folder, before, broken = (place / part for part in ("public", "before", "broken"))
     once, last, later = begun(name, folder)
     named_before = published.named(folder)
-    for point in count(1, KILL_STEP):
+    chance = random.Random(4)  # noqa: S311
+    for point in count(3, 6) if how == "again" else count(1, KILL_STEP):
         replace(folder, before)
         fill(last.rows)
         died = is_killed_at(point, folder, lambda: cleanly(last, folder))
@@ -88,42 +89,24 @@ def everywhere(place, name, *losing):
             named = {*named_before, *published.named(folder)}
             assert_files_are_whole(folder, named)
             assert_urls_are_kept(folder, once & last.urls())
-            if losing:
+            if how == "losing":
                 for staged in (folder / ".sitemaps09").glob("run-*"):
                     shutil.rmtree(staged)
-            fill(later.rows)
-            cleanly(later, folder)
-            assert_files_are_whole(folder, {*named, *published.named(folder)})
-            assert_is_current(folder, later)
-        if not died:
-            break
-    return point - 1
-
-
-def recovering(place, name):
-    """As above, but what follows is killed too, while it recovers, at a point after the other."""
-    folder, before, broken = (place / part for part in ("public", "before", "broken"))
-    once, last, later = begun(name, folder)
-    chance, pairs = random.Random(4), 0  # noqa: S311
-    for point in range(3, 200, 6):
-        replace(folder, before)
-        fill(last.rows)
-        if not is_killed_at(point, folder, lambda: cleanly(last, folder)):
-            break
         fill(later.rows)
         replace(broken, folder)
-        for second in sorted(chance.sample(range(1, 60), 3)):
-            replace(folder, broken)
-            named = published.named(folder)
-            is_killed_at(second, folder, lambda: cleanly(later, folder))
+        for second in sorted(chance.sample(range(1, 60), 3)) if died and how == "again" else [0]:
             with naming(f"Scenario {name!r}, killed at point {point}, then at {second}"):
-                assert_files_are_whole(folder, {*named, *published.named(folder)})
-                assert_urls_are_kept(folder, once & last.urls() & later.urls())
+                if second:
+                    replace(folder, broken)
+                    is_killed_at(second, folder, lambda: cleanly(later, folder))
+                    assert_files_are_whole(folder, {*named, *published.named(folder)})
+                    assert_urls_are_kept(folder, once & last.urls() & later.urls())
                 cleanly(later, folder)
                 assert_files_are_whole(folder, {*named, *published.named(folder)})
                 assert_is_current(folder, later)
-            pairs += 1
-    return pairs
+        if not died:
+            break
+    return point - 1
 
 
 def at_random(place, kills, seed):
@@ -208,43 +191,6 @@ def orphans(place):
         if not died:
             break
     return met
-
-
-def each_way(place):
-    """Export the same rows twice with each engine, number of workers and codec.
-
-    Return page maps and digests.
-    """
-    from django_sitemaps09 import compression
-    from django_sitemaps09.export import export
-
-    engines = [{"engine": "serial"}, *({"engine": "processes", "workers": count} for count in (1, 2, 3))]
-    levels = [6, 1] if compression.isal_zlib is None else [None, 6]
-    runs = [*SCENARIOS["two"], Run(THIN | BOTH, sections=TWO), Run(THIN, sections=TWO)]
-    found = []
-    for way, level in ((way, level) for way in engines for level in levels):
-        folder, maps = place / f"{len(found)}", []
-        for run in runs:
-            fill(run.rows)
-            use_settings(run, SITEMAPS=SECTIONS_PATH, **({} if level is None else {"GZIP_LEVEL": level}))
-            forkable()
-            report = export(output=folder, **way)
-            assert report.failures == [], report.failures
-            assert_is_current(folder, run)
-            before = published.states(folder, hidden=True)
-            # Another codec does not rewrite unchanged files.
-            use_settings(run, SITEMAPS=SECTIONS_PATH, GZIP_LEVEL=9)
-            forkable()
-            again = export(output=folder, **way)
-            assert again.written == (), (way, level, again.written)
-            assert published.states(folder, hidden=True) == before, way
-            sections = manifest_of(folder).sections.items()
-            maps.append({
-                name: [(page.number, page.until, page.urls, page.digest) for page in record.pages]
-                for name, record in sections
-            })  # fmt: skip
-        found.append([way, maps])
-    return found
 
 
 def disk_full(place, kind):
