@@ -64,9 +64,7 @@ def indexed(contents):
 
 
 @pytest.mark.parametrize("kind", ["first", "split", "merge"])
-def test_a_refused_write_keeps_published_files_and_the_next_run_publishes_current_rows(
-    settings, monkeypatch, kind
-):
+def test_a_refused_write_keeps_published_files_and_the_next_run_is_current(settings, monkeypatch, kind):
     # The cache of the tests is used only by this process.
     monkeypatch.setattr(lock, "_UNSUITABLE", {})
     backend = {"BACKEND": f"{__name__}.Refusing", "OPTIONS": {"location": "/invariants"}}

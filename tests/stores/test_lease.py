@@ -68,9 +68,7 @@ def unavailable_cache():
 
 @pytest.mark.usefixtures("redis")
 class TestALease:
-    def test_is_held_by_one_at_a_time_for_each_place_and_released_after_an_error(
-        self, memory, key, declare
-    ):
+    def test_is_held_by_one_at_a_time_for_each_place_and_freed_after_an_error(self, memory, key, declare):
         declare(sitemaps=storage(Overwriting), other=storage(Overwriting))
         for _ in range(2):
             with pytest.raises(RuntimeError, match="broken"), exclusive_lock(memory) as check:  # noqa: PT012
@@ -112,9 +110,7 @@ class TestALease:
         with exclusive_lock(memory) as check:
             check()
 
-    def test_is_renewed_for_as_long_as_the_block_takes_even_after_an_outage_of_the_cache(
-        self, memory, key, caplog
-    ):
+    def test_is_renewed_while_the_block_lasts_even_after_an_outage_of_the_cache(self, memory, key, caplog):
         with exclusive_lock(memory) as check:
             assert 0 < remaining(key) <= 20
             for is_out in (False, False, True):

@@ -78,9 +78,7 @@ def test_a_storage_that_fails_is_named_with_the_file_and_its_error(declare):
             call()
 
 
-def test_a_storage_leaves_nothing_on_this_machine_and_is_cleaned_of_the_probes_of_killed_runs(
-    memory, tmp_path, monkeypatch
-):
+def test_a_storage_leaves_nothing_here_and_is_cleaned_of_probes(memory, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stage(memory, PAGE, b"x")
     assert list(tmp_path.iterdir()) == []

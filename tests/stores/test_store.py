@@ -124,9 +124,7 @@ def test_a_target_or_state_that_is_missing_is_reported_with_every_solution(setti
             find()
 
 
-def test_the_state_is_in_our_folder_of_the_target_or_where_the_setting_says(
-    store, folder, tmp_path, settings, declare
-):
+def test_the_state_is_in_our_folder_or_where_the_setting_says(store, folder, tmp_path, settings, declare):
     label = str(folder) if isinstance(store, LocalStore) else "storage 'sitemaps'"
     assert store.label == label
     if isinstance(store, RemoteStore):

@@ -32,13 +32,13 @@ from django.http import HttpResponse
 from django.urls import path
 from django.utils.module_loading import import_string
 
-from django_sitemaps09 import Route, Sitemap
+from django_sitemaps09 import Route
 from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
 from tests.support.processes import ended, environment, forkable, started
 from tests.support.published import quick_folder
-from tests.support.sections import Numbers, declare
+from tests.support.sections import Numbers, declare, listing
 from tests.support.waiting import DEADLINE, until
 
 ROWS, PAGE = 600, 100
@@ -175,22 +175,8 @@ def articles(pks=ROWS, **attributes):
     return made
 
 
-class ByProcess(Sitemap):
-    def items(self):
-        return range(3 * PAGE)
-
-    def location(self, item):
-        return here(item)
-
-
-class Contrib(ContribSitemap):
-    limit = PAGE
-
-    def items(self):
-        return list(range(3 * PAGE))
-
-    def location(self, item):
-        return here(item)
+ByProcess = listing(range(3 * PAGE), location=lambda self, item: here(item))
+Contrib = listing([*range(3 * PAGE)], ContribSitemap, limit=PAGE, location=lambda self, item: here(item))
 
 
 class WaitingHere(ByProcess):
@@ -295,7 +281,7 @@ def again(folder, engine):
 
 
 def story(folder, engine):
-    """Export rows whose pages are split, and then merged, each time twice, the second time by another codec.
+    """Export rows whose pages are split, and then merged, each time twice, then by another codec.
 
     Return the pages of each run, and what the second runs wrote.
     """

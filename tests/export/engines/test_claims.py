@@ -201,9 +201,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
     ["empty", "not JSON", "unsigned", "another key", "another kind", "another page", "another run",
      "a text", "huge", "a folder", "a link"],
 )  # fmt: skip
-def test_a_forged_file_costs_at_most_a_rendered_page(
-    queue, children, tmp_path, monkeypatch, forger, is_working
-):
+def test_a_forged_file_costs_at_most_one_page(queue, children, tmp_path, monkeypatch, forger, is_working):
     """An attacker can write to the folder of the run."""
     monkeypatch.setitem(messages._MOST, REPLY, 100_000)
     children(FakeChild.renders)

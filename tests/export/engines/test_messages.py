@@ -159,9 +159,7 @@ class TestAForgedMessage:
         assert entries(tmp_path) == before
 
     @pytest.mark.parametrize("name", ["../x", "/etc/x", "..", ".", "a/b", "A", "a\n", ".hidden"])
-    def test_names_no_folder_but_that_of_a_host_even_with_a_valid_signature(
-        self, forging, tmp_path, caplog, name
-    ):
+    def test_names_only_the_folder_of_a_host_even_if_it_is_signed(self, forging, tmp_path, caplog, name):
         before = entries(tmp_path)
         forging["renderer"]["folder"] = name
         handle_message(messages.sign(forging))

@@ -40,9 +40,7 @@ class TestWithoutWorkers:
         ("seconds", "is_inside", "warnings", "failures"),
         [(4, False, 0, 0), (29, False, 1, 0), (31, False, 0, 1), (100, True, 1, 0)],
     )
-    def test_the_status_is_1_if_a_message_lay_for_30_seconds_except_inside_of_the_only_worker(
-        self, queue, seconds, is_inside, warnings, failures
-    ):
+    def test_a_message_may_lie_for_30_seconds(self, queue, seconds, is_inside, warnings, failures):
         queue.on_item(lambda item: setattr(queue, "now", 1_000 + seconds))
         token = queues.in_worker.set(is_inside)
         try:
@@ -168,9 +166,7 @@ class TestMessages:
             (lambda number: number < 3, 60, range(3, 4), 3 + 4 + 1),
         ],
     )
-    def test_that_vanish_do_not_keep_others_from_work_and_cost_one_more_message(
-        self, queue, takes, seconds, pages, most
-    ):
+    def test_that_vanish_cost_one_more_and_keep_nobody_from_work(self, queue, takes, seconds, pages, most):
         add_rows(range(1_000, 1_000 + 30 * PAGE))
         queue.received = lambda number: queue.work(number) if takes(number) else None
         queue.on_item(lambda item: setattr(queue, "now", queue.now + seconds))

@@ -61,9 +61,7 @@ class TestAWorkerThatDoesNotFit:
         ],
         ids=["release", "setting", "declaration", "disk"],
     )
-    def test_says_so_and_the_export_renders_its_pages_and_names_the_reason_once(
-        self, queue, pauses, caplog, change, reason
-    ):
+    def test_leaves_its_pages_to_the_export_and_is_named_once(self, queue, pauses, caplog, change, reason):
         serial = queue.serial()
         queue.received = lambda number: work_as_misfit(queue, number, change)
         report = queue.export()
@@ -151,7 +149,7 @@ def test_a_page_whose_reply_cannot_be_read_is_rendered_here(queue, monkeypatch):
 
 
 @pytest.mark.parametrize("is_visible", [True, False])
-def test_a_message_of_a_run_that_has_ended_is_ignored_at_once_unless_the_target_is_not_visible(
+def test_a_message_of_an_ended_run_is_ignored_at_once_if_the_target_is_seen(
     queue, pauses, caplog, is_visible
 ):
     queue.export()

@@ -39,20 +39,16 @@ PASSWORD, _, SERVER = RABBITMQ.rpartition("@")
 def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
     names = ("a", "odd", "one", "list")
     report, files = crew.serial(*names)
-    for number, engine in enumerate(
-        [HASTY] if crew.broker else [f"processes:{count}" for count in (1, 2, 3)]
-    ):
-        assert crew.export(tmp_path / str(number), *names, engine=engine) == (report, files)
-        assert runs(tmp_path / str(number)) == []
+    for engine in [HASTY] if crew.broker else [f"processes:{count}" for count in (1, 2, 3)]:
+        folder = tmp_path / engine
+        assert (crew.export(folder, *names, engine=engine), runs(folder)) == ((report, files), [])
     # The comparison covers pages that were split by bytes, and skipped rows.
     assert report["published"]
     ranged, lame, one, listed = report["sections"]
     assert (ranged["split"] > 0, len(one["files"]), len(listed["files"]) > 1) == (True, 1, True)
     keys = [key + more for key in range(7, ROWS, 50) for more in (0, 1)]
-    assert (lame["skipped_items"], sorted(int(error["key"]) for error in lame["errors"])) == (
-        len(keys),
-        keys,
-    )
+    assert lame["skipped_items"] == len(keys)
+    assert sorted(int(error["key"]) for error in lame["errors"]) == keys
 
 
 def test_pages_are_split_and_merged_as_by_the_command_alone_and_a_second_run_writes_nothing(crew, tmp_path):
@@ -149,9 +145,7 @@ def test_a_killed_export_leaves_no_worker_that_changes_what_the_next_one_publish
         if "idle" in names:
             # All pages are rendered, and the parent waits.
             staged = ".sitemaps09/run-*/sitemap-meeting-*.gz"
-            until(
-                lambda: len([*tmp_path.glob(staged)]) >= ROWS // PAGE, "the workers did not end their pages"
-            )
+            until(lambda: len([*tmp_path.glob(staged)]) >= ROWS // PAGE, "pages were not staged")
         assert all(map(lives, workers))
         process.kill()
         process.communicate(timeout=DEADLINE)
@@ -174,9 +168,7 @@ def test_a_killed_export_leaves_no_worker_that_changes_what_the_next_one_publish
 
 
 @crews("redis")
-def test_an_export_that_is_terminated_while_a_child_renders_leaves_neither_the_child_nor_files(
-    crew, tmp_path
-):
+def test_an_export_that_is_terminated_while_a_child_renders_leaves_no_child_and_no_files(crew, tmp_path):
     # Claims are old at once by its clock.
     options = ["waiting", "--engine", HURRIED, "--workers", "2", "--output", str(tmp_path)]
     with crew.start("django", "export_sitemaps", *options) as process:
@@ -266,17 +258,14 @@ def test_an_export_is_the_same_if_tasks_are_called_at_once(broker, make_project,
         ),
     ],
 )
-def test_an_export_without_workers_ends_with_1_and_names_the_queue_and_the_broker(
-    broker, worker, place, command, make_project, tmp_path
-):
+def test_an_export_without_workers_names_a_queue(broker, worker, place, command, make_project, tmp_path):
     project = make_project(broker)
     # Half a minute by its clock is over at once.
     options = ["--engine", HURRIED, "--output", str(tmp_path / "public")]
     status, _, warned = project.said("django", "export_sitemaps", "a", "one", *options)
     [line] = warned.splitlines()
-    assert line.startswith(
-        f"CommandError: No {worker} took a page, so the export itself rendered all. Start"
-    )
+    expected = f"CommandError: No {worker} took a page, so the export itself rendered all. Start"
+    assert line.startswith(expected)
     assert f"that reads the queue {place} ({command})".replace("{}", project.queue) in line
     assert (status, bool(PASSWORD) and PASSWORD in warned) == (1, False)
     assert content(tmp_path / "public") == project.serial("a", "one")[1]
@@ -293,9 +282,7 @@ def test_an_export_without_workers_ends_with_1_and_names_the_queue_and_the_broke
         ("no tables", "Error: a table is missing, run manage.py migrate: no such table: django_tasks_da"),
     ],
 )  # fmt: skip
-def test_a_broker_that_does_not_answer_is_one_warning_without_its_password(
-    url, named, make_project, database, tmp_path
-):
+def test_a_missing_broker_is_one_warning_without_password(url, named, make_project, database, tmp_path):
     if url == "no tables":
         project = make_project("tasks")
         project.database["NAME"] = str(database)
@@ -353,18 +340,14 @@ MOST_LOST = 30
 @pytest.mark.services
 @pytest.mark.timeout(120 + 60 * max(2, KILLS))
 @pytest.mark.parametrize(("broker", "target"), FAULTS)
-def test_a_lost_worker_costs_seconds_and_changes_no_file(
-    broker, target, request, make_project, tmp_path, settings
-):
+def test_a_lost_worker_costs_seconds_and_no_file(broker, target, request, make_project, tmp_path, settings):
     keys, shared = {}, {}
     if target == "s3":
         bucket = request.getfixturevalue("bucket")()
         backend = "django.core.cache.backends.redis.RedisCache"
         cache = {"BACKEND": backend, "LOCATION": f"redis://{REDIS}", "KEY_PREFIX": bucket.name}
-        keys, shared = (
-            {"STORAGE": "sitemaps"},
-            {"STORAGES": settings.STORAGES, "CACHES": {"default": cache}},
-        )
+        keys = {"STORAGE": "sitemaps"}
+        shared = {"STORAGES": settings.STORAGES, "CACHES": {"default": cache}}
     project = make_project(broker, **shared)
 
     def published(folder):

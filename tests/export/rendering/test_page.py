@@ -82,9 +82,7 @@ class TestTheLimits:
         size=st.integers(400, 2_000),
     )
     @pytest.mark.django_db
-    def test_hold_for_any_lengths_and_every_url_is_there_once(
-        self, tmp_path_factory, configure, lengths, urls, size
-    ):
+    def test_hold_for_any_lengths_and_lose_no_url(self, tmp_path_factory, configure, lengths, urls, size):
         Article.objects.all().delete()
         slugs = [f"{number}-{'x' * length}"[:120] for number, length in enumerate(lengths)]
         Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
@@ -145,9 +143,7 @@ class TestBadItems:
         assert page.count(b"<priority>0.5</priority>") == page.count(b"<priority>") == 4
         assert {f"Section 'a': skipped {error}" for error in section.errors} <= {*caplog.messages}
 
-    def test_are_all_counted_the_first_thousand_reported_and_three_are_warnings(
-        self, folder, configure, caplog
-    ):
+    def test_are_all_counted_a_thousand_reported_and_three_are_warnings(self, folder, configure, caplog):
         for size in (100_000, 5_000):
             configure(MAX_BYTES=size)
             caplog.clear()
@@ -208,9 +204,7 @@ class Forging:
 @pytest.mark.parametrize(
     ("staged", "name"), [("private.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")]
 )
-def test_a_worker_does_not_choose_what_is_published_under_which_name(
-    folder, configure, monkeypatch, staged, name
-):
+def test_a_worker_does_not_choose_what_is_published_or_where(folder, configure, monkeypatch, staged, name):
     configure(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setitem(globals(), "FORGED", {"articles": article_sitemap()})

@@ -128,9 +128,7 @@ def small_chunks(monkeypatch):
     other=st.none() | st.lists(st.binary(max_size=50)),
     gz=st.booleans(),
 )
-def test_a_published_page_is_compressed_and_staged_like_a_new_one_exactly_if_its_bytes_are_others(
-    tmp_path_factory, parts, other, gz
-):
+def test_a_published_page_is_staged_again_if_its_bytes_are_others(tmp_path_factory, parts, other, gz):
     other = parts if other is None else other
     new, place = (Place(tmp_path_factory.mktemp("sink")) for _ in range(2))
     stream = Spied()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import sys
 from hashlib import sha256
 
 from tests.invariants.killing.scenarios import PAGE
@@ -119,32 +120,27 @@ def assert_urls_are_kept(folder, must):
     assert not lost, f"in no indexed page: {sorted(lost)[:5]} of {len(lost)}"
 
 
-def manifest_of(folder):
-    from django_sitemaps09.state import manifest
-    from django_sitemaps09.stores.local import LocalStore
-
-    found = manifest.read(LocalStore(folder / ".sitemaps09", own=""))
-    assert found is not None
-    return found
-
-
-def digest_of_text(folder, name):
+def hashed(folder, name):
     return sha256((folder / name).read_bytes()).hexdigest()
 
 
 def assert_is_current(folder, run):
     """Check that the published URLs are those of the rows, and that the manifest lists every file."""
+    from django_sitemaps09.state import manifest as manifests
+    from django_sitemaps09.stores.local import LocalStore
+
     found = [url for name in published.pages(folder) for url in urls(folder, name)]
     assert len(found) == len(set(found)), "twice"
     assert set(found) == run.urls(), sorted(set(found) ^ run.urls())[:5]
     state = (folder / ".sitemaps09").iterdir()
     assert [entry.name for entry in state if entry.name.startswith(("journal", "run-", "tmp-"))] == []
-    manifest, files = manifest_of(folder), set()
+    manifest, files = manifests.read(LocalStore(folder / ".sitemaps09", own="")), set()
+    assert manifest is not None
     for name, record in manifest.sections.items():
         for page in record.pages:
             file = f"sitemap-{name}-{page.number}.{record.suffix}"
-            digest = published.digest if file.endswith((".gz", ".xml")) else digest_of_text
-            assert (page.name, page.digest) == (file, digest(folder, file))
+            digest = hashed(folder, file) if file.endswith(".txt") else published.digest(folder, file)
+            assert (page.name, page.digest) == (file, digest)
             assert page.number <= record.highest
             files.add(file)
             after, until = (key and int(key[0]) for key in (page.after, page.until))
@@ -164,8 +160,6 @@ def assert_is_current(folder, run):
 @contextlib.contextmanager
 def naming(what):
     """Name the scenario and the point where an assertion fails."""
-    import sys
-
     try:
         yield
     except BaseException:
