@@ -87,14 +87,12 @@ class TestADiskThatFails:
                     work()
 
     @needs("/dev/full")
-    def test_is_reported_with_the_file_if_closing_it_fails_as_well(self, folder, monkeypatch):
+    @needs("/proc/self/mem")
+    def test_is_reported_with_the_file_that_cannot_be_closed_or_read(self, folder, monkeypatch):
         """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
         monkeypatch.setattr(local, "create", full)
         with pytest.raises(OSError, match=rf"No space left.*{PAGE}"):
             stage(LocalStore(folder), STAGED, b"x")
-
-    @needs("/proc/self/mem")
-    def test_is_reported_with_the_file_that_cannot_be_read(self):
         with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
             LocalStore(Path("/proc/self")).read("mem", MOST)
 
@@ -288,26 +286,24 @@ class TestALockedFolder:
             with pytest.raises(ExportError, match=f"{lock} was removed or replaced"):
                 check()
 
-    @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EIO], ids=errno.errorcode.get)
-    def test_says_what_to_do_if_its_file_system_has_no_locks(self, folder, monkeypatch, number):
-        monkeypatch.setattr("django.core.files.locks.lock", fails_with(number))
-        lock = folder / STATE / "lock"
-        expected = (
-            rf"^{lock} cannot be locked \({os.strerror(number)}\).*Choose another folder with --output"
-        )
-        with pytest.raises(ExportError, match=expected), exclusive_lock(LocalStore(folder)):
-            pass
-
-    @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EIO], ids=errno.errorcode.get)
-    def test_need_not_be_removed_if_it_cannot_be_opened(self, folder, monkeypatch, number):
+    @pytest.mark.parametrize(
+        ("call", "numbers"),
+        [
+            ("django.core.files.locks.lock", [errno.ENOLCK, errno.ENOTSUP, errno.EIO]),
+            ("os.open", [errno.EROFS, errno.ENOSPC, errno.EIO]),
+        ],
+    )
+    def test_says_what_to_do_if_it_cannot_be_locked(self, folder, monkeypatch, call, numbers):
         with exclusive_lock(LocalStore(folder)):
             pass
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "open", fails_with(number))
-            with pytest.raises(ExportError) as raised:
-                exclusive_lock(LocalStore(folder)).__enter__()
-        assert f"{os.strerror(number)}). Choose another folder" in str(raised.value)
-        assert "Remove" not in str(raised.value)
+        for number in numbers:
+            with monkeypatch.context() as patch:
+                patch.setattr(call, fails_with(number))
+                with pytest.raises(ExportError) as raised:
+                    exclusive_lock(LocalStore(folder)).__enter__()
+            message, lock = str(raised.value), folder / STATE / "lock"
+            assert message.startswith(f"{lock} cannot be locked ({os.strerror(number)}). ")
+            assert ("Choose another folder with --output" in message, "Remove" in message) == (True, False)
 
     @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
     def test_is_not_locked_if_its_lock_could_be_anywhere(self, folder, tmp_path, kind):
