@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
@@ -256,6 +259,28 @@ def test_a_file_that_is_removed_meanwhile_is_not_listed(folder, monkeypatch):
 
     monkeypatch.setattr(LocalStore, "_entries", entries)
     assert store.names() == {"b": 2}
+
+
+def test_a_folder_can_be_removed_while_another_process_writes_there(folder):
+    """A worker that outlives its run does this."""
+    store, ended, written = LocalStore(folder), threading.Event(), []
+
+    def write():
+        while not ended.is_set():
+            with suppress(OSError):
+                store.write(f"{STATE}/run-1/{token_hex(4)}", b"")
+                written.append(True)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for _ in range(100):
+            store.delete_folder(f"{STATE}/run-1")
+    finally:
+        ended.set()
+        thread.join()
+    store.delete_folder(f"{STATE}/run-1")
+    assert (written != [], store.folders(STATE)) == (True, [])
 
 
 class TestALockedFolder:
