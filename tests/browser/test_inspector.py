@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -15,7 +13,7 @@ import pytest
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.browsers import SECONDS, Browser, contrast, luminance
+from tests.support.browsers import SECONDS, contrast, luminance
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, export_full_sections, serving_site, site, superuser
@@ -32,7 +30,7 @@ HOSTILE = '"><script>alert(1)</script><style>*{display:none}</style>'
 
 
 @pytest.fixture
-def exported(folder: Path, register: Callable[..., None], configure: Callable[..., None]) -> None:
+def exported(folder, register, configure):
     """Two exports: dated articles of several ages, and numbers of which one is skipped."""
     configure(ROOT=folder)
     register(articles=Articles, numbers=Bad(30, [7]))
@@ -48,7 +46,7 @@ def exported(folder: Path, register: Callable[..., None], configure: Callable[..
 
 
 @contextmanager
-def opened(browser: Browser, path: str, *, admin: bool) -> Iterator[str]:
+def opened(browser, path, *, admin):
     """Log in a superuser, or a user with the permission of the plain site, and open a page."""
     with site(admin=admin), serving_site() as address:
         client = superuser() if admin else client_of("ann", "shop.view_product", is_staff=True)
@@ -99,9 +97,9 @@ return {
 """
 
 
-def check(browser: Browser) -> dict[str, Any]:
+def check(browser):
     """Check layout, contrast and structure of a page, and that the policy was not violated."""
-    seen: dict[str, Any] = browser.run(SCRIPT)
+    seen = browser.run(SCRIPT)
     assert seen["headings"][0] == 1
     assert seen["headings"].count(1) == 1
     for previous, following in zip(seen["headings"], seen["headings"][1:], strict=False):
@@ -122,7 +120,7 @@ def check(browser: Browser) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("exported")
-def test_a_violation_of_the_policy_is_an_error_in_the_console(browser: Browser) -> None:
+def test_a_violation_of_the_policy_is_an_error_in_the_console(browser):
     """This proves that `check()` notices inline styles."""
     with opened(browser, "/sitemaps/", admin=False):
         assert browser.errors() == []
@@ -143,7 +141,7 @@ PAGES = {
 
 @pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
 @pytest.mark.usefixtures("exported")
-def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: bool) -> None:
+def test_pages_are_readable_and_respect_the_policy(browser, *, admin):
     """Screenshots are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
     shots = os.environ.get("SITEMAPS09_SCREENSHOTS")
     root, kind = ("/admin/sitemaps/", "admin") if admin else ("/sitemaps/", "plain")
@@ -162,7 +160,7 @@ def test_pages_are_readable_and_respect_the_policy(browser: Browser, *, admin: b
 
 
 @pytest.fixture
-def many(folder: Path, register: Callable[..., None], configure: Callable[..., None]) -> None:
+def many(folder, register, configure):
     """An export of 300 sections, of which one is over its limit, and one is no longer declared."""
     configure(ROOT=folder)
     sections = export_full_sections(300, register)
@@ -174,9 +172,7 @@ def many(folder: Path, register: Callable[..., None], configure: Callable[..., N
 @pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.usefixtures("many")
-def test_300_sections_are_readable_and_accessible(
-    browser: Browser, axe: str, width: int, *, admin: bool
-) -> None:
+def test_300_sections_are_readable_and_accessible(browser, axe, width, *, admin):
     root = "/admin/sitemaps/" if admin else "/sitemaps/"
     browser.size(width)
     with opened(browser, root, admin=admin) as address:
@@ -202,7 +198,7 @@ def test_300_sections_are_readable_and_accessible(
 
 
 @pytest.mark.usefixtures("exported")
-def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser: Browser) -> None:
+def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser):
     browser.size(360)
     with opened(browser, "/sitemaps/", admin=False):
         focus = """const style = getComputedStyle(document.activeElement);
@@ -225,7 +221,7 @@ def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser: Browser) -
 
 
 @pytest.mark.usefixtures("exported")
-def test_the_plot_has_a_title_a_description_and_a_table(browser: Browser) -> None:
+def test_the_plot_has_a_title_a_description_and_a_table(browser):
     with opened(browser, "/admin/sitemaps/", admin=True):
         role, labels, bars, opens = browser.run(
             """const plot = document.querySelector("svg.sitemaps09-plot");

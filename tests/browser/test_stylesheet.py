@@ -7,11 +7,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timezone
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -20,17 +18,13 @@ from django.test import override_settings
 from django_sitemaps09 import Alternate, Extension, Image, News, Sitemap, Video
 from django_sitemaps09.export import export
 from django_sitemaps09.writer import page_format, write_document
-from tests.support.browsers import SECONDS, Browser, contrast, luminance, serving
+from tests.support.browsers import SECONDS, contrast, luminance, serving
 from tests.support.configuration import BASE
 from tests.support.paths import ROOT
 from tests.support.sections import Numbers
 from tests.support.writing import single
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.slow,
-    pytest.mark.timeout(4 * SECONDS),
-]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(4 * SECONDS)]
 EXAMPLE = ROOT / "example_project"
 MANY = 50_000
 LONG = f"/{'abcdefghij' * 30}/?q=1&r=ü"
@@ -47,27 +41,27 @@ class Rich(Sitemap[str]):
     priority = 0.8
     extensions = [Extension("x", "https://example.com/x", lambda item: "<x:price>19.90</x:price>")]
 
-    def items(self) -> Sequence[str]:
+    def items(self):
         return [LONG, *(f"/pages/{number}/" for number in range(8))]
 
-    def location(self, item: str) -> str:
+    def location(self, item):
         return item
 
-    def alternates(self, item: str) -> list[Alternate]:
+    def alternates(self, item):
         return [Alternate("en", f"{BASE}{item}"), Alternate("zh-Hant", f"{BASE}{LONG}")]
 
-    def images(self, item: str) -> list[Image]:
+    def images(self, item):
         return [Image(f"{LONG}.jpg"), Image("/b.jpg")]
 
-    def videos(self, item: str) -> list[Video]:
+    def videos(self, item):
         return [Video("/thumbnail.jpg", "A title", "A description " * 20, content_loc="/video.mp4")]
 
-    def news(self, item: str) -> News:
+    def news(self, item):
         return News("The Garden", "en", datetime.now(timezone.utc), "Rain at last")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(tmp_path_factory):
     """Export with the stylesheet, and yield the address of the files."""
     folder = tmp_path_factory.mktemp("site")
     sitemaps = {"rich": Rich(), "few": Numbers(3)}
@@ -109,7 +103,7 @@ return {
 """
 
 
-def check(seen: dict[str, Any], scheme: str) -> None:
+def check(seen, scheme):
     """Check that rows do not overlap, nothing leaves the window, and colors have enough contrast."""
     assert seen["rows"]
     assert seen["visible"]
@@ -137,8 +131,8 @@ def check(seen: dict[str, Any], scheme: str) -> None:
     ("name", "title"), [("sitemap.xml", "Sitemap index"), ("sitemap-rich-1.xml", "Sitemap")]
 )
 def test_rows_do_not_overlap_and_nothing_extends_beyond_the_window(
-    browser: Browser, site: str, name: str, title: str, width: int, scheme: str
-) -> None:
+    browser, site, name, title, width, scheme
+):
     browser.size(width)
     browser.scheme(scheme)
     browser.open(f"{site}/{name}")
@@ -148,9 +142,7 @@ def test_rows_do_not_overlap_and_nothing_extends_beyond_the_window(
     check(seen, scheme)
 
 
-def test_a_phone_that_lays_out_xml_at_980_px_shows_text_at_a_readable_size(
-    browser: Browser, site: str
-) -> None:
+def test_a_phone_that_lays_out_xml_at_980_px_shows_text_at_a_readable_size(browser, site):
     browser.size(360, phone=True)
     browser.scheme("light")
     for name in ("sitemap.xml", "sitemap-rich-1.xml"):
@@ -160,7 +152,7 @@ def test_a_phone_that_lays_out_xml_at_980_px_shows_text_at_a_readable_size(
         assert seen["size"] * 360 / seen["window"] == pytest.approx(16, abs=1)
 
 
-def test_links_to_other_languages_show_the_language_and_the_url(browser: Browser, site: str) -> None:
+def test_links_to_other_languages_show_the_language_and_the_url(browser, site):
     browser.size(1200)
     browser.open(f"{site}/sitemap-rich-1.xml")
     links = browser.run(
@@ -173,16 +165,14 @@ def test_links_to_other_languages_show_the_language_and_the_url(browser: Browser
     assert height > 10
 
 
-def test_a_click_selects_a_url(browser: Browser, site: str) -> None:
+def test_a_click_selects_a_url(browser, site):
     browser.size(1200)
     browser.open(f"{site}/sitemap-few-1.xml")
     browser.click("loc")
     assert browser.run("return getSelection().toString()").strip() == f"{BASE}/numbers/0/"
 
 
-def test_screenshots_of_index_and_page_differ_by_scheme(
-    browser: Browser, site: str, tmp_path: Path
-) -> None:
+def test_screenshots_of_index_and_page_differ_by_scheme(browser, site, tmp_path):
     """They are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
     folder = Path(os.environ.get("SITEMAPS09_SCREENSHOTS") or tmp_path)
     images = []
@@ -198,7 +188,7 @@ def test_screenshots_of_index_and_page_differ_by_scheme(
     assert len({*images}) == 8
 
 
-def test_a_page_of_50_000_rows_can_be_scrolled_to_its_end(browser: Browser, site: str) -> None:
+def test_a_page_of_50_000_rows_can_be_scrolled_to_its_end(browser, site):
     browser.size(360)
     browser.open(f"{site}/many.xml")
     assert browser.run("return document.documentElement.childElementCount") == MANY
@@ -213,7 +203,7 @@ def test_a_page_of_50_000_rows_can_be_scrolled_to_its_end(browser: Browser, site
 
 
 @contextmanager
-def example(folder: Path) -> Iterator[str]:
+def example(folder):
     """Run the example project's server with a small demo, and yield its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -251,7 +241,7 @@ def example(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def test_the_example_project_shows_its_live_documents(browser: Browser, tmp_path: Path) -> None:
+def test_the_example_project_shows_its_live_documents(browser, tmp_path):
     with example(tmp_path) as address:
         for name in ("sitemap.xml", "sitemap-articles-1.xml", "sitemap-products-1.xml"):
             for width in (360, 1200):

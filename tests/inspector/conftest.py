@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.support.inspector import site
@@ -13,14 +11,14 @@ __all__ = ["admin_site", "kind", "plain_site"]
 
 
 @pytest.fixture
-def admin_site() -> Iterator[None]:
+def admin_site():
     """Settings with the inspector in Django's admin."""
     with site(admin=True):
         yield
 
 
 @pytest.fixture
-def plain_site() -> Iterator[None]:
+def plain_site():
     """Settings with the inspector, without Django's admin."""
     with site(admin=False):
         yield

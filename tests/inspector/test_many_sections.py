@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.export import export
-from django_sitemaps09.inspector.lookup import Answer, look_up
+from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.rows import KeyQueries
 from django_sitemaps09.protocol import parse_base
 from tests.models import Article, Reading, Tag
 from tests.support.articles import Articles
-from tests.support.configuration import BASE, Configure, Register
+from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import export_full_sections, superuser
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
 
-def asked(path: str) -> tuple[Answer, int]:
+def asked(path):
     """Return an answer, and the number of queries for it."""
     with CaptureQueriesContext(connection) as queries:
         answer = look_up(path, parse_base(BASE))
     return answer, len(queries)
 
 
-def test_a_url_needs_few_queries_in_300_sections(
-    folder: Path, configure: Configure, register: Register
-) -> None:
+def test_a_url_needs_few_queries_in_300_sections(folder, configure, register):
     """A filter over a multi-valued relation is read through the keys of its rows."""
     configure(ROOT=folder)
-    parts: dict[str, Any] = {}
+    parts = {}
     for number in range(300):
         tag = Tag.objects.create(name=f"t{number}")
         article = ArticleFactory(pk=number + 1, slug=f"s{number}", tags=[tag])
-        filters: dict[str, Any] = {"tags": tag} if number % 2 else {"pk": article.pk}
+        filters = {"tags": tag} if number % 2 else {"pk": article.pk}
         rows = Article.objects.filter(published=True, **filters)
         parts[f"part-{number}"] = type("Part", (Articles,), {"queryset": rows})
     register(**parts)
@@ -59,9 +54,7 @@ def test_a_url_needs_few_queries_in_300_sections(
         assert (answer.verdict, answer.section, queries <= 50) == ("leaving", f"part-{number}", True)
 
 
-def test_a_section_that_fails_does_not_hide_the_others(
-    folder: Path, configure: Configure, register: Register
-) -> None:
+def test_a_section_that_fails_does_not_hide_the_others(folder, configure, register):
     configure(ROOT=folder)
     for number in range(60):
         ArticleFactory(pk=number + 1, slug=f"s{number}")
@@ -80,7 +73,7 @@ def test_a_section_that_fails_does_not_hide_the_others(
     assert failed == [f"Section 'part-{number}' cannot be read" for number in (4, 3)]
 
 
-def test_queries_differ_by_values_that_their_repr_does_not_show() -> None:
+def test_queries_differ_by_values_that_their_repr_does_not_show():
     for number in range(3):
         Reading.objects.create(ratio=number, blob=b"%d" % number, amount=number, serial=str(number))
     queries = KeyQueries()
@@ -88,9 +81,7 @@ def test_queries_differ_by_values_that_their_repr_does_not_show() -> None:
     assert found == [0, 1, 2]
 
 
-def test_the_overview_folds_sections_without_problems_and_filters(
-    folder: Path, configure: Configure, register: Register, admin_site: None
-) -> None:
+def test_the_overview_folds_sections_without_problems_and_filters(folder, configure, register, admin_site):
     configure(ROOT=folder)
     parts = export_full_sections(30, register)
     client = superuser()

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
 from datetime import date, timedelta
-from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,24 +12,23 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import connection
 from django.template.defaultfilters import filesizeformat
 from django.template.loader import render_to_string
-from django.test import Client, override_settings
+from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.inspector.overview import LABELS, Overview, freshness, overview, problems
+from django_sitemaps09.inspector.overview import LABELS, freshness, overview, problems
 from django_sitemaps09.inspector.tables import plot, sections_table
 from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.journal import Journal, write_journal
 from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.status import SectionStatus
 from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import caching
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.configuration import BASE, Configure, Register
+from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import superuser
@@ -41,11 +37,11 @@ from tests.support.sections import Numbers
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
 
-def seen(base_url: str = BASE) -> Overview:
+def seen(base_url=BASE):
     return overview(parse_base(base_url))
 
 
-def section(name: str) -> SectionStatus:
+def section(name):
     [found] = [section for section in seen().status.sections if section.section == name]
     return found
 
@@ -53,31 +49,31 @@ def section(name: str) -> SectionStatus:
 class Lazy(Sitemap[Article]):
     """Section whose `items()` is a list of all rows."""
 
-    def items(self) -> Sequence[Article]:
+    def items(self):
         return list(Article.objects.all())
 
 
 class Positions(Articles):
     """Section without key ranges, whose rows an export counts."""
 
-    def items(self) -> Any:
+    def items(self):
         return Article.objects.order_by("-pk")[:7]
 
 
 @pytest.fixture
-def exporting(folder: Path, configure: Configure) -> None:
+def exporting(folder, configure):
     configure(ROOT=folder, MAX_URLS=20)
 
 
 @pytest.fixture
-def articles(exporting: None) -> None:
+def articles(exporting):
     for number in range(1, 26):
         ArticleFactory(pk=number, slug=f"s{number}", dated=True)
 
 
 @pytest.mark.usefixtures("articles")
 class TestASection:
-    def test_has_the_figures_of_the_manifest(self, register: Register, folder: Path) -> None:
+    def test_has_the_figures_of_the_manifest(self, register, folder):
         register(articles=Articles, numbers=Numbers(3))
         export()
         state = seen()
@@ -96,7 +92,7 @@ class TestASection:
         assert state.freshness["articles"].total() == 3
         assert state.freshness["numbers"] == {"no lastmod": 1}
 
-    def test_has_the_pages_of_its_listing(self, register: Register, client: Client) -> None:
+    def test_has_the_pages_of_its_listing(self, register, client):
         register(articles=Articles)
         assert section("articles").live is None
         index = client.get("/sitemap.xml").content
@@ -105,12 +101,10 @@ class TestASection:
         assert len(live.pages) == index.count(b"<sitemap>")
         assert sections_table(seen()).rows[0][8].text == str(len(live.pages))
 
-    def test_has_its_map_while_the_cache_fails(
-        self, register: Register, client: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_has_its_map_while_the_cache_fails(self, register, client, monkeypatch):
         calls = []
 
-        def failing(key: str, *_: object) -> None:
+        def failing(key, *_):
             calls.append(key)
             raise OSError("the cache is away")
 
@@ -129,7 +123,7 @@ class TestASection:
         assert calls == []
 
     @pytest.mark.parametrize("is_exported", [False, True])
-    def test_runs_no_query_on_rows(self, register: Register, *, is_exported: bool) -> None:
+    def test_runs_no_query_on_rows(self, register, *, is_exported):
         register(articles=Articles, all=Lazy, positions=Positions, numbers=Bad(9, [1]))
         if is_exported:
             export()
@@ -140,12 +134,12 @@ class TestASection:
 
 @pytest.mark.usefixtures("exporting")
 class TestTheExport:
-    def test_can_be_missing(self, register: Register) -> None:
+    def test_can_be_missing(self, register):
         register(numbers=Numbers(3))
         state = seen()
         assert (state.status.export.run, state.status.export.error, state.runs) == (None, None, [])
 
-    def test_that_failed_at_first_is_shown_by_its_own_host_alone(self, register: Register) -> None:
+    def test_that_failed_at_first_is_shown_by_its_own_host_alone(self, register):
         register(numbers=Failing(9, 0))
         assert export_hosts(["https://b.example"])["https://b.example"].failures
         register(numbers=Numbers(3))
@@ -157,7 +151,7 @@ class TestTheExport:
             "c": [],
         }
 
-    def test_that_cannot_be_read_says_so(self, register: Register, folder: Path) -> None:
+    def test_that_cannot_be_read_says_so(self, register, folder):
         register(numbers=Numbers(3))
         export()
         (folder / STATE / "manifest.json").write_bytes(b"{")
@@ -166,7 +160,7 @@ class TestTheExport:
         assert state.status.sections[0].record is None
         assert len(state.runs) == 1
 
-    def test_counts_the_files_that_are_kept(self, register: Register, admin_site: None) -> None:
+    def test_counts_the_files_that_are_kept(self, register, admin_site):
         numbers = Numbers(40)
         numbers.limit = 10
         register(numbers=numbers)
@@ -178,13 +172,13 @@ class TestTheExport:
 
 @pytest.mark.usefixtures("exporting")
 class TestSkippedItems:
-    def exported(self, register: Register, section: Any) -> set[tuple[str, str | None]]:
+    def exported(self, register, section):
         """Export this section, and return the keys and fields of the skipped items that are shown."""
         register(numbers=section)
         export()
         return {(str(error.key), error.field) for _, error in seen().skipped}
 
-    def test_are_those_of_the_last_run_that_rendered_all_pages(self, register: Register) -> None:
+    def test_are_those_of_the_last_run_that_rendered_all_pages(self, register):
         self.exported(register, Bad(9, [1, 2]))
         assert self.exported(register, Bad(9, [2])) == {("3", "location"), ("4", "priority")}
         assert {key for key, _ in self.exported(register, Failing(9, 0))} >= {"3", "4"}
@@ -192,15 +186,13 @@ class TestSkippedItems:
 
 
 class TestTheProblems:
-    def test_are_none_if_nothing_is_wrong(self, exporting: None, register: Register) -> None:
+    def test_are_none_if_nothing_is_wrong(self, exporting, register):
         register(numbers=Numbers(3))
         for _ in range(2):
             assert [*problems(seen())] == []
             export()
 
-    def test_are_said_in_words_with_the_part_that_shows_them(
-        self, exporting: None, register: Register, folder: Path
-    ) -> None:
+    def test_are_said_in_words_with_the_part_that_shows_them(self, exporting, register, folder):
         register(bad=Bad(10, [3]), gone=Numbers(3))
         export()
         register(bad=Failing(10, 3))
@@ -217,9 +209,7 @@ class TestTheProblems:
         assert next(problems(seen()))[1].startswith("The export cannot be read: ")
 
 
-def test_the_limit_of_a_section_is_its_own(
-    exporting: None, register: Register, configure: Configure
-) -> None:
+def test_the_limit_of_a_section_is_its_own(exporting, register, configure):
     class Few(Numbers):
         limit = 2
 
@@ -240,7 +230,7 @@ def test_the_limit_of_a_section_is_its_own(
 TODAY = date(2026, 11, 23)
 
 
-def page(newest: str | None) -> PageFile:
+def page(newest):
     return PageFile("sitemap-a-1.xml.gz", 1, None, None, 10, 100, 50, lastmod=newest)
 
 
@@ -261,18 +251,18 @@ def page(newest: str | None) -> PageFile:
         ("", "no lastmod"),
     ],
 )
-def test_a_page_has_the_age_of_its_newest_lastmod(newest: str | None, label: str) -> None:
+def test_a_page_has_the_age_of_its_newest_lastmod(newest, label):
     assert freshness([page(newest)], TODAY) == {label: 1}
 
 
 @given(st.lists(st.integers(0, 3_000)))
-def test_every_page_is_counted_once(days: list[int]) -> None:
+def test_every_page_is_counted_once(days):
     pages = [page((TODAY - timedelta(days=number)).isoformat()) for number in days]
     assert freshness(pages, TODAY).total() == len(days)
 
 
 @given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 10**7), min_size=1), st.booleans())
-def test_bars_and_numbers_are_inside_the_plot(counts: dict[str, int], separates: bool) -> None:
+def test_bars_and_numbers_are_inside_the_plot(counts, separates):
     with override_settings(USE_THOUSAND_SEPARATOR=separates):
         drawn = render_to_string("django_sitemaps09/inspector/plot.html", {"plot": plot(counts)}).strip()
     document = ElementTree.fromstring(drawn)  # noqa: S314

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, strategies as st
 
@@ -17,13 +15,13 @@ from django_sitemaps09.stores.local import LocalStore
 URLS = [f"https://www.example.com/{number}/?a=1&b='{number}'" for number in range(30)]
 
 
-def entry(url: str) -> str:
+def entry(url):
     text = url.replace("&", "&amp;").replace("'", "&apos;")
     return f"<url><loc>{text}</loc><lastmod>2026-11-23</lastmod></url>\n"
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
+def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("public")
     document = f"<urlset>\n{''.join(map(entry, URLS))}</urlset>\n".encode()
     (folder / "sitemap-a-1.xml").write_bytes(document)
@@ -33,14 +31,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> LocalStore:
     return LocalStore(folder)
 
 
-def files_in(store: LocalStore) -> ExportedFiles:
+def files_in(store):
     return ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
 
 
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
-def test_every_entry_is_found_with_chunks_of_any_size(
-    store: LocalStore, url: str, size: int, suffix: str
-) -> None:
+def test_every_entry_is_found_with_chunks_of_any_size(store, url, size, suffix):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compression, "_CHUNK", size)
         files, names = files_in(store), [f"sitemap-a-1.{suffix}"]
@@ -52,9 +48,7 @@ def test_every_entry_is_found_with_chunks_of_any_size(
         assert files.notes == []
 
 
-def test_a_search_reads_each_file_once_and_ends_at_the_first_with_the_url(
-    store: LocalStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_reads_each_file_once_and_ends_at_the_first_with_the_url(store, monkeypatch):
     names = ["sitemap-a-9.xml", "sitemap-a-2.xml.gz", "sitemap-a-1.xml", "sitemap-a-1.txt"]
     files = files_in(store)
     found = files.search(names, URLS[3])
@@ -67,7 +61,7 @@ def test_a_search_reads_each_file_once_and_ends_at_the_first_with_the_url(
     assert files.notes == []
 
 
-def test_an_entry_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+def test_an_entry_that_is_too_long_is_not_read(tmp_path):
     long_entry = f"<url><loc>https://a/</loc><x>{'x' * 3_000_000}</x></url>"
     (tmp_path / "sitemap-a-1.xml").write_text(f"<urlset>\n{long_entry}\n</urlset>")
     files = files_in(LocalStore(tmp_path))
@@ -75,7 +69,7 @@ def test_an_entry_that_is_too_long_is_not_read(tmp_path: Path) -> None:
     assert files.notes == []
 
 
-def test_an_entry_shows_its_elements_without_escapes() -> None:
+def test_an_entry_shows_its_elements_without_escapes():
     link = '<xhtml:link rel="alternate" hreflang="de" href="https://a/?a=1&amp;b=2"/>'
     shown = Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
     assert shown.location == "https://a/'"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from django.core.exceptions import FieldError
 from django.db import connections
@@ -15,16 +13,16 @@ from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.inspector import rows
 from django_sitemaps09.inspector.rows import FoundRow, KeyQueries, page_index, row_batch
 from tests.models import Article
-from tests.support.sources import Kind, compiled, declaration, keys_of, page_map, source_of
+from tests.support.sources import compiled, declaration, keys_of, page_map, source_of
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
-def find_rows(source: Any, conditions: dict[str, Any]) -> list[FoundRow]:
+def find_rows(source, conditions):
     return rows.find_rows(source, conditions, KeyQueries().rows)
 
 
-def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str) -> None:
+def test_every_row_is_found_on_its_page_whatever_its_key(kind, using):
     source = source_of(kind, using, 4)
     found = page_map(source)
     assert len(found) > 1
@@ -38,7 +36,7 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind: Kind, using: str)
             assert list(row_batch(source, row).keys) == [key]
 
 
-def test_at_most_ten_rows_are_found(using: str) -> None:
+def test_at_most_ten_rows_are_found(using):
     rows = Article.objects.using(using)
     rows.bulk_create(Article(pk=100 + number, slug="same") for number in range(11))
     source = compiled(declaration(location=Route("article", slug=F("slug")), queryset=rows.all()))
@@ -47,7 +45,7 @@ def test_at_most_ten_rows_are_found(using: str) -> None:
         find_rows(source, {"unknown": 1})
 
 
-def test_one_query_excludes_many_queries_without_rows(using: str) -> None:
+def test_one_query_excludes_many_queries_without_rows(using):
     Article.objects.using(using).create(pk=3, slug="s3")
     found = [
         Article.objects.using(using).filter(slug=f"s{number}").values_list("pk") for number in range(30)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from django.contrib import sitemaps as contrib
 from django.db import connection
 from django.db.models import F
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import ModelSitemap, Route
@@ -24,7 +20,6 @@ from django_sitemaps09.export import export
 from django_sitemaps09.inspector import overview
 from tests.models import Article, Word
 from tests.support.articles import Articles
-from tests.support.configuration import Configure, Register
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, superuser
@@ -39,34 +34,34 @@ _VOID = {"meta", "link", "input", "br", "img", "path", "rect", "use", "symbol"}
 class Page(HTMLParser):
     """Reader of a page: its elements with their attributes, and its ids."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content):
         super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
+        self.elements = []
+        self.open = []
         self.text = ""
         self.feed(content)
         self.close()
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
         if tag not in _VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attributes):
         self.elements.append((tag, dict(attributes)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         if tag not in _VOID:
             assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.text += data
 
-    def attributes(self, tag: str) -> Iterator[dict[str, str | None]]:
+    def attributes(self, tag):
         return (attributes for name, attributes in self.elements if name == tag)
 
 
-def page(client: Client, path: str, status: int = 200) -> Page:
+def page(client, path, status=200):
     response = client.get(path)
     assert response.status_code == status
     read = Page(response.content.decode())
@@ -91,21 +86,21 @@ class Words(ModelSitemap[Word]):
     location = Route("word", word=F("word"))
 
 
-class Hostile(contrib.Sitemap):  # type: ignore[type-arg]
+class Hostile(contrib.Sitemap):
     """Section of contrib whose values are hostile."""
 
-    def items(self) -> Sequence[str]:
+    def items(self):
         return ["/fine/", HOSTILE]
 
-    def location(self, item: str) -> str:
+    def location(self, item):
         return item
 
-    def lastmod(self, item: str) -> Any:
+    def lastmod(self, item):
         return HOSTILE
 
 
 @pytest.fixture
-def exported(folder: Path, register: Register, configure: Configure) -> None:
+def exported(folder, register, configure):
     configure(ROOT=folder)
     for number in range(1, 26):
         ArticleFactory(pk=number, slug=f"s{number}", dated=True)
@@ -114,7 +109,7 @@ def exported(folder: Path, register: Register, configure: Configure) -> None:
 
 
 @pytest.fixture(params=["admin", "plain"])
-def staff(request: pytest.FixtureRequest) -> tuple[Client, str]:
+def staff(request):
     """A client that may use the inspector, and the path of the inspector."""
     request.getfixturevalue(f"{request.param}_site")
     if request.param == "admin":
@@ -124,7 +119,7 @@ def staff(request: pytest.FixtureRequest) -> tuple[Client, str]:
 
 @pytest.mark.usefixtures("exported")
 class TestThePages:
-    def test_have_the_expected_structure(self, staff: tuple[Client, str]) -> None:
+    def test_have_the_expected_structure(self, staff):
         client, root = staff
         with CaptureQueriesContext(connection) as queries:
             read = page(client, root)
@@ -141,9 +136,7 @@ class TestThePages:
         assert b"@import" not in response.content
         assert b"url(" not in response.content
 
-    def test_name_problems_at_the_top_with_links(
-        self, staff: tuple[Client, str], register: Register
-    ) -> None:
+    def test_name_problems_at_the_top_with_links(self, staff, register):
         client, root = staff
         register(another=Numbers(1))
         content = client.get(root).content.decode()
@@ -153,7 +146,7 @@ class TestThePages:
         [target] = re.findall(text, content)
         assert f'id="{target}"' in content
 
-    def test_use_each_label_once_and_no_colour_for_a_full_page(self, staff: tuple[Client, str]) -> None:
+    def test_use_each_label_once_and_no_colour_for_a_full_page(self, staff):
         client, root = staff
         content = client.get(root).content.decode()
         labels = re.findall(r"<dt>(.*?)</dt>|<th [^>]*scope=\"col\"[^>]*>(.*?)</th>", content)
@@ -161,7 +154,7 @@ class TestThePages:
         assert "<meter" in content
         assert " high=" not in content
 
-    def test_answer_for_a_url(self, staff: tuple[Client, str]) -> None:
+    def test_answer_for_a_url(self, staff):
         client, root = staff
         Article.objects.filter(pk=5).update(published=False)
         assert "Enter a path" in page(client, f"{root}url/").text
@@ -178,14 +171,14 @@ class TestThePages:
     @pytest.mark.parametrize(
         "text", [HOSTILE, f"/{HOSTILE}", f"https://{HOSTILE}/", "javascript:alert(1)", "\x00\ud7ff", "%00"]
     )
-    def test_escape_the_url_that_is_looked_up(self, staff: tuple[Client, str], text: str) -> None:
+    def test_escape_the_url_that_is_looked_up(self, staff, text):
         client, root = staff
         read = page(client, f"{root}url/?url={quote(text)}")
         [field] = [found for found in read.attributes("input") if found.get("name") == "url"]
         assert field["value"] == text
         assert not any((found["href"] or "").startswith("javascript:") for found in read.attributes("a"))
 
-    def test_truncate_a_url_that_is_too_long(self, staff: tuple[Client, str]) -> None:
+    def test_truncate_a_url_that_is_too_long(self, staff):
         client, root = staff
         response = client.get(f"{root}url/", {"url": f"/{'a' * 100_000}"})
         assert b"Not a URL that a sitemap can contain" in response.content
@@ -196,11 +189,11 @@ class TestHostileContent:
     """Everything that a project or its data can choose is escaped."""
 
     @pytest.fixture
-    def hostile(self, folder: Path, register: Register, configure: Configure) -> None:
+    def hostile(self, folder, register, configure):
         class Named(Articles):
             pass
 
-        def broken() -> Any:
+        def broken():
             raise RuntimeError(HOSTILE)
 
         Named.__qualname__ = HOSTILE
@@ -210,7 +203,7 @@ class TestHostileContent:
         export()
 
     @pytest.mark.usefixtures("hostile")
-    def test_is_text(self, staff: tuple[Client, str], register: Register) -> None:
+    def test_is_text(self, staff, register):
         client, root = staff
         read = page(client, root)
         # The name of a class, a skipped item with its lastmod, and the error of a section.
@@ -221,7 +214,7 @@ class TestHostileContent:
         assert HOSTILE in page(client, f"{root}url/?url=/unknown/").text
 
     @pytest.mark.usefixtures("exported")
-    def test_of_section_names_is_text(self, staff: tuple[Client, str], register: Register) -> None:
+    def test_of_section_names_is_text(self, staff, register):
         client, root = staff
         register(**{HOSTILE: Numbers(3)})
         for path in ("", "url/?url=/a/"):
@@ -230,7 +223,7 @@ class TestHostileContent:
             assert "<script>alert(1)</script>" in read.text
 
     @pytest.mark.usefixtures("exported")
-    def test_of_an_audit_is_text(self, staff: tuple[Client, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_an_audit_is_text(self, staff, monkeypatch):
         client, root = staff
         finding = Finding(HOSTILE, "error", 1_234, (HOSTILE, HOSTILE))
         report = AuditReport(

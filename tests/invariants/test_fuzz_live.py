@@ -12,17 +12,16 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from traceback import extract_tb
-from typing import Any, TypeAlias
 
 import pytest
 from django.conf import settings as configured_settings
 
 from tests.invariants.fuzz_live import history
-from tests.invariants.fuzz_live.cases import CACHES, Case, Step, case_of
+from tests.invariants.fuzz_live.cases import CACHES, Step, case_of
 from tests.invariants.fuzz_live.connections import WRITER, cache_tables, more_connections
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
@@ -39,10 +38,10 @@ ONE = os.environ.get("SITEMAPS09_FUZZ_CASE")
 PART, SECONDS = 4, 50
 
 Register = Callable[..., None]
-Failure: TypeAlias = "tuple[Case, Broken]"
+Failure = "tuple[Case, Broken]"
 
 
-def parts() -> Iterator[Any]:
+def parts():
     """Return the cases of each test, for each database."""
     each = -(-CASES // len(configured_settings.DATABASES))
     for alias in ALIASES:
@@ -55,16 +54,14 @@ def parts() -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("using", "part", "size"), list(parts()))
-def test_crawlers_find_all_rows_whatever_happens(
-    using: str, part: int, size: int, register: Register, record_property: Any
-) -> None:
+def test_crawlers_find_all_rows_whatever_happens(using, part, size, register, record_property):
     require(using)
     names = [f"{SEED}:{using}:{part}:{number}" for number in range(size)]
     if ONE is not None:
         names = [ONE] if part == 0 and ONE.split(":")[1:2] == [using] else []
-    failures: list[str] = []
+    failures = []
     until = time.monotonic() + SECONDS
-    counts: Counter[str] = Counter()
+    counts = Counter()
     # Thousands of requests fail on purpose.
     logging.disable()
     with ExitStack() as stack:
@@ -108,7 +105,7 @@ def test_crawlers_find_all_rows_whatever_happens(
         "export, delete_range 1, export, wait 121, append_many 4, delete_range 0.8, wait 400, crawl",
     ],
 )
-def test_crawlers_find_all_rows_after(steps: str, seed: int, register: Register) -> None:
+def test_crawlers_find_all_rows_after(steps, seed, register):
     names = [step.partition(" ") for step in f"crawl, wait 400, crawl, {steps}".split(", ")]
     case = replace(
         case_of("directed", ("evicting",)),
@@ -132,13 +129,11 @@ def test_crawlers_find_all_rows_after(steps: str, seed: int, register: Register)
 class Player:
     """Plays cases on a database, each from the beginning."""
 
-    def __init__(
-        self, using: str, register: Register, memories: Memories, clock: FakeTime, counts: Counter[str]
-    ) -> None:
+    def __init__(self, using, register, memories, clock, counts):
         self.using, self.register, self.memories = using, register, memories
         self.clock, self.counts = clock, counts
 
-    def __call__(self, case: Case) -> Failure | None:
+    def __call__(self, case):
         """Return the first invariant that is broken, and the case up to there."""
         self.clock.seconds = FakeTime().seconds
         table = Table(case.kind, WRITER, self.clock.time)
@@ -159,7 +154,7 @@ class Player:
         return None
 
 
-def shortest(play: Player, failure: Failure, until: float) -> Failure:
+def shortest(play, failure, until):
     """Return the shortest case that breaks the same invariant, or what is found until then."""
     case, broken = failure
     for smaller in case.smaller():
@@ -171,11 +166,11 @@ def shortest(play: Player, failure: Failure, until: float) -> Failure:
     return failure
 
 
-def described(case: Case, broken: Broken) -> str:
+def described(case, broken):
     return f"{case}\n  # {broken.args[0]}: {broken.args[1]}"
 
 
-def available_caches() -> tuple[str, ...]:
+def available_caches():
     host, _, port = REDIS.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=2).close()

@@ -17,6 +17,6 @@ class Articles(ModelSitemap[Article]):
     limit = 10
 
 
-def write_keys(*keys: int, using: str = "default") -> None:
+def write_keys(*keys, using="default"):
     """Create articles with these keys, and with slugs such as `s1`."""
     Article.objects.using(using).bulk_create(Article(pk=key, slug=f"s{key}") for key in keys)

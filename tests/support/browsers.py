@@ -6,13 +6,10 @@ import re
 import shutil
 import subprocess
 from base64 import b64decode
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 
@@ -36,17 +33,17 @@ _FLAGS = (
 class Handler(SimpleHTTPRequestHandler):
     """Serves files with the strictest headers that the documentation promises to work with."""
 
-    def end_headers(self) -> None:
+    def end_headers(self):
         self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'self'")
         self.send_header("X-Content-Type-Options", "nosniff")
         super().end_headers()
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, format, *arguments):
         """Print nothing."""
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[str]:
+def serving(folder):
     """Serve the files of a folder, and yield the address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
         thread = Thread(target=server.serve_forever)
@@ -58,7 +55,7 @@ def serving(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def luminance(color: str) -> float:
+def luminance(color):
     """Return the relative luminance of `rgb(r, g, b)`, as WCAG 2 defines it."""
     parts = [int(number) / 255 for number in re.findall(r"\d+", color)[:3]]
     red, green, blue = (
@@ -67,7 +64,7 @@ def luminance(color: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """Return the contrast of two colors, as WCAG 2 defines it."""
     dark, light = sorted(map(luminance, (one, other)))
     return (light + 0.05) / (dark + 0.05)
@@ -76,45 +73,45 @@ def contrast(one: str, other: str) -> float:
 class Browser:
     """Chromium, driven by chromedriver."""
 
-    def __init__(self, driver: Any) -> None:
+    def __init__(self, driver):
         self.driver = driver
 
-    def size(self, width: int, *, phone: bool = False) -> None:
+    def size(self, width, *, phone=False):
         """Set the width of the window. A phone lays out a page without a viewport at 980 px."""
         metrics = {"width": width, "height": 800, "screenWidth": width, "screenHeight": 800}
         self.driver.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride", {**metrics, "deviceScaleFactor": 1, "mobile": phone}
         )
 
-    def scheme(self, name: str) -> None:
+    def scheme(self, name):
         """Prefer light or dark."""
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
-    def open(self, url: str) -> None:
+    def open(self, url):
         self.driver.get(url)
 
-    def run(self, script: str) -> Any:
+    def run(self, script):
         """Return what a script returns."""
         return self.driver.execute_script(script)
 
-    def click(self, name: str) -> None:
+    def click(self, name):
         """Click on the first element of this name."""
         self.driver.find_element("tag name", name).click()
 
-    def press(self, keys: str) -> None:
+    def press(self, keys):
         """Type keys into the element that has the focus."""
         from selenium.webdriver import ActionChains
 
         ActionChains(self.driver).send_keys(keys).perform()
 
-    def wait_for(self, script: str) -> None:
+    def wait_for(self, script):
         """Wait until a script returns `True`, for example in a page that a key press requests."""
         from selenium.webdriver.support.wait import WebDriverWait
 
         WebDriverWait(self.driver, 20).until(lambda driver: driver.execute_script(script))
 
-    def log_in(self, address: str, client: Any) -> None:
+    def log_in(self, address, client):
         """Use the session of a test client on a site."""
         self.open(f"{address}/robots.txt")
         self.driver.delete_all_cookies()
@@ -122,30 +119,29 @@ class Browser:
         if session is not None:
             self.driver.add_cookie({"name": "sessionid", "value": session.value})
 
-    def errors(self) -> list[str]:
+    def errors(self):
         """Return the messages in the console since the last call, such as violations of a policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
-    def violations(self, axe: str) -> list[str]:
+    def violations(self, axe):
         """Return the violations that axe-core finds on the page, with the first element of each."""
         self.run(axe)
         script = """const done = arguments[0]; axe.run(".sitemaps09").then(result =>
           done(result.violations.map(each => `${each.id}: ${each.nodes[0].html}`)));"""
         return list(self.driver.execute_async_script(script))
 
-    def full_screenshot(self) -> bytes:
+    def full_screenshot(self):
         """Return an image of the whole page, also below the window."""
         options = {"captureBeyondViewport": True}
         image = self.driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
         return b64decode(image)
 
-    def screenshot(self) -> bytes:
-        image: bytes = self.driver.get_screenshot_as_png()
-        return image
+    def screenshot(self):
+        return self.driver.get_screenshot_as_png()
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     """A Chromium with an empty profile."""
     require_packages("selenium")
     for program in (CHROMIUM, DRIVER):
@@ -168,7 +164,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+def axe(tmp_path_factory):
     """Return the script of axe-core, which npm installs. Without npm, its tests are skipped."""
     folder, npm = tmp_path_factory.mktemp("axe"), shutil.which("npm")
     if npm is None:

@@ -14,10 +14,10 @@ HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00"
 class Cubes(Numbers):
     """Section whose pages do not compress well."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(5_000)
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/numbers/{item}/{item**3}/"
 
 
@@ -25,7 +25,7 @@ class Cubes(Numbers):
 SECTIONS = {"numbers": Cubes}
 
 
-def unpacked(data: bytes) -> bytes:
+def unpacked(data):
     """Return the content of exactly one gzip member, without a second member or other data after it."""
     reader = zlib.decompressobj(31)
     content = reader.decompress(data) + reader.flush()

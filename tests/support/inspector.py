@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.core.handlers.wsgi import WSGIHandler
-from django.http import HttpRequest, HttpResponseBase
 from django.test import Client, override_settings
 
 from django_sitemaps09.export import export
@@ -22,11 +19,11 @@ POLICY = "default-src 'self'"
 class PolicyMiddleware:
     """Sends a Content Security Policy that forbids inline scripts and styles, and other hosts."""
 
-    def __init__(self, get_response: Any) -> None:
+    def __init__(self, get_response):
         self.get_response = get_response
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        response: HttpResponseBase = self.get_response(request)
+    def __call__(self, request):
+        response = self.get_response(request)
         response["Content-Security-Policy"] = POLICY
         return response
 
@@ -35,7 +32,7 @@ _PROCESSORS = ["request", "auth", "messages"]
 
 
 @contextmanager
-def site(*, admin: bool) -> Iterator[None]:
+def site(*, admin):
     """Settings with the inspector, with or without Django's admin."""
     admin_apps = ["admin", "messages", "staticfiles"] if admin else []
     middleware = ["django.contrib.messages.middleware.MessageMiddleware"] if admin else []
@@ -56,7 +53,7 @@ def site(*, admin: bool) -> Iterator[None]:
         yield
 
 
-def client_of(name: str = "", *permissions: str, **attributes: Any) -> Client:
+def client_of(name="", *permissions, **attributes):
     """Return a client in which a new user is logged in, or nobody without a name."""
     client = Client()
     if name:
@@ -70,12 +67,12 @@ def client_of(name: str = "", *permissions: str, **attributes: Any) -> Client:
     return client
 
 
-def superuser() -> Client:
+def superuser():
     return client_of("root", is_staff=True, is_superuser=True)
 
 
 @contextmanager
-def serving_site() -> Iterator[str]:
+def serving_site():
     """Serve the site of the current settings from threads, and yield its address.
 
     There is no icon, which a browser asks for at a time of its own: a 404 would be an error in its console.
@@ -84,7 +81,7 @@ def serving_site() -> Iterator[str]:
 
     handler = StaticFilesHandler(WSGIHandler())
 
-    def application(environ: Any, start_response: Any) -> Any:
+    def application(environ, start_response):
         if environ["PATH_INFO"] == "/favicon.ico":
             start_response("204 No Content", [])
             return []
@@ -94,7 +91,7 @@ def serving_site() -> Iterator[str]:
         yield address
 
 
-def export_full_sections(count: int, register: Callable[..., None]) -> dict[str, Numbers]:
+def export_full_sections(count, register):
     """Export and return so many sections, named `part-0` and so on, whose pages are filled to 95%."""
     sections = {f"part-{number}": Numbers(19) for number in range(count)}
     for section in sections.values():

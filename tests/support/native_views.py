@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from types import ModuleType
-from typing import Any
 
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
-from django.db.models import F
-from django.http import HttpRequest, HttpResponse
+from django.core.cache import cache
+from django.db import connections
+from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
-from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09.views import exported
+from django_sitemaps09.views.live import listing, memo
 from tests.models import Article
+from tests.support import articles
 from tests.support.configuration import BASE
 from tests.support.exports import locations
 from tests.support.factories import ArticleFactory
 
 FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
+PAGE = "/sitemap-articles-1.xml"
+#: The forms of a page.
+FORMS = (PAGE, f"{PAGE}.gz", "/sitemap-articles-1.txt")
 
 
-class Articles(ModelSitemap[Article]):
-    queryset = Article.objects.filter(published=True)
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
+class Articles(articles.Articles):
+    """A section without a limit of its own."""
+
+    limit = 50_000
 
 
 class Foreign(ContribSitemap):
@@ -35,56 +40,107 @@ class Foreign(ContribSitemap):
 
     limit = 5
 
-    def items(self) -> list[int]:
+    def items(self):
         return list(range(7))
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/foreign/{item}/"
 
 
-def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
+def nothing(request, **kwargs):
     return HttpResponse("nothing")
 
 
-def write_articles(*slugs: str) -> None:
+def write_articles(*slugs):
     first = Article.objects.count()
     for day, slug in enumerate(slugs, first):
         ArticleFactory(slug=slug, updated=FIRST + timedelta(days=day))
 
 
-def get(url: str, **headers: str) -> HttpResponse:
-    """Return a new reader at each call."""
-    response: Any = Client().get(url, headers={name.replace("_", "-"): h for name, h in headers.items()})
+def get(url, method="get", **headers):
+    """Return a response to a new reader, with its whole `body`."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = getattr(Client(), method)(url, headers=headers)
+    response.body = b"".join(response.streaming_content) if response.streaming else response.content
     return response
 
 
-def found(url: str = "/sitemap.xml") -> list[str]:
+def document(url, **headers):
+    """Return a document, which must exist."""
+    response = get(url, **headers)
+    assert response.status_code == 200, url
+    return gzip.decompress(response.body) if url.endswith(".gz") else response.body
+
+
+def found(url="/sitemap.xml"):
     """Return the paths in a document, which must exist."""
-    response = get(url)
-    assert response.status_code == 200
-    content = response.content
-    named = locations(gzip.decompress(content) if url.endswith(".gz") else content)
+    named = locations(document(url))
     assert all(name.startswith(f"{BASE}/") for name in named)
     return [name.removeprefix(BASE) for name in named]
 
 
-def last_parts(content: bytes) -> list[str]:
-    """Return the last part of each URL in a document."""
-    return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
-
-
-def listed() -> list[str]:
+def listed():
     """Return the paths in all pages of the index."""
     return [name for page in found() for name in found(page)]
 
 
+def last_parts(content):
+    """Return the last part of each URL in a document."""
+    return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
+
+
+def slugs(url, **headers):
+    """Return the last part of each URL in a document, which must exist."""
+    return last_parts(document(url, **headers))
+
+
+def pages(**headers):
+    """Return the addresses in the index, of uncompressed pages."""
+    return [f"/{name.removesuffix('.gz')}" for name in slugs("/sitemap.xml", **headers)]
+
+
+def contents(**headers):
+    """Return what each page of the index lists."""
+    return [slugs(page, **headers) for page in pages(**headers)]
+
+
+def crawl(**headers):
+    return [slug for part in contents(**headers) for slug in part]
+
+
+def of_keys(*keys):
+    return [f"s{key}" for key in keys]
+
+
+def queries(url, using="default", **headers):
+    """Return the number of queries of a request."""
+    with CaptureQueriesContext(connections[using]) as captured:
+        get(url, **headers)
+    return len(captured)
+
+
+def forget():
+    """Answer as a process that has never seen an index, with an empty cache."""
+    cache.clear()
+    for memory in (listing._kept, memo._entries, exported._exports, exported._pages, exported._sections):
+        memory.clear()
+
+
 @pytest.fixture
-def route(settings: Any) -> Callable[..., None]:
+def section(using, register):
+    """Register the articles of a database; return its alias."""
+    queryset = Article.objects.using(using).filter(published=True)
+    register(articles=type("Section", (articles.Articles,), {"queryset": queryset}))
+    return using
+
+
+@pytest.fixture
+def route(settings):
     """Add these URL patterns to those of the locations."""
 
-    def only(*patterns: Any) -> None:
+    def only(*patterns):
         module = ModuleType("urls")
-        module.urlpatterns = [*patterns, path("articles/<slug:slug>/", nothing, name="article")]  # type: ignore[attr-defined]
+        module.urlpatterns = [*patterns, path("articles/<slug:slug>/", nothing, name="article")]
         settings.ROOT_URLCONF = module
 
     return only

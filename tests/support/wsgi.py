@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import ThreadingMixIn
-from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from django.db import connections
@@ -15,7 +13,7 @@ SECONDS = 30
 
 
 class Quiet(WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format, *args):
         """Print nothing."""
 
 
@@ -24,17 +22,17 @@ class BrowserServer(ThreadingMixIn, WSGIServer):
 
     daemon_threads = False
 
-    def get_request(self) -> Any:
+    def get_request(self):
         request, address = super().get_request()
         request.settimeout(2)
         return request, address
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address):
         """Print nothing about connections that the browser does not use."""
 
 
 @contextmanager
-def serve(application: Any, server_class: type[WSGIServer] = WSGIServer) -> Iterator[str]:
+def serve(application, server_class=WSGIServer):
     """Serve an application, and yield the address."""
     with make_server("127.0.0.1", 0, application, server_class, Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -47,11 +45,11 @@ def serve(application: Any, server_class: type[WSGIServer] = WSGIServer) -> Iter
 
 
 @contextmanager
-def sharing_connection(application: Any) -> Iterator[Any]:
+def sharing_connection(application):
     """Yield the application with the connection of the test, whose transaction others do not see."""
     shared = connections["default"]
 
-    def in_thread(environ: dict[str, Any], start_response: Any) -> Any:
+    def in_thread(environ, start_response):
         connections["default"] = shared
         return application(environ, start_response)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.native_views import route
+from tests.support.native_views import route, section
 from tests.support.several_hosts import two_sites
 
-__all__ = ["route", "two_sites"]
+__all__ = ["route", "section", "two_sites"]

@@ -5,14 +5,11 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
 from inspect import getsource
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pytest
 from django.core.cache import caches
-from django.test import Client
 
 from django_sitemaps09.export import export
 from django_sitemaps09.views import caching
@@ -21,70 +18,67 @@ from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.clock import SecondsClock
-from tests.support.configuration import Configure, Register
+from tests.support.native_views import PAGE, get
 from tests.support.sections import Numbers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
 LOGGER = "django_sitemaps09.views"
 LINE = re.compile(r"(.+): (.+) in \d+\.\d{4} seconds(?:, (\d+ [a-z]+))?")
-PAGE = "/sitemap-articles-1.xml"
 INDEX = "/sitemap.xml"
-LISTING = "Section 'articles', listing"
-FIRST = "Section 'articles', page 1"
-FILES = "django.core.cache.backends.filebased.FileBasedCache"
+LISTING, FIRST = "Section 'articles', listing", "Section 'articles', page 1"
 
 
 @pytest.fixture(autouse=True)
-def _articles(
-    register: Register, settings: Any, tmp_path: Path, configure: Configure, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _articles(register, settings, tmp_path, configure, monkeypatch):
     """Eight articles, and two caches that are shared without a server."""
     write_keys(*range(1, 9))
     register(articles=Articles, numbers=Numbers(3))
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
     settings.CACHES = {
-        alias: {"BACKEND": FILES, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
+        alias: {"BACKEND": backend, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
     configure(LIVE_SECONDS=0)
     monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
 
 
-def etag(url: str = PAGE) -> str:
-    return Client().get(url).headers["ETag"]
+def etag(url=PAGE):
+    return get(url)["ETag"]
 
 
 @pytest.fixture
-def lines(caplog: pytest.LogCaptureFixture) -> Callable[[str], list[str]]:
+def lines(caplog):
     """Request a page, and return the log lines on a subject without their times."""
 
-    def request(subject: str, url: str = PAGE, **headers: str) -> list[str]:
+    def request(subject, url=PAGE, **headers):
         caplog.clear()
         with caplog.at_level(logging.DEBUG, LOGGER):
-            # The file of a response is open until all of it has been read.
-            Client().get(url, headers=headers).getvalue()
+            get(url, **headers)
         records = [record for record in caplog.records if record.levelno == logging.DEBUG]
         assert {record.name for record in records if record.name.startswith("django_s")} == {LOGGER}
         found = [LINE.fullmatch(record.getMessage()) for record in records if record.name == LOGGER]
-        assert all(found)
-        return [
-            ", ".join(filter(None, match.groups()[1:])) for match in found if match and match[1] == subject
-        ]
+        return [", ".join(filter(None, match.groups()[1:])) for match in found if match[1] == subject]
 
     return request
 
 
-Lines: TypeAlias = Callable[..., list[str]]
+@pytest.fixture
+def others_have_locks(monkeypatch):
+    """Return a function that lets other requests have the locks whose names have a part, except later."""
+
+    def take(part="", then_free=None):
+        free = iter(then_free or ())
+        monkeypatch.setattr(
+            caching.Lock, "acquire", lambda self: part not in self.name or next(free, False)
+        )
+
+    return take
 
 
-def test_a_listing_is_renewed_and_then_found(lines: Lines, configure: Configure) -> None:
+def test_a_listing_is_renewed_found_extended_and_renewed_when_it_is_old(lines, configure, monkeypatch):
     configure(LIVE_SECONDS=60)
     assert [lines(LISTING, INDEX) for _ in range(2)] == [["renewed, 1 page"], ["hit, 1 page"]]
-
-
-def test_a_listing_is_extended_and_renewed_when_it_is_old(
-    lines: Lines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines(LISTING, INDEX)
+    configure(LIVE_SECONDS=0)
     write_keys(*range(9, 20))
     assert lines(LISTING, INDEX) == ["extended, 2 pages"]
     monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
@@ -93,80 +87,69 @@ def test_a_listing_is_extended_and_renewed_when_it_is_old(
 
 @pytest.mark.parametrize("result", ["outdated", "waited"])
 def test_a_listing_is_outdated_or_waited_for_while_another_request_makes_it(
-    lines: Lines, monkeypatch: pytest.MonkeyPatch, result: str
-) -> None:
+    lines, monkeypatch, others_have_locks, result
+):
     lines(LISTING, INDEX)
-    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
+    others_have_locks()
     if result == "outdated":
         monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
     else:
         listing._kept.clear()
         # The first readings are from before the other request stored the listing.
         read, is_made = listing.read, iter([False, False])
-        monkeypatch.setattr(
-            listing, "read", lambda *args, **options: read(*args) if next(is_made, True) else None
-        )
+        monkeypatch.setattr(listing, "read", lambda *a, **o: read(*a) if next(is_made, True) else None)
     assert lines(LISTING, INDEX) == [f"{result}, 1 page"]
 
 
 @pytest.mark.parametrize(
-    ("subject", "url", "result"),
+    ("label", "url", "result"),
     [
-        ("Section 'articles', page 7", "/sitemap-articles-7.xml", "unknown number"),
-        (f"{FIRST[:-1]}after 5", "/sitemap-articles.after.5.AAAAAAAAAA.xml", "wrong signature"),
+        ("7", "/sitemap-articles-7.xml", "unknown number"),
+        ("after 5", "/sitemap-articles.after.5.AAAAAAAAAA.xml", "wrong signature"),
     ],
 )
-def test_a_page_that_does_not_exist_says_why(lines: Lines, subject: str, url: str, result: str) -> None:
-    assert lines(subject, url) == [result]
+def test_a_page_that_does_not_exist_says_why(lines, label, url, result):
+    assert lines(f"Section 'articles', page {label}", url) == [result]
 
 
 def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
-    lines: Lines, configure: Configure, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    lines, configure, monkeypatch, others_have_locks
+):
     configure(LIVE_SECONDS=60)
     known = etag()
     memo._entries.clear()
-    assert lines(FIRST, if_none_match=known)[0] == "fingerprint read, 8 rows"
-    assert lines(FIRST, if_none_match=known)[0] == "fingerprint known"
+    results = [lines(FIRST, if_none_match=known)[0] for _ in range(2)]
     monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
-    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
-    assert lines(FIRST, if_none_match=known)[0] == "fingerprint outdated"
+    others_have_locks()
+    results += lines(FIRST, if_none_match=known)[:1]
+    assert results == ["fingerprint read, 8 rows", "fingerprint known", "fingerprint outdated"]
 
 
 class TestARenderedPage:
     @pytest.fixture(autouse=True)
-    def _kept(self, configure: Configure) -> None:
+    def _kept(self, configure):
         configure(LIVE_CACHE="pages")
-        self.document = Client().get(PAGE).content
-        self.size = len(Client().get(f"{PAGE}.gz").content)
+        self.document, self.size = get(PAGE).content, len(get(f"{PAGE}.gz").content)
 
-    def test_is_rendered_and_stored_and_then_found(self, lines: Lines) -> None:
+    def test_is_rendered_and_stored_and_then_found(self, lines):
         caches["pages"].clear()
         rendered, stored = f"rendered, {len(self.document)} bytes", f"stored, {self.size} bytes"
         assert lines(FIRST)[1:] == [rendered, stored, "status 200"]
         assert lines(FIRST)[1:] == [f"hit, {self.size} bytes", "status 200"]
 
-    def test_is_outdated_while_another_request_renders_it(
-        self, lines: Lines, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_is_outdated_while_another_request_renders_it(self, lines, others_have_locks):
         Article.objects.filter(slug="s3").update(slug="other")
-        monkeypatch.setattr(caching.Lock, "acquire", lambda self: ":page:" not in self.name)
+        others_have_locks(":page:")
         assert lines(FIRST)[1:] == [f"outdated, {self.size} bytes", "status 200"]
 
-    def test_is_waited_for_while_another_request_renders_it(
-        self, lines: Lines, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        read, is_stored, acquired = kept_pages.CachedCopy._read, iter([False]), iter([False, True])
-        monkeypatch.setattr(
-            kept_pages.CachedCopy, "_read", lambda page: read(page) if next(is_stored, True) else None
-        )
-        monkeypatch.setattr(
-            caching.Lock, "acquire", lambda self: ":page:" not in self.name or next(acquired)
-        )
+    def test_is_waited_for_while_another_request_renders_it(self, lines, monkeypatch, others_have_locks):
+        read, is_stored, kept = kept_pages.CachedCopy._read, iter([False]), kept_pages.CachedCopy
+        monkeypatch.setattr(kept, "_read", lambda page: read(page) if next(is_stored, True) else None)
+        others_have_locks(":page:", then_free=[False, True])
         assert lines(FIRST)[1:] == [f"waited, {self.size} bytes", "status 200"]
 
 
-def test_a_conditional_request_says_what_has_answered_it(lines: Lines) -> None:
+def test_a_conditional_request_says_what_has_answered_it(lines):
     assert lines(FIRST, if_none_match=etag())[1:] == ["status 304 by fingerprint"]
     assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
     assert lines("Index", INDEX, if_none_match=etag(INDEX)) == ["status 304 by content"]
@@ -176,18 +159,15 @@ def test_a_conditional_request_says_what_has_answered_it(lines: Lines) -> None:
     assert (rendered[:10], status) == ("rendered, ", "status 304 by content")
 
 
-def test_an_exported_file_needs_one_step(lines: Lines, configure: Configure, folder: Path) -> None:
+def test_an_exported_file_needs_one_step(lines, configure, folder):
     configure(ROOT=folder, SERVE_EXPORTED=True)
     export()
-    response: Any = Client().get(f"{PAGE}.gz")
-    assert response.getvalue()
-    subject = "File 'sitemap-articles-1.xml.gz'"
-    assert lines(subject, f"{PAGE}.gz") == ["status 200"]
-    known = response.headers["ETag"]
-    assert lines(subject, f"{PAGE}.gz", if_none_match=known) == ["status 304 by file"]
+    url, known = f"{PAGE}.gz", etag(f"{PAGE}.gz")
+    found = [lines(f"File {url[1:]!r}", url, **headers) for headers in ({}, {"if_none_match": known})]
+    assert found == [["status 200"], ["status 304 by file"]]
 
 
-def test_every_result_is_documented() -> None:
+def test_every_result_is_documented():
     """The table lists the results that the modules log, and no others."""
     folder = Path(renewal.__file__).parents[1]
     code = "".join(path.read_text() for path in folder.rglob("*.py"))
@@ -200,14 +180,10 @@ def test_every_result_is_documented() -> None:
     logged |= {f"fingerprint {result}" for result in re.findall(r'\blog\("(\w+)"', getsource(caching.once))}
     text = PAGES["docs/explanation/requests.md"].partition("## Log lines")[2]
     shown = text.split("```")[1].splitlines()[1:]
-    assert len(shown) == 4
-    assert all(map(LINE.fullmatch, shown))
+    assert (len(shown), all(map(LINE.fullmatch, shown))) == (4, True)
     rows = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
-    documented = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
-    assert {name for name in documented if not name.startswith("status")} == logged
-    assert {name for name in documented if name.startswith("status")} == {
+    statuses = {
         "status 200",
-        "status 304 by fingerprint",
-        "status 304 by content",
-        "status 304 by file",
+        *(f"status 304 by {answerer}" for answerer in ("fingerprint", "content", "file")),
     }
+    assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == logged | statuses

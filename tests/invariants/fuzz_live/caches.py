@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.utils.module_loading import import_string
@@ -28,13 +27,13 @@ class Faults:
     failed_at: float = 0.0
     names: dict[tuple[str, str], BaseCache] = field(default_factory=dict)
 
-    def evict(self, share: float) -> None:
+    def evict(self, share):
         for location, name in sorted(self.names):
             if self.rng.random() < share:
                 self.names.pop((location, name)).delete(name)
                 self.losses += 1
 
-    def clear(self) -> None:
+    def clear(self):
         """Delete all entries. `clear()` of Redis would delete those of other programs."""
         for (_, name), cache in self.names.items():
             cache.delete(name)
@@ -44,7 +43,7 @@ class Faults:
 faults = Faults()
 
 
-def use(new: Faults) -> None:
+def use(new):
     """Begin a case with other faults."""
     vars(faults).update(vars(new))
 
@@ -52,13 +51,13 @@ def use(new: Faults) -> None:
 class SharedCache(BaseCache):
     """A cache around another backend, `OPTIONS["inner"]`."""
 
-    def __init__(self, location: str, params: dict[str, Any]) -> None:
+    def __init__(self, location, params):
         super().__init__(params)
         options = params["OPTIONS"]
         self.location = location
         self.inner = import_string(options["inner"])(location, {"TIMEOUT": None, "max_entries": 10_000})
 
-    def _call(self, method: str, name: str, *arguments: Any) -> Any:
+    def _call(self, method, name, *arguments):
         if faults.is_process_killed:
             raise Killed
         if faults.is_down or faults.rng.random() < faults.failing:
@@ -75,44 +74,40 @@ class SharedCache(BaseCache):
             faults.losses += 1
             raise
 
-    def _entry(self, name: str) -> tuple[float | None, Any] | None:
-        entry: tuple[float | None, Any] | None = self._call("get", name)
+    def _entry(self, name):
+        entry = self._call("get", name)
         if entry is None or (entry[0] is not None and entry[0] <= faults.clock.time()):
             return None
         return entry
 
-    def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
+    def get(self, key, default=None, version=None):
         entry = self._entry(self.make_and_validate_key(key, version=version))
         return default if entry is None else entry[1]
 
-    def set(
-        self, key: str, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
-    ) -> None:
+    def set(self, key, value, timeout=DEFAULT_TIMEOUT, version=None):
         name = self.make_and_validate_key(key, version=version)
         seconds = self.default_timeout if timeout is DEFAULT_TIMEOUT else timeout
         self._call("set", name, (None if seconds is None else faults.clock.time() + seconds, value))
         faults.names[self.location, name] = self.inner
 
-    def add(
-        self, key: str, value: Any, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None
-    ) -> bool:
+    def add(self, key, value, timeout=DEFAULT_TIMEOUT, version=None):
         if self._entry(self.make_and_validate_key(key, version=version)) is not None:
             return False
         self.set(key, value, timeout, version)
         return True
 
-    def touch(self, key: str, timeout: float | None = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+    def touch(self, key, timeout=DEFAULT_TIMEOUT, version=None):
         entry = self._entry(self.make_and_validate_key(key, version=version))
         if entry is not None:
             self.set(key, entry[1], timeout, version)
         return entry is not None
 
-    def delete(self, key: str, version: int | None = None) -> bool:
+    def delete(self, key, version=None):
         name = self.make_and_validate_key(key, version=version)
         had = self._entry(name) is not None
         self._call("delete", name)
         faults.names.pop((self.location, name), None)
         return had
 
-    def clear(self) -> None:
+    def clear(self):
         faults.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -43,7 +42,7 @@ class Case:
     rows: int
     steps: tuple[Step, ...]
 
-    def smaller(self) -> Iterator[Case]:
+    def smaller(self):
         """Yield the case without some of its steps, and with fewer rows: the greatest changes first."""
         size = len(self.steps) // 2
         while size:
@@ -57,7 +56,7 @@ class Case:
                 changed = step._replace(process=0)
                 yield replace(self, steps=(*self.steps[:position], changed, *self.steps[position + 1 :]))
 
-    def __str__(self) -> str:
+    def __str__(self):
         options = [
             f"{name}={value!r}" for name, value in vars(self).items() if name not in ("name", "steps")
         ]
@@ -65,7 +64,7 @@ class Case:
 
 
 #: How to draw the amount of each step, and how often the step occurs.
-_STEPS: dict[str, tuple[int, Callable[[random.Random], float]]] = {
+_STEPS = {
     # Numbers of rows; `bulk` and `append_many` are in multiples of the limit.
     "insert": (6, lambda rng: rng.randint(1, 4)),
     "append": (6, lambda rng: rng.randint(1, 6)),
@@ -108,7 +107,7 @@ _STEPS: dict[str, tuple[int, Callable[[random.Random], float]]] = {
 _ONLY_WITH = {"cache_fails": "failing", "evict": "evicting"}
 
 
-def case_of(name: str, caches: tuple[str, ...] = CACHES) -> Case:
+def case_of(name, caches=CACHES):
     rng = random.Random(name)  # noqa: S311 random steps are not secret
     cache = rng.choice(caches)
     exports = rng.random() < 0.4

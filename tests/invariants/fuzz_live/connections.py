@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any
 
 from django.core.management import call_command
 from django.db import OperationalError, connections
-from django.db.models import Model
 
 from tests.invariants.fuzz_live import caches
 from tests.invariants.fuzz_live.processes import Killed
@@ -22,7 +18,7 @@ _TRANSACTIONS = ("BEGIN", "SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK")
 
 
 @contextmanager
-def more_connections(using: str) -> Iterator[None]:
+def more_connections(using):
     """Add connections to a database, so that transactions of writes are apart from those of requests."""
     for alias in (WRITER, REPLICA):
         connection = connections[using].copy(alias)
@@ -42,15 +38,15 @@ def more_connections(using: str) -> Iterator[None]:
 class Router:
     """Reads the random rows from any of the replicas."""
 
-    def __init__(self, rng: random.Random, aliases: tuple[str, ...]) -> None:
+    def __init__(self, rng, aliases):
         self.rng, self.aliases = rng, aliases
 
-    def db_for_read(self, model: type[Model], **hints: Any) -> str | None:
+    def db_for_read(self, model, **hints):
         return self.rng.choice(self.aliases) if model._meta.app_label == "fuzz" else None
 
 
 @contextmanager
-def cache_tables() -> Iterator[None]:
+def cache_tables():
     """Create the tables of the database cache."""
     names = [f"{CACHE_TABLE}_{name}" for name in ("default", "pages")]
     call_command("createcachetable", *names, verbosity=0)
@@ -63,14 +59,14 @@ def cache_tables() -> Iterator[None]:
 
 
 @contextmanager
-def before_queries(aliases: tuple[str, ...], call: Callable[[int], None]) -> Iterator[None]:
+def before_queries(aliases, call):
     """Call a function before each query, with the number of queries before it.
 
     The database cache is another matter, even in the same database.
     """
     count = 0
 
-    def execute(run: Callable[..., Any], *arguments: Any) -> Any:
+    def execute(run, *arguments):
         nonlocal count
         if CACHE_TABLE not in arguments[0] and not arguments[0].startswith(_TRANSACTIONS):
             count += 1
@@ -84,10 +80,10 @@ def before_queries(aliases: tuple[str, ...], call: Callable[[int], None]) -> Ite
 
 
 @contextmanager
-def failing_database(aliases: tuple[str, ...], after: int, rng: random.Random) -> Iterator[None]:
+def failing_database(aliases, after, rng):
     """Let queries fail: all after the first ones; after three, half of them."""
 
-    def fail(count: int) -> None:
+    def fail(count):
         if count >= after and (after != 3 or rng.random() < 0.5):
             raise OperationalError("server closed the connection unexpectedly")
 
@@ -96,10 +92,10 @@ def failing_database(aliases: tuple[str, ...], after: int, rng: random.Random) -
 
 
 @contextmanager
-def killed(aliases: tuple[str, ...], after: int, seconds: float) -> Iterator[None]:
+def killed(aliases, after, seconds):
     """Kill the process after a number of queries, of which each takes a time. Its locks stay."""
 
-    def kill(count: int) -> None:
+    def kill(count):
         caches.faults.clock.sleep(seconds)
         if count >= after:
             caches.faults.is_process_killed = True
@@ -113,10 +109,10 @@ def killed(aliases: tuple[str, ...], after: int, seconds: float) -> Iterator[Non
 
 
 @contextmanager
-def interrupted(aliases: tuple[str, ...], writes: dict[int, Callable[[], None]]) -> Iterator[None]:
+def interrupted(aliases, writes):
     """Write between the queries of a request: before the query with a number, or after the last one."""
 
-    def write(due: int) -> None:
+    def write(due):
         for number in sorted(writes):
             if number <= due:
                 # SQLite locks tables that a request reads, so that nobody can write meanwhile.

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import gzip
 import random
-from collections.abc import Callable
 from unittest import mock
 
 from django.conf import settings
 
 from django_sitemaps09.export import export
 from tests.invariants.fuzz_live import caches, invariants
-from tests.invariants.fuzz_live.cases import Step
 from tests.invariants.fuzz_live.connections import failing_database, interrupted, killed
 from tests.invariants.fuzz_live.processes import Killed
-from tests.invariants.fuzz_live.rows import Rows, entry, extended, inserted
-from tests.invariants.fuzz_live.site import INDEX, Answer, Crawl, Site, urls_of
+from tests.invariants.fuzz_live.rows import entry, extended, inserted
+from tests.invariants.fuzz_live.site import INDEX, Crawl, urls_of
 
 
-def run(site: Site) -> None:
+def run(site):
     """Do all steps. Raise `Broken` at the first answer that breaks an invariant."""
     site.table.write(extended({}, site.case.rows))
     for step in site.case.steps:
@@ -31,7 +29,7 @@ def run(site: Site) -> None:
         site.clock.seconds += 0.001
 
 
-def checked(site: Site, answer: Answer) -> Answer:
+def checked(site, answer):
     """Note and check an answer that is not part of a crawl, too."""
     invariants.no_answer_is_an_error(site, answer)
     invariants.no_page_is_over_the_limit(site, answer)
@@ -51,11 +49,11 @@ def checked(site: Site, answer: Answer) -> Answer:
     return answer
 
 
-def get(site: Site, process: int, address: str) -> Answer:
+def get(site, process, address):
     return checked(site, site.request(process, address))
 
 
-def get_again(site: Site, process: int, address: str, etag: str) -> Answer:
+def get_again(site, process, address, etag):
     """Request a page with the ETag of a body, and return the page, or the body if that is still right."""
     body = site.bodies[address, etag]
     answer = checked(site, site.request(process, address, etag))
@@ -66,20 +64,18 @@ def get_again(site: Site, process: int, address: str, etag: str) -> Answer:
     return kept
 
 
-def _with_body(answer: Answer, body: bytes) -> Answer:
+def _with_body(answer, body):
     return answer._replace(status=200, content=body, urls=urls_of(body))
 
 
-def crawl(
-    site: Site, process: int, *, with_etags: bool, page_process: Callable[[], int] | None = None
-) -> Crawl | None:
+def crawl(site, process, *, with_etags, page_process=None):
     """Read the index and its pages, as one that knows some bodies does, or one that knows none.
 
     `page_process` returns the process that answers for the next page, by default that of the index.
     """
     latest = dict(site.bodies.keys()) if with_etags else {}
 
-    def read(address: str, process: int) -> Answer:
+    def read(address, process):
         if address in latest:
             return get_again(site, process, address, latest[address])
         return get(site, process, address)
@@ -97,24 +93,24 @@ def crawl(
     return found
 
 
-def _wait(site: Site, step: Step, rng: random.Random) -> None:
+def _wait(site, step, rng):
     site.clock.seconds += step.amount
 
 
-def _index(site: Site, step: Step, rng: random.Random) -> None:
+def _index(site, step, rng):
     get(site, step.process, INDEX)
 
 
-def _crawl(site: Site, step: Step, rng: random.Random) -> None:
+def _crawl(site, step, rng):
     crawl(site, step.process, with_etags=step.amount < 0.5)
 
 
-def _mixed_crawl(site: Site, step: Step, rng: random.Random) -> None:
+def _mixed_crawl(site, step, rng):
     """Crawl as behind a load balancer: any process answers for a page."""
     crawl(site, step.process, with_etags=True, page_process=lambda: rng.randrange(2))
 
 
-def _settle(site: Site, step: Step, rng: random.Random) -> None:
+def _settle(site, step, rng):
     """Wait until the index looks at all pages, and look at their shape."""
     site.clock.seconds += site.grace + 2
     found = crawl(site, step.process, with_etags=False)
@@ -122,13 +118,13 @@ def _settle(site: Site, step: Step, rng: random.Random) -> None:
         invariants.pages_are_full_and_few(site, found)
 
 
-def _slow_crawl(site: Site, step: Step, rng: random.Random) -> None:
+def _slow_crawl(site, step, rng):
     """Begin a crawl that other steps interrupt."""
     index = get(site, step.process, INDEX)
     site.slow = (index, []) if index.status == 200 and index.pages else None
 
 
-def _read_on(site: Site, step: Step, rng: random.Random) -> None:
+def _read_on(site, step, rng):
     if site.slow is None:
         return
     index, pages = site.slow
@@ -142,18 +138,18 @@ def _read_on(site: Site, step: Step, rng: random.Random) -> None:
         invariants.crawls_list_all_rows(site, Crawl(index, pages))
 
 
-def _any_page(site: Site, step: Step, rng: random.Random) -> None:
+def _any_page(site, step, rng):
     for _ in range(int(step.amount)):
         get(site, rng.randrange(2), rng.choice([INDEX, *sorted(site.known_names)]))
 
 
-def _any_etag(site: Site, step: Step, rng: random.Random) -> None:
+def _any_etag(site, step, rng):
     for _ in range(int(step.amount)):
         if site.bodies:
             get_again(site, rng.randrange(2), *rng.choice([*site.bodies]))
 
 
-def _newcomer(site: Site, step: Step, rng: random.Random) -> None:
+def _newcomer(site, step, rng):
     """Let a process answer that has never seen an index, with an empty cache, or with one that is down."""
     _deploy(site, step._replace(process=3), rng)
     addresses = rng.sample(sorted(site.known_names), min(len(site.known_names), int(step.amount)))
@@ -163,7 +159,7 @@ def _newcomer(site: Site, step: Step, rng: random.Random) -> None:
             get(site, 3, address)
 
 
-def _head(site: Site, step: Step, rng: random.Random) -> None:
+def _head(site, step, rng):
     for _ in range(int(step.amount)):
         process, address = rng.randrange(2), rng.choice([INDEX, *sorted(site.known_names)])
         head = site.request(process, address, method="HEAD")
@@ -172,7 +168,7 @@ def _head(site: Site, step: Step, rng: random.Random) -> None:
             invariants.head_is_as_get(site, head, answer)
 
 
-def _database_fails(site: Site, step: Step, rng: random.Random) -> None:
+def _database_fails(site, step, rng):
     for address in (INDEX, rng.choice([INDEX, *sorted(site.known_names)])):
         with failing_database(site.aliases, int(step.amount), rng):
             answer = site.request(step.process, address, fails=True)
@@ -180,7 +176,7 @@ def _database_fails(site: Site, step: Step, rng: random.Random) -> None:
         checked(site, answer)
 
 
-def _race(site: Site, step: Step, rng: random.Random) -> None:
+def _race(site, step, rng):
     """Request a page while rows vanish and come back."""
     if not site.known_names or not site.table.rows:
         return
@@ -201,17 +197,17 @@ def _race(site: Site, step: Step, rng: random.Random) -> None:
         get_again(site, step.process, address, answer.etag)
 
 
-def _section_fails(site: Site, step: Step, rng: random.Random) -> None:
+def _section_fails(site, step, rng):
     site.is_section_failing = True
     get(site, step.process, INDEX)
     site.is_section_failing = False
 
 
-def _restart(site: Site, step: Step, rng: random.Random) -> None:
+def _restart(site, step, rng):
     site.memories.restart(step.process)
 
 
-def _killed(site: Site, step: Step, rng: random.Random) -> None:
+def _killed(site, step, rng):
     """Kill a process between two queries of a request, which is mostly one that counts pages."""
     address = rng.choice([INDEX, INDEX, INDEX, *sorted(site.known_names)[:1]])
     site.clock.seconds += rng.choice([0, 301])
@@ -226,12 +222,12 @@ def _killed(site: Site, step: Step, rng: random.Random) -> None:
         checked(site, answer)
 
 
-def _migrate(site: Site, step: Step, rng: random.Random) -> None:
+def _migrate(site, step, rng):
     """Add columns that the section does not use, or remove them."""
     site.deploy(step.process, has_all_columns=not site.version(step.process).has_all_columns)
 
 
-def _deploy(site: Site, step: Step, rng: random.Random) -> None:
+def _deploy(site, step, rng):
     """Let a process have another declaration than others."""
     site.deploy(
         step.process,
@@ -242,14 +238,14 @@ def _deploy(site: Site, step: Step, rng: random.Random) -> None:
     )
 
 
-def _new_secret(site: Site, step: Step, rng: random.Random) -> None:
+def _new_secret(site, step, rng):
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     settings.SECRET_KEY = str(len(settings.SECRET_KEY_FALLBACKS))
     for process in range(4):
         site.memories.restart(process)
 
 
-def _export(site: Site, step: Step, rng: random.Random) -> None:
+def _export(site, step, rng):
     """Export, as another process does. Other tests check what it publishes."""
     if step.amount:
         _mixed_crawl(site, step, rng)
@@ -271,44 +267,44 @@ def _export(site: Site, step: Step, rng: random.Random) -> None:
         _mixed_crawl(site, step, rng)
 
 
-def _cache_fails(site: Site, step: Step, rng: random.Random) -> None:
+def _cache_fails(site, step, rng):
     caches.faults.is_down = not caches.faults.is_down
 
 
-def _evict(site: Site, step: Step, rng: random.Random) -> None:
+def _evict(site, step, rng):
     caches.faults.evict(step.amount)
 
 
-def _change(site: Site, step: Step, rng: random.Random) -> Rows:
+def _change(site, step, rng):
     rows = dict(site.table.rows)
     for number in rng.sample(sorted(rows), min(len(rows), int(step.amount))):
         rows[number] += 1
     return rows
 
 
-def _delete(site: Site, step: Step, rng: random.Random) -> Rows:
+def _delete(site, step, rng):
     return {n: version for n, version in site.table.rows.items() if rng.random() >= step.amount}
 
 
-def _delete_range(site: Site, step: Step, rng: random.Random) -> Rows:
+def _delete_range(site, step, rng):
     numbers = sorted(site.table.rows)
     count = int(len(numbers) * step.amount)
     start = rng.randint(0, len(numbers) - count)
     return {n: site.table.rows[n] for n in numbers[:start] + numbers[start + count :]}
 
 
-def _replace(site: Site, step: Step, rng: random.Random) -> Rows:
+def _replace(site, step, rng):
     """Return the same rows, or others instead of a share of them."""
     rows = {n: version for n, version in site.table.rows.items() if rng.random() >= step.amount}
     return inserted(rows, len(site.table.rows) - len(rows), rng, together=False)
 
 
-def _bulk(site: Site, step: Step, rng: random.Random) -> Rows:
+def _bulk(site, step, rng):
     count = int(step.amount * site.case.limit)
     return inserted(site.table.rows, count, rng, together=step.name == "bulk_together")
 
 
-_WRITES: dict[str, Callable[[Site, Step, random.Random], Rows]] = {
+_WRITES = {
     "insert": lambda site, step, rng: inserted(site.table.rows, int(step.amount), rng, together=False),
     "append": lambda site, step, rng: extended(site.table.rows, int(step.amount)),
     "append_many": lambda site, step, rng: extended(site.table.rows, int(step.amount * site.case.limit)),
@@ -320,7 +316,7 @@ _WRITES: dict[str, Callable[[Site, Step, random.Random], Rows]] = {
     "replace": _replace,
     "replace_atomic": _replace,
 }
-_OTHERS: dict[str, Callable[[Site, Step, random.Random], None]] = {
+_OTHERS = {
     "wait": _wait,
     "index": _index,
     "crawl": _crawl,

@@ -6,8 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 from tests.invariants.fuzz_live import caches
-from tests.invariants.fuzz_live.rows import NUMBERS, Entry, Rows
-from tests.invariants.fuzz_live.site import Answer, Crawl, Site
+from tests.invariants.fuzz_live.rows import NUMBERS
 
 #: Least share of the limit on two neighbours, and most pages per full page.
 NEIGHBOURS, PAGES = 0.85, 2.4
@@ -20,12 +19,12 @@ class Broken(Exception):
     """An invariant that does not hold. The arguments are the name of its function, and the reason."""
 
 
-def few(entries: object) -> str:
-    found = sorted(entries)  # type: ignore[call-overload, var-annotated]
+def few(entries):
+    found = sorted(entries)
     return f"{len(found)} rows, such as {found[:3]}" if len(found) > 3 else f"the rows {found}"
 
 
-def no_answer_is_an_error(site: Site, answer: Answer) -> None:
+def no_answer_is_an_error(site, answer):
     """No answer is an error; an index may be one for seconds after a process was killed that counted."""
     if answer.is_database_failing or site.is_section_failing or answer.status in (200, 304, 404):
         return
@@ -34,14 +33,14 @@ def no_answer_is_an_error(site: Site, answer: Answer) -> None:
         raise Broken("no_answer_is_an_error", str(answer))
 
 
-def no_page_is_over_the_limit(site: Site, answer: Answer) -> None:
+def no_page_is_over_the_limit(site, answer):
     if answer.is_rows and len(answer.urls) > site.most_urls:
         raise Broken("no_page_is_over_the_limit", f"{answer} lists {len(answer.urls)} URLs")
     if len({*answer.urls}) < len(answer.urls):
         raise Broken("no_page_is_over_the_limit", f"{answer} lists a URL twice")
 
 
-def pages_are_of_one_recent_moment(site: Site, answer: Answer) -> None:
+def pages_are_of_one_recent_moment(site, answer):
     """Each page lists the rows of its range as they were at a moment of the last 2 * `LIVE_SECONDS`.
 
     Only a page that is not stored may lack the rows beyond the limit of the protocol.
@@ -59,12 +58,12 @@ def pages_are_of_one_recent_moment(site: Site, answer: Answer) -> None:
         )
 
 
-def _is_of(site: Site, answer: Answer, rows: Rows) -> bool:
+def _is_of(site, answer, rows):
     due = _due(site, answer, rows)
     return answer.entries == due[: site.most_urls] and (len(due) <= site.most_urls or not answer.is_stored)
 
 
-def _due(site: Site, answer: Answer, rows: Rows) -> list[Entry]:
+def _due(site, answer, rows):
     """Return the rows in the range of a page. For a number, the range is that of the rows that it lists."""
     numbers = [number for number, _ in answer.entries]
     start, end = site.table.range_of(answer.address) or (
@@ -74,12 +73,12 @@ def _due(site: Site, answer: Answer, rows: Rows) -> list[Entry]:
     return sorted((n, version) for n, version in rows.items() if start <= n < end)
 
 
-def _wrong(site: Site, answer: Answer, rows: Rows) -> str:
+def _wrong(site, answer, rows):
     found, due = {*answer.entries}, {*_due(site, answer, rows)}
     return f"{few(found - due)} that are not in its range, and lacks {few(due - found)} of {len(due)}"
 
 
-def an_etag_is_of_one_body(site: Site, answer: Answer) -> None:
+def an_etag_is_of_one_body(site, answer):
     """An ETag has one body. A body of a range has one ETag, on any replica, with any unused columns."""
     if answer.status != 200 or answer.etag is None or answer.method != "GET":
         return
@@ -94,7 +93,7 @@ def an_etag_is_of_one_body(site: Site, answer: Answer) -> None:
         raise Broken("an_etag_is_of_one_body", f"{answer} has the ETag {answer.etag}, but had {etag}")
 
 
-def not_modified_is_of_the_body_now(site: Site, answer: Answer, etag: str, body: Answer) -> None:
+def not_modified_is_of_the_body_now(site, answer, etag, body):
     """`body` is what was answered with the ETag before, as if it were answered now."""
     if answer.status != 304:
         return
@@ -112,13 +111,13 @@ def not_modified_is_of_the_body_now(site: Site, answer: Answer, etag: str, body:
             raise Broken("not_modified_is_of_the_body_now", f"{answer} for {etag}, but the body is another")
 
 
-def _is_outdated(site: Site, answer: Answer, body: Answer) -> bool:
+def _is_outdated(site, answer, body):
     """Return whether another request gets another body, unless a process has just lost the shared cache."""
     now = site.request(answer.process, answer.address)
     return answer.losses == caches.faults.losses and now.status == 200 and now.content != body.content
 
 
-def crawls_list_all_rows(site: Site, crawl: Crawl) -> None:
+def crawls_list_all_rows(site, crawl):
     """A crawl lists each row that was there all the time, unless its range has outgrown the protocol."""
     due = set(site.table.always_since(crawl.index.at - site.staleness - 0.0005).items())
     missing = {row for row in due - crawl.entries if not _may_be_cut(site, crawl, row)}
@@ -131,7 +130,7 @@ def crawls_list_all_rows(site: Site, crawl: Crawl) -> None:
         raise Broken("crawls_list_all_rows", f"{reason}: {_statuses(crawl)}")
 
 
-def _may_be_cut(site: Site, crawl: Crawl, row: Entry) -> bool:
+def _may_be_cut(site, crawl, row):
     """Return whether a page that could list a row is not stored, and full, or as it was before a kill."""
     for page in crawl.pages:
         start, end = site.table.range_of(page.address) or (0, NUMBERS)
@@ -141,12 +140,12 @@ def _may_be_cut(site: Site, crawl: Crawl, row: Entry) -> bool:
     return False
 
 
-def _statuses(crawl: Crawl) -> str:
+def _statuses(crawl):
     pages = [f"{page.address[len('/sitemap-') :]}: {page.status}, {len(page.urls)}" for page in crawl.pages]
     return "; ".join(pages[:12]) + (" ..." if len(pages) > 12 else "")
 
 
-def no_row_is_listed_twice(site: Site, crawl: Crawl) -> None:
+def no_row_is_listed_twice(site, crawl):
     """No row stands on two pages of an index, if all processes have read the last manifest."""
     if any(crawl.index.at < time + _MANIFEST for time in site.exports):
         return
@@ -156,7 +155,7 @@ def no_row_is_listed_twice(site: Site, crawl: Crawl) -> None:
         raise Broken("no_row_is_listed_twice", f"an index lists {few(twice)} twice: {_statuses(crawl)}")
 
 
-def ranges_are_adjacent(site: Site, index: Answer) -> None:
+def ranges_are_adjacent(site, index):
     """The ranges of an index cover all keys once."""
     ranges = [site.table.range_of(address) for address in index.pages]
     for before, after in pairwise([(0, 0), *ranges, (NUMBERS, NUMBERS)] if ranges else []):
@@ -164,7 +163,7 @@ def ranges_are_adjacent(site: Site, index: Answer) -> None:
             raise Broken("ranges_are_adjacent", f"{index} lists {index.pages}")
 
 
-def pages_are_full_and_few(site: Site, crawl: Crawl) -> None:
+def pages_are_full_and_few(site, crawl):
     """After the index has looked at all rows: no page is empty or too full, and no two fit on one."""
     if not crawl.index.is_stored:
         # The first listing was begun long ago, by a process that was killed.
@@ -183,7 +182,7 @@ def pages_are_full_and_few(site: Site, crawl: Crawl) -> None:
         raise Broken("pages_are_full_and_few", f"neighbours that fit on one page {small}: {sizes}")
 
 
-def addresses_answer(site: Site, answer: Answer) -> None:
+def addresses_answer(site, answer):
     """A range answers for ever. A number answers until `KEEP_REMOVED` after an export removed it.
 
     A process reads the manifest at most once a second.
@@ -193,7 +192,7 @@ def addresses_answer(site: Site, answer: Answer) -> None:
         raise Broken("addresses_answer", str(answer))
 
 
-def numbers_list_what_was_exported(site: Site, answer: Answer) -> None:
+def numbers_list_what_was_exported(site, answer):
     """The page with a number has the rows that the last export with this number put there."""
     published_at, entries = site.exported.get(answer.address, (0.0, frozenset()))
     is_known = entries and answer.at > site.exports[-1] + _MANIFEST + site.staleness
@@ -205,11 +204,11 @@ def numbers_list_what_was_exported(site: Site, answer: Answer) -> None:
         raise Broken("numbers_list_what_was_exported", reason)
 
 
-def _is_forgotten(site: Site, answer: Answer) -> bool:
+def _is_forgotten(site, answer):
     return answer.at > site.removed.get(answer.address, answer.at) + site.case.keep_removed - 1
 
 
-def indexes_list_all_sections(site: Site, answer: Answer) -> None:
+def indexes_list_all_sections(site, answer):
     """An index has each section, or no client keeps it; a failing database removes none."""
     if not answer.is_index or answer.status != 200:
         return
@@ -227,7 +226,7 @@ def indexes_list_all_sections(site: Site, answer: Answer) -> None:
         raise Broken("indexes_list_all_sections", f"an index without a section that failed has {headers}")
 
 
-def failures_are_temporary(site: Site, answer: Answer) -> None:
+def failures_are_temporary(site, answer):
     """An index that cannot be made because of the database is 503, with the time to try again."""
     if not answer.is_database_failing or not answer.is_index or answer.status in (200, 304):
         return
@@ -235,7 +234,7 @@ def failures_are_temporary(site: Site, answer: Answer) -> None:
         raise Broken("failures_are_temporary", f"{answer} while the database fails")
 
 
-def head_is_as_get(site: Site, head: Answer, get: Answer) -> None:
+def head_is_as_get(site, head, get):
     if head.content:
         raise Broken("head_is_as_get", f"{head} has a body")
     if not site.is_settled() or site.may_be_locked(get.at, 61):

@@ -6,9 +6,9 @@ import pkgutil
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, MutableMapping, MutableSet
+from collections.abc import MutableMapping, MutableSet
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -35,27 +35,27 @@ class Killed(BaseException):
 class FakeTime:
     """Replaces the module `time`, and the class `datetime` in exports. Sleeping moves the clock."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.seconds = 1_800_000_000.0
 
-    def time(self) -> float:
+    def time(self):
         return self.seconds
 
-    def monotonic(self) -> float:
+    def monotonic(self):
         return self.seconds - 1_700_000_000
 
-    def sleep(self, seconds: float) -> None:
+    def sleep(self, seconds):
         self.seconds += seconds
 
-    def now(self, zone: timezone) -> datetime:
+    def now(self, zone):
         return datetime.fromtimestamp(self.seconds, zone)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(time, name)
 
 
 @contextmanager
-def patched(clock: FakeTime) -> Iterator[None]:
+def patched(clock):
     """Let the package and the caches read this clock, and the package the limit of `PROTOCOL`."""
     for module in pkgutil.walk_packages(import_module(PACKAGE).__path__, f"{PACKAGE}."):
         # Some modules need packages that are not installed.
@@ -81,7 +81,7 @@ def patched(clock: FakeTime) -> Iterator[None]:
         yield
 
 
-def package_modules() -> list[ModuleType]:
+def package_modules():
     return [
         module
         for name, module in sorted(sys.modules.items())
@@ -95,26 +95,26 @@ class Memories:
     Nothing here depends on what the package keeps, or where.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         # Django's caches are empty in a new process.
         self.fresh = _saved()._replace(caches={})
-        self.states: dict[int, _State] = {}
+        self.states = {}
         self.current = 0
 
-    def switch(self, process: int) -> None:
+    def switch(self, process):
         """Replace the memory with that of a process, which is fresh at first."""
         if process != self.current:
             self.states[self.current] = _saved()
             _restore(self.states.pop(process, self.fresh))
             self.current = process
 
-    def restart(self, process: int) -> None:
+    def restart(self, process):
         """Let a process forget all."""
         self.states.pop(process, None)
         if process == self.current:
             _restore(self.fresh)
 
-    def clear(self) -> None:
+    def clear(self):
         """Let all processes forget all, and the tests that follow in this one."""
         self.states.clear()
         _restore(self.fresh)
@@ -128,7 +128,7 @@ class _State(NamedTuple):
     caches: dict[str, tuple[Any, Any]]
 
 
-def _saved() -> _State:
+def _saved():
     modules = package_modules()
     containers = [(container, _content(container)) for container in _containers(modules)]
     caches = {
@@ -139,14 +139,14 @@ def _saved() -> _State:
     return _State([(module, dict(vars(module))) for module in modules], containers, caches)
 
 
-def _restore(state: _State) -> None:
+def _restore(state):
     modules, containers, caches = state
     for module, names in modules:
         vars(module).update(names)
     for container, content in containers:
         if isinstance(container, (MutableMapping, MutableSet)):
             container.clear()
-            container.update(content)  # type: ignore[union-attr]
+            container.update(content)
         else:
             container.clear()
             container.extend(content)
@@ -159,18 +159,18 @@ def _restore(state: _State) -> None:
             locmem._expire_info[name].update(expiries)
 
 
-def _content(container: Any) -> Any:
+def _content(container):
     return dict(container) if isinstance(container, MutableMapping) else [*container]
 
 
 @cache
-def _is_container(kind: type) -> bool:
+def _is_container(kind):
     return issubclass(kind, (MutableMapping, MutableSet, list, deque))
 
 
-def _containers(modules: list[ModuleType]) -> list[Any]:
+def _containers(modules):
     """Return containers that modules, their classes and instances of these classes refer to."""
-    known: dict[int, Any] = {}
+    known = {}
     values = deque(value for module in modules for name, value in vars(module).items() if name[:2] != "__")
     while values:
         value = values.popleft()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from django.db import models as fields, transaction
 from django.test.utils import isolate_apps
@@ -15,9 +14,9 @@ from django.test.utils import isolate_apps
 from tests.invariants.fuzz import models
 
 #: The version of each row, by its number. Numbers are in the order of keys.
-Rows: TypeAlias = "dict[int, int]"
+Rows = "dict[int, int]"
 #: A row as a page lists it: its number and its version.
-Entry: TypeAlias = "tuple[int, int]"
+Entry = "tuple[int, int]"
 #: Numbers of rows are less than this.
 NUMBERS = 9_000_000
 #: The distance of rows that are written first, and of those that are appended.
@@ -34,7 +33,7 @@ class Kind(NamedTuple):
     number: Callable[[str], int]
 
 
-KINDS: dict[str, Kind] = {
+KINDS = {
     "integer": Kind(models.Whole, lambda n: {"id": 2 * n - 10_001}, lambda text: (int(text) + 10_001) // 2),
     "uuid": Kind(
         models.Random,
@@ -51,7 +50,7 @@ KINDS: dict[str, Kind] = {
 _RANGE = re.compile(r"/sitemap-rows(?:\.after\.([^.]+))?(?:\.to\.([^.]+))?\.[\w-]{10}\.xml(?:\.gz)?")
 
 
-def _model_with_few_columns(model: type[models.Thing]) -> type[fields.Model]:
+def _model_with_few_columns(model):
     """Return a model of the same table without columns that the section does not use."""
     key = model._meta.pk_fields
     columns = {field.name: field.clone() for field in (*key, *map(model._meta.get_field, _COLUMNS))}
@@ -72,7 +71,7 @@ class Snapshot(NamedTuple):
 class Table:
     """The rows, written through a connection of its own, with their history."""
 
-    def __init__(self, kind: str, writer: str, clock: Callable[[], float]) -> None:
+    def __init__(self, kind, writer, clock):
         self.kind = KINDS[kind]
         self.model, self.key, _ = self.kind
         self.model_with_few_columns = _model_with_few_columns(self.model)
@@ -80,14 +79,14 @@ class Table:
         self.snapshots = [Snapshot(clock(), {})]
 
     @property
-    def rows(self) -> Rows:
+    def rows(self):
         return self.snapshots[-1].rows
 
     @property
-    def changed_at(self) -> float:
+    def changed_at(self):
         return self.snapshots[-1].since
 
-    def at_any_time_since(self, time: float) -> list[Snapshot]:
+    def at_any_time_since(self, time):
         """Return what has been in the table since a time, the newest first."""
         found = []
         for snapshot in reversed(self.snapshots):
@@ -96,7 +95,7 @@ class Table:
                 break
         return found
 
-    def always_since(self, time: float) -> Rows:
+    def always_since(self, time):
         """Return the rows that have been in the table, unchanged, since a time."""
         newest, *older = self.at_any_time_since(time)
         items = set(newest.rows.items())
@@ -104,7 +103,7 @@ class Table:
             items &= snapshot.rows.items()
         return dict(items)
 
-    def range_of(self, address: str) -> tuple[int, int] | None:
+    def range_of(self, address):
         """Return the first number of a row that a range address can list, and the number after the last."""
         match = _RANGE.fullmatch(address)
         if match is None:
@@ -112,7 +111,7 @@ class Table:
         after, until = (text and self.kind.number(text) + 1 for text in match.groups())
         return after or 0, until or NUMBERS
 
-    def write(self, rows: Mapping[int, int], *, atomic: bool = True) -> None:
+    def write(self, rows, *, atomic=True):
         """Write these rows and delete all others. Without `atomic`, the table is empty in between."""
         before = self.rows
         items = self.model._default_manager.using(self.writer)
@@ -131,11 +130,11 @@ class Table:
             items.bulk_create([self._item(*entry) for entry in fresh.items()], batch_size=100)
         self._commit(dict(rows))
 
-    def _commit(self, rows: Rows) -> None:
+    def _commit(self, rows):
         if rows != self.rows:
             self.snapshots.append(Snapshot(self.clock(), rows))
 
-    def _item(self, number: int, version: int) -> models.Thing:
+    def _item(self, number, version):
         return self.model(
             **self.key(number),
             slug=slug(number, version),
@@ -145,25 +144,25 @@ class Table:
         )
 
 
-def slug(number: int, version: int) -> str:
+def slug(number, version):
     return f"{number}-{version}"
 
 
-def entry(url: str) -> Entry:
+def entry(url):
     """Return the row of a URL."""
     number, _, version = url.rstrip("/").rpartition("/")[2].partition("-")
     return int(number), int(version)
 
 
-def inserted(rows: Rows, count: int, rng: random.Random, *, together: bool) -> Rows:
+def inserted(rows, count, rng, *, together):
     """Return the rows with others between them, in one place or in all."""
     last = max(rows, default=GAP * 5)
     if together:
         start = rng.randrange(last)
-        numbers: Iterable[int] = range(start, last)
+        numbers = range(start, last)
     else:
         numbers = (rng.randrange(last) for _ in range(20 * count))
-    fresh: Rows = {}
+    fresh = {}
     for number in numbers:
         if len(fresh) >= count:
             break
@@ -172,7 +171,7 @@ def inserted(rows: Rows, count: int, rng: random.Random, *, together: bool) -> R
     return {**rows, **fresh}
 
 
-def extended(rows: Rows, count: int) -> Rows:
+def extended(rows, count):
     """Return the rows with others after them."""
     last = max(rows, default=0)
     gap = max(1, min(GAP, (NUMBERS - last) // (2 * count + 1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -51,33 +51,33 @@ class Answer(NamedTuple):
     method: str = "GET"
 
     @property
-    def etag(self) -> str | None:
+    def etag(self):
         return self.headers.get("ETag")
 
     @property
-    def is_stored(self) -> bool:
+    def is_stored(self):
         """Return whether clients and proxies may use the response again."""
         return self.etag is not None or "no-store" not in self.headers.get("Cache-Control", "")
 
     @property
-    def is_index(self) -> bool:
+    def is_index(self):
         return self.address == INDEX
 
     @property
-    def is_rows(self) -> bool:
+    def is_rows(self):
         """Return whether this is a page of the random rows."""
         return "-rows" in self.address
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self):
         return [entry(url) for url in self.urls]
 
     @property
-    def pages(self) -> list[str]:
+    def pages(self):
         """Return the addresses that an index names for the random rows."""
         return [url.removeprefix(BASE) for url in self.urls if "-rows" in url]
 
-    def __str__(self) -> str:
+    def __str__(self):
         error = f" {self.error}" if self.error else ""
         return f"{self.method} {self.address} {self.status}{error} by process {self.process}"
 
@@ -89,7 +89,7 @@ class Crawl(NamedTuple):
     pages: list[Answer]
 
     @property
-    def entries(self) -> set[Entry]:
+    def entries(self):
         return {found for page in self.pages for found in page.entries}
 
 
@@ -141,46 +141,46 @@ class Site:
     steps: int = 0
 
     @property
-    def aliases(self) -> tuple[str, ...]:
+    def aliases(self):
         """The connections that read rows."""
         return (self.using, REPLICA) if self.case.replicas else (self.using,)
 
     @property
-    def most_urls(self) -> int:
+    def most_urls(self):
         return PROTOCOL["urls"]
 
     @property
-    def is_durable(self) -> bool:
+    def is_durable(self):
         """Return whether all processes share a cache that has lost nothing so far."""
         return self.case.cache in DURABLE and not caches.faults.losses
 
     @property
-    def now(self) -> float:
+    def now(self):
         return self.clock.seconds
 
     @property
-    def grace(self) -> float:
+    def grace(self):
         """Seconds after which a crawl lists a row that was written, wherever it is."""
         return 300 + self.case.live_seconds
 
     @property
-    def staleness(self) -> float:
+    def staleness(self):
         """Seconds for which a response may be outdated."""
         return 2 * self.case.live_seconds
 
-    def may_be_locked(self, time: float, seconds: float) -> bool:
+    def may_be_locked(self, time, seconds):
         """Return whether locks can be left: a process was killed in the last seconds, or a cache failed."""
         return time <= seconds + max(self.killed_at, caches.faults.failed_at)
 
-    def version(self, process: int) -> Version:
+    def version(self, process):
         return self.versions.get(process, Version(self.case.limit))
 
-    def deploy(self, process: int, **changes: Any) -> None:
+    def deploy(self, process, **changes):
         """Restart a process with another version."""
         self.memories.restart(process)
         self.versions[process] = self.version(process)._replace(**changes)
 
-    def switch(self, process: int) -> None:
+    def switch(self, process):
         """Become a process, with its memory and its declaration."""
         self.memories.switch(process)
         version = self.version(process)
@@ -188,26 +188,18 @@ class Site:
             self.declared[version] = sections(self, version)
         self.register(**self.declared[version])
 
-    def is_settled(self) -> bool:
+    def is_settled(self):
         """Return whether rows have not changed for as long as a response may be outdated."""
         return not self.staleness or self.table.changed_at < self.now - self.staleness
 
-    def request(
-        self,
-        process: int,
-        address: str,
-        etag: str | None = None,
-        method: str = "GET",
-        *,
-        fails: bool = False,
-    ) -> Answer:
+    def request(self, process, address, etag=None, method="GET", *, fails=False):
         """Return the answer of a process. Without middleware, the memory of the process is all it has."""
         self.switch(process)
         losses = caches.faults.losses
-        errors: list[str] = []
+        errors = []
 
-        def note(**_: object) -> None:
-            errors.append(f"{sys.exc_info()[0].__name__}: {sys.exc_info()[1]}")  # type: ignore[union-attr]
+        def note(**_):
+            errors.append(f"{sys.exc_info()[0].__name__}: {sys.exc_info()[1]}")
 
         got_request_exception.connect(note)
         try:
@@ -235,12 +227,12 @@ class Site:
 
 
 @lru_cache(1_000)
-def urls_of(content: bytes) -> tuple[str, ...]:
+def urls_of(content):
     root = ElementTree.fromstring(content)  # noqa: S314 our own output
     return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
 
 
-def sections(site: Site, version: Version) -> dict[str, Any]:
+def sections(site, version):
     """Return a section of the random rows, and one with a fixed list, which can fail."""
     model = site.table.model if version.has_all_columns else site.table.model_with_few_columns
     items = model._default_manager.all()
@@ -261,7 +253,7 @@ def sections(site: Site, version: Version) -> dict[str, Any]:
     class Fixed(Sitemap[Any]):
         location = staticmethod(str)
 
-        def items(self) -> list[str]:
+        def items(self):
             if site.is_section_failing:
                 raise ZeroDivisionError("the section fails")
             return ["/a/", "/b/", "/c/"]
@@ -270,7 +262,7 @@ def sections(site: Site, version: Version) -> dict[str, Any]:
 
 
 @contextmanager
-def configured(case: Case, using: str, folder: Path, clock: FakeTime) -> Iterator[None]:
+def configured(case, using, folder, clock):
     """Set the settings of a case, and the limit of the protocol."""
     caches.use(caches.Faults(clock=clock, rng=random.Random(case.name)))  # noqa: S311 not secret
     if case.cache == "failing" and case.limit == 20:
@@ -304,7 +296,7 @@ def configured(case: Case, using: str, folder: Path, clock: FakeTime) -> Iterato
         yield
 
 
-def _cache(case: Case, name: str, folder: Path) -> dict[str, Any]:
+def _cache(case, name, folder):
     if case.cache == "local":
         return {"BACKEND": f"{_BACKENDS}.locmem.LocMemCache", "LOCATION": name}
     backend, location = {

@@ -1,0 +1,291 @@
+"""What every view promises: status, headers, validators, methods, compression, with any middleware."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import timedelta
+from types import SimpleNamespace
+from urllib.parse import urljoin
+
+import pytest
+from django.core.cache import cache, caches
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import include, path, re_path, reverse
+from django.views.decorators.cache import cache_page
+
+from django_sitemaps09 import views, writer
+from django_sitemaps09.export import export
+from django_sitemaps09.views.live import memo
+from tests.models import Article
+from tests.support.articles import Articles, write_keys
+from tests.support.configuration import BASE
+from tests.support.factories import ArticleFactory
+from tests.support.native_views import FIRST, FORMS, PAGE, get, pages, write_articles
+from tests.support.sections import Numbers, declare
+
+KEY, OTHER = "0123456789abcdef0123456789abcdef", "the-key-of-the-shop"
+CACHED = {"public": True, "max_age": 3600, "stale_while_revalidate": 86_400}
+CACHE_CONTROL = "public, max-age=3600, stale-while-revalidate=86400"
+ROBOTS = {"X-Robots-Tag": "noindex, noodp, noarchive"}
+XML, GZIP, TEXT = "application/xml", "application/gzip", "text/plain; charset=utf-8"
+#: The content type of each address. `RANGE` is a page by its keys.
+RANGE = "range"
+TYPES = {
+    "/sitemap.xml": XML,
+    PAGE: XML,
+    f"{PAGE}.gz": GZIP,
+    FORMS[2]: TEXT,
+    RANGE: XML,
+    f"{RANGE}.gz": GZIP,
+    "/sitemap-numbers-1.xml": XML,
+    "/sitemap-text-1.txt": TEXT,
+    "/sitemap.css": "text/css; charset=utf-8",
+    "/robots.txt": TEXT,
+    f"/{KEY}.txt": TEXT,
+}
+#: These have no validator and no lifetime.
+PLAIN = {"/robots.txt", f"/{KEY}.txt"}
+FILES = {"/sitemap.xml", f"{PAGE}.gz", "/sitemap-text-1.txt"}
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(INDEXNOW_KEY=KEY, CACHE_CONTROL=CACHED)]
+
+
+@pytest.fixture(params=["live", "kept", "exported"])
+def site(request, register, configure, folder, settings):
+    """All views, whose pages are rendered for each request, kept in a cache, or exported files."""
+    settings.CACHES = {**settings.CACHES, "pages": {**settings.CACHES["default"], "LOCATION": "pages"}}
+    caches["pages"].clear()
+    write_keys(*range(1, 16))
+    register(articles=Articles, numbers=Numbers(3), text=declare(Numbers, format="text")(3))
+    keys = pages()[0]
+    if request.param == "kept":
+        configure(LIVE_CACHE="pages")
+    elif request.param == "exported":
+        configure(ROOT=folder, SERVE_EXPORTED=True)
+        export()
+    files, kept = (FILES, ()) if request.param == "exported" else ((), TYPES)
+    kept = [url for url in kept if request.param == "kept" and url[-3:] in ("xml", "txt", RANGE[-3:])]
+    kept = {*kept} - {"/sitemap.xml", *PLAIN}
+    return SimpleNamespace(
+        kind=request.param, files=files, kept=kept, urls={u: u.replace(RANGE, keys) for u in TYPES}
+    )
+
+
+def headers_of(site, name, size, *, is_packed=False):
+    """Return the headers that a response must have, without its ETag."""
+    due = {"Content-Type": TYPES[name], **ROBOTS}
+    due |= {} if name in PLAIN else {"Cache-Control": CACHE_CONTROL}
+    due |= {"Content-Length": str(size)} if name in site.files else {}
+    due |= {"Vary": "Accept-Encoding"} if name in site.kept else {}
+    return due | ({"Content-Encoding": "gzip"} if is_packed and name in site.kept else {})
+
+
+def without_etag(response):
+    found = {**response.headers}
+    etag = found.pop("ETag", None)
+    return found, etag
+
+
+def test_a_view_sends_exactly_the_headers_that_its_document_needs(site):
+    bodies = {}
+    for name, url in site.urls.items():
+        response = get(url)
+        bodies[name] = response.body
+        headers, etag = without_etag(response)
+        assert (response.status_code, headers) == (200, headers_of(site, name, len(response.body))), name
+        assert (etag is None) == (name in PLAIN)
+        packed = get(url, Accept_Encoding="gzip")
+        headers, packed_etag = without_etag(packed)
+        assert (headers, packed_etag) == (headers_of(site, name, len(response.body), is_packed=True), etag)
+        content = gzip.decompress(packed.body) if "Content-Encoding" in headers else packed.body
+        assert content == response.body
+        head = get(url, "head")
+        assert (head.status_code, head.body, *without_etag(head)) == (200, b"", *without_etag(response))
+        for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
+            refused = Client().generic(method, url)
+            assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD")
+            assert refused.headers["X-Robots-Tag"] == ROBOTS["X-Robots-Tag"]
+    assert gzip.decompress(bodies[f"{RANGE}.gz"]) == bodies[RANGE]
+    assert gzip.decompress(bodies[f"{PAGE}.gz"]) == bodies[PAGE]
+    assert bodies["/robots.txt"] == f"Sitemap: {BASE}/sitemap.xml\n".encode()
+    assert (bodies["/sitemap.css"], bodies[f"/{KEY}.txt"]) == (writer.stylesheet(), KEY.encode())
+
+
+def test_a_validator_of_a_view_is_compared_as_http_says(site, configure):
+    for name, url in site.urls.items():
+        if name in PLAIN:
+            continue
+        etag = get(url)["ETag"]
+        strong = etag.removeprefix("W/")
+        assert etag.startswith('W/"')
+        due = {"Cache-Control": CACHE_CONTROL, "ETag": etag, **ROBOTS}
+        due |= {"Vary": "Accept-Encoding"} if name in site.kept else {}
+        for method in ("get", "head"):
+            for value in (etag, strong, f'"a", {etag}', f'W/"a",W/"b", {strong}', "*"):
+                answer = get(f"{url}?a=1", method, If_None_Match=value, Accept_Encoding="gzip")
+                assert (answer.status_code, answer.body, answer.headers) == (304, b"", due), (name, value)
+            for value in ('"other"', strong.strip('"'), f'"{etag}"', ""):
+                assert get(url, method, If_None_Match=value).status_code == 200
+            assert get(url, method, If_Match='"other"').status_code == 412
+    configure(CACHE_CONTROL={})
+    assert [name for name, url in site.urls.items() if "Cache-Control" in get(url).headers] == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(["http.ConditionalGet"], ["gzip.GZip"], ["http.ConditionalGet", "gzip.GZip"], ["common.Common"]),
+        ["cache.UpdateCache", "gzip.GZip", "cache.FetchFromCache"],
+    ],
+)
+def test_middleware_changes_no_validator_and_packs_nothing_twice(site, settings, names):
+    """`GZipMiddleware` would compress a gzip file again, and a reader would decompress it only once."""
+    plain = {name: get(url).body for name, url in site.urls.items()}
+    settings.MIDDLEWARE = [*(f"django.middleware.{name}Middleware" for name in names), *settings.MIDDLEWARE]
+    is_packing = "gzip.GZip" in names
+    for name, url in [*site.urls.items()] * 2:
+        response = get(url, Accept_Encoding="gzip, br")
+        is_packed = "Content-Encoding" in response.headers
+        may_be = is_packing and (len(plain[name]) >= 200 or name in site.files) and TYPES[name] != GZIP
+        assert is_packed == (may_be or name in site.kept), name
+        assert (gzip.decompress(response.body) if is_packed else response.body) == plain[name]
+        assert response.headers["Content-Type"] == TYPES[name]
+        if name not in PLAIN and "cache.UpdateCache" not in names:
+            etag = response.headers["ETag"]
+            assert get(f"{url}?a=1", accept_encoding="gzip", if_none_match=etag).status_code == 304
+            assert get(url, accept_encoding="gzip", if_none_match='"other"').status_code == 200
+
+
+@pytest.mark.parametrize("encodings", ["gzip", "br, gzip", "GZIP;q=0.5, *;q=0", "deflate, gzip ; q=1.0"])
+@pytest.mark.parametrize("site", ["kept"], indirect=True)
+def test_a_client_that_accepts_gzip_gets_a_kept_page_as_it_is_kept(site, encodings):
+    assert get(PAGE, Accept_Encoding=encodings).headers["Content-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize("encodings", ["", "identity", "gzip;q=0", "gzip; q=0.000, br", "x-gzips", "br"])
+@pytest.mark.parametrize("site", ["kept"], indirect=True)
+def test_a_client_of_another_encoding_gets_a_kept_page_unpacked(site, encodings):
+    response = get(PAGE, Accept_Encoding=encodings)
+    assert (response.content, "Content-Encoding" in response.headers) == (get(PAGE).content, False)
+
+
+@pytest.mark.parametrize("middleware", [[], ["django.middleware.common.CommonMiddleware"]])
+@pytest.mark.parametrize("site", ["live"], indirect=True)
+def test_head_is_answered_without_the_rows(site, middleware, settings, django_assert_num_queries):
+    settings.MIDDLEWARE = middleware
+    for url in FORMS:
+        headers = {**get(url).headers, "Content-Length": ""}
+        memo._entries.clear()
+        with django_assert_num_queries(1):
+            response = get(url, "head")
+        # CommonMiddleware would say that the page is empty.
+        assert "Content-Length" not in response.headers
+        assert {**response.headers, "Content-Length": ""} == headers
+
+
+@pytest.mark.parametrize("site", ["live"], indirect=True)
+def test_a_view_is_public_if_a_login_is_required(site, settings):
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
+    assert get("/about/").status_code == 302
+    assert {get(url).status_code for url in site.urls.values()} == {200}
+
+
+@pytest.mark.parametrize("is_conditional", [False, True])
+def test_cache_page_keeps_whole_responses_and_makes_them_once(
+    route, register, settings, django_assert_num_queries, is_conditional
+):
+    """Neither a required login nor a conditional request puts a response without content into the cache."""
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.contrib.auth.middleware.LoginRequiredMiddleware"]
+    write_articles("a", "b")
+    register(articles=Articles)
+    cached, page = cache_page(60), r"^sitemap-(?P<section>\w+)-(?P<page>\d+)\.xml"
+    patterns = [
+        path("sitemap.xml", cached(views.sitemap_index), name="index"),
+        re_path(rf"{page}$", cached(views.page), name="page"),
+        re_path(rf"{page}\.gz$", cached(views.page_gz), name="page-gz"),
+    ]
+    route(path("", include((patterns, "django_sitemaps09"))), path("robots.txt", cached(views.robots_txt)))
+    urls = ("/sitemap.xml", PAGE, f"{PAGE}.gz", "/robots.txt")
+    if is_conditional:
+        etags = {url: get(url)["ETag"] for url in urls[:3]}
+        cache.clear()
+        assert {get(url, if_none_match=etag).status_code for url, etag in etags.items()} == {304}
+    first = {url: get(url) for url in urls}
+    Article.objects.all().delete()
+    with django_assert_num_queries(0):
+        second = {url: get(url) for url in urls}
+    for url in urls:
+        assert (first[url].status_code, second[url].body) == (200, first[url].body)
+        assert {name: value for name, value in second[url].items() if name != "Age"} == {
+            **first[url].headers
+        }
+        assert first[url].body
+
+
+@pytest.mark.parametrize("url", FORMS)
+def test_a_page_never_says_when_it_was_last_modified(register, url, settings):
+    """Deleting or adding a row can change a page without changing its newest lastmod."""
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, "django.middleware.http.ConditionalGetMiddleware"]
+    write_articles("a", "b-c")
+    register(articles=Articles)
+    for change in (
+        lambda: Article.objects.filter(slug="a").update(slug="other"),
+        lambda: ArticleFactory(slug="older", updated=FIRST - timedelta(days=99)),
+        lambda: Article.objects.filter(slug="other").delete(),
+    ):
+        before = get(url)
+        change()
+        after = get(url, if_modified_since="Fri, 01 Jan 2100 00:00:00 GMT")
+        assert (after.status_code, after.content != before.content) == (200, True)
+
+
+@pytest.mark.parametrize("prefix", ["", "a/", "a/b/"])
+def test_documents_name_the_stylesheet_beside_them_only_if_it_is_on(configure, route, prefix):
+    route(path(prefix, include("django_sitemaps09.urls"), {"sitemaps": {"words": Numbers(3)}}))
+    text, *documents = (f"/{prefix}sitemap{name}" for name in ("-words-1.txt", ".xml", "-words-1.xml"))
+    plain = [get(url).content for url in (text, *documents)]
+    # It is served even if the setting is off, because cached documents may still refer to it.
+    assert get(f"/{prefix}sitemap.css").content == writer.stylesheet()
+    configure(STYLESHEET=True)
+    declaration, named = (
+        b'<?xml version="1.0" encoding="UTF-8"?>\n',
+        b'<?xml-stylesheet type="text/css" href="sitemap.css"?>\n',
+    )
+    assert [get(url).content for url in (text, *documents)] == [
+        plain[0], *(declaration + named + content.removeprefix(declaration) for content in plain[1:])
+    ]  # fmt: skip
+    assert {urljoin(url, "sitemap.css") for url in documents} == {reverse("django_sitemaps09:stylesheet")}
+
+
+class TestAKeyFileOfIndexNow:
+    @pytest.fixture(autouse=True)
+    def _urls(self, settings):
+        text_file = path("<str:name>.txt", lambda request, name: HttpResponse("other"))
+        settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls")), text_file)
+        settings.ALLOWED_HOSTS = ["www.example.com", "shop.example.com"]
+
+    def test_is_at_the_address_of_its_key_and_of_no_other_text(self):
+        assert reverse("django_sitemaps09:indexnow-key", kwargs={"key": KEY}) == f"/{KEY}.txt"
+        for name in ("security", "humans12", f"{KEY}0", KEY.upper()):
+            assert get(f"/{name}.txt", host="www.example.com").content == b"other"
+
+    @pytest.mark.parametrize("key", [None, "invalid key", 7])
+    def test_is_missing_without_a_valid_key(self, configure, key):
+        configure(INDEXNOW_KEY=key)
+        assert get(f"/{KEY}.txt", host="www.example.com").content == b"other"
+
+    def test_of_each_host_has_its_own_key(self, configure, settings):
+        configure(INDEXNOW_KEY={"www.example.com": KEY, "shop.example.com": OTHER})
+        for key, host, status in (
+            *((KEY, "www.example.com", 200), (OTHER, "shop.example.com:8000", 200)),
+            *(
+                (OTHER, "www.example.com", 404),
+                (KEY, "SHOP.example.com", 404),
+                (KEY, "evil.example.net", 400),
+            ),
+        ):
+            response = get(f"/{key}.txt", host=host)
+            assert (response.status_code, response.content == key.encode()) == (status, status == 200)
+        settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls"), {"sitemaps": {}}),)
+        assert get(f"/{KEY}.txt", host="www.example.com").content == KEY.encode()
