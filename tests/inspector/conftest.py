@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.inspector import site
+from tests.support.inspector import client_of, site, superuser
 from tests.support.sources import kind
 
-__all__ = ["admin_site", "kind", "plain_site"]
+__all__ = ["kind", "staff"]
 
 
-@pytest.fixture
-def admin_site():
-    """Settings with the inspector in Django's admin."""
-    with site(admin=True):
-        yield
-
-
-@pytest.fixture
-def plain_site():
-    """Settings with the inspector, without Django's admin."""
-    with site(admin=False):
-        yield
+@pytest.fixture(params=["admin", "plain"])
+def staff(request):
+    """A client that may use the inspector in the admin or without it, and the path of the inspector."""
+    with site(admin=request.param == "admin"):
+        if request.param == "admin":
+            yield superuser(), "/admin/sitemaps/"
+        else:
+            yield client_of("ann", "shop.view_product", is_staff=True), "/sitemaps/"

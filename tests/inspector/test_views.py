@@ -1,4 +1,4 @@
-"""The pages of the inspector: valid structure, and nothing from a project that is not escaped."""
+"""The pages of the inspector: who may see them, their structure, figures and problems, and foreign markup."""
 
 from __future__ import annotations
 
@@ -10,35 +10,97 @@ from urllib.parse import quote
 
 import pytest
 from django.contrib import sitemaps as contrib
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db import connection
 from django.db.models import F
+from django.http import HttpResponse
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09 import Route
 from django_sitemaps09.audit import AuditReport, Finding
 from django_sitemaps09.export import export
-from django_sitemaps09.inspector import overview
+from django_sitemaps09.inspector import PERMISSION, overview
+from django_sitemaps09.inspector.views import for_staff
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
-from tests.support.inspector import client_of, superuser
-from tests.support.sections import Numbers
+from tests.support.inspector import client_of, export_full_sections, site, superuser
+from tests.support.sections import Numbers, declare, listing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
+PATHS = ["", "url/", "url/?url=/about/", "inspector.css"]
 HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&lt;"
 _VOID = {"meta", "link", "input", "br", "img", "path", "rect", "use", "symbol"}
 
 
+class TestAccess:
+    @pytest.mark.parametrize("path", PATHS)
+    def test_to_the_admin_is_for_superusers_who_are_staff(self, path):
+        url, closed = f"/admin/sitemaps/{path}", "private, no-store"
+        with site(admin=True):
+            visitor = Client().get(url)
+            assert (visitor.status_code, visitor["Cache-Control"]) == (302, closed)
+            assert visitor["Location"].startswith("/admin/login/?next=/admin/sitemaps/")
+            for name, attributes in (("a", {}), ("b", {"is_staff": True}), ("c", {"is_superuser": True})):
+                response = client_of(name, **attributes).get(url)
+                assert (response.status_code, b"articles" in response.content) == (403, False)
+            client = superuser()
+            response = client.get(url)
+            assert (response.status_code, response["Cache-Control"]) == (200, closed)
+            assert (client.head(url).status_code, client.post(url).status_code) == (200, 405)
+
+    @pytest.mark.parametrize("path", PATHS)
+    def test_without_the_admin_needs_the_permission_of_the_urlconf(self, path):
+        url = f"/sitemaps/{path}"
+        with site(admin=False):
+            visitor = Client().get(url)
+            assert (visitor.status_code, visitor["Location"][:24]) == (302, "/log-in/?next=/sitemaps/")
+            allowed = [
+                client_of("ann", is_staff=True), client_of("bob", "shop.view_product"),
+                client_of("cleo", "shop.view_product", is_staff=True),
+            ]  # fmt: skip
+            assert [client.get(url).status_code for client in allowed] == [403, 403, 200]
+
+    def test_is_by_the_login_of_the_admin_even_if_all_views_require_a_login(self):
+        with site(admin=True):
+            from django.conf import settings
+
+            login = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+            with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, login]):
+                location = Client().get("/admin/sitemaps/")["Location"]
+            assert location == "/admin/login/?next=/admin/sitemaps/"
+            # An admin that is not included is not used.
+            with override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls"):
+                assert Client().get("/sitemaps/")["Location"].startswith("/log-in/")
+                assert b"sitemaps09-standalone" in superuser().get("/sitemaps/").content
+
+    @pytest.mark.parametrize("has_permissions", [None, False, True])
+    def test_is_for_active_users_of_a_model_with_permissions(self, rf, has_permissions):
+        """The second user has no permissions, and the third one is inactive."""
+        attributes = {"is_authenticated": True}
+        if has_permissions is not None:
+            attributes |= {"is_staff": True, "is_active": not has_permissions}
+        if has_permissions:
+            attributes["has_perm"] = lambda self, perm, obj=None: perm == PERMISSION
+        request = rf.get("/")
+        request.user = type("Staff", (), attributes)()
+        with pytest.raises(PermissionDenied):
+            for_staff(lambda request: HttpResponse())(request)
+
+    def test_to_a_project_without_users_is_a_helpful_error(self, rf):
+        with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
+            for_staff(lambda request: HttpResponse())(rf.get("/"))
+
+
 class Page(HTMLParser):
-    """Reader of a page: its elements with their attributes, and its ids."""
+    """Reader of a page: its elements with their attributes, and its text."""
 
     def __init__(self, content):
         super().__init__(convert_charrefs=True)
-        self.elements = []
-        self.open = []
-        self.text = ""
+        self.elements, self.open, self.text = [], [], ""
         self.feed(content)
         self.close()
 
@@ -58,45 +120,25 @@ class Page(HTMLParser):
         self.text += data
 
     def attributes(self, tag):
-        return (attributes for name, attributes in self.elements if name == tag)
+        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def page(client, path, status=200):
+    """Return a page, whose structure must be valid, without scripts and styles inside."""
     response = client.get(path)
     assert response.status_code == status
-    read = Page(response.content.decode())
-    assert read.open == []
+    read = Page(response.text)
+    assert (read.open, read.attributes("style"), read.attributes("img")) == ([], [], [])
     # Only the scripts of the admin, which are files.
     assert all((found["src"] or "").startswith("/static/admin/") for found in read.attributes("script"))
-    assert not [*read.attributes("style"), *read.attributes("img")]
-    assert not [
-        name for _, found in read.elements for name in found if name.startswith("on") or name == "style"
-    ]
+    names = {name for _, found in read.elements for name in found}
+    assert [name for name in names if name.startswith("on") or name == "style"] == []
     ids = [found["id"] for _, found in read.elements if "id" in found]
     assert len({*ids}) == len(ids)
-    names = [name for _, found in read.elements for name in (found.get("aria-labelledby") or "").split()]
-    assert {*names} <= {*ids}
-    assert all(found.get("for") in ids for found in read.attributes("label"))
+    labels = [name for _, found in read.elements for name in (found.get("aria-labelledby") or "").split()]
+    assert {*labels, *(found.get("for") for found in read.attributes("label"))} <= {*ids}
     assert all(found.get("scope") in ("col", "row") for found in read.attributes("th"))
     return read
-
-
-class Words(ModelSitemap[Word]):
-    model = Word
-    location = Route("word", word=F("word"))
-
-
-class Hostile(contrib.Sitemap):
-    """Section of contrib whose values are hostile."""
-
-    def items(self):
-        return ["/fine/", HOSTILE]
-
-    def location(self, item):
-        return item
-
-    def lastmod(self, item):
-        return HOSTILE
 
 
 @pytest.fixture
@@ -108,18 +150,9 @@ def exported(folder, register, configure):
     export()
 
 
-@pytest.fixture(params=["admin", "plain"])
-def staff(request):
-    """A client that may use the inspector, and the path of the inspector."""
-    request.getfixturevalue(f"{request.param}_site")
-    if request.param == "admin":
-        return superuser(), "/admin/sitemaps/"
-    return client_of("ann", "shop.view_product", is_staff=True), "/sitemaps/"
-
-
 @pytest.mark.usefixtures("exported")
 class TestThePages:
-    def test_have_the_expected_structure(self, staff):
+    def test_have_the_expected_structure(self, staff, register):
         client, root = staff
         with CaptureQueriesContext(connection) as queries:
             read = page(client, root)
@@ -131,42 +164,39 @@ class TestThePages:
         [form] = [found for found in read.attributes("form") if found.get("role") == "search"]
         assert (form["method"], form["action"]) == ("get", f"{root}url/")
         [sheet] = [found for found in read.attributes("link") if found["href"] == f"{root}inspector.css"]
-        response = client.get(str(sheet["href"]))
+        response = client.get(sheet["href"])
         assert response["Content-Type"] == "text/css; charset=utf-8"
-        assert b"@import" not in response.content
-        assert b"url(" not in response.content
-
-    def test_name_problems_at_the_top_with_links(self, staff, register):
-        client, root = staff
+        assert not any(text in response.content for text in (b"@import", b"url("))
+        # Each label is used once, and a full page has no color.
+        content = client.get(root).text
+        labels = re.findall(r"<dt>(.*?)</dt>|<th [^>]*scope=\"col\"[^>]*>(.*?)</th>", content)
+        assert [first or second for first, second in labels].count("Last change") == 1
+        assert ("<meter" in content, " high=" in content) == (True, False)
+        # Problems are named at the top, with links.
         register(another=Numbers(1))
-        content = client.get(root).content.decode()
-        start = content.index("Problems</h2>")
-        assert start < content.index("Export</h2>")
+        content = client.get(root).text
+        assert content.index("Problems</h2>") < content.index("Export</h2>")
         text = r'href="#(sitemaps09-[a-z]+)">Sections &#x27;articles&#x27;, [^<]*: not declared'
         [target] = re.findall(text, content)
         assert f'id="{target}"' in content
 
-    def test_use_each_label_once_and_no_colour_for_a_full_page(self, staff):
-        client, root = staff
-        content = client.get(root).content.decode()
-        labels = re.findall(r"<dt>(.*?)</dt>|<th [^>]*scope=\"col\"[^>]*>(.*?)</th>", content)
-        assert [first or second for first, second in labels].count("Last change") == 1
-        assert "<meter" in content
-        assert " high=" not in content
-
     def test_answer_for_a_url(self, staff):
         client, root = staff
         Article.objects.filter(pk=5).update(published=False)
-        assert "Enter a path" in page(client, f"{root}url/").text
-        assert "Enter a path" in page(client, f"{root}url/?url=%20").text
-        read = page(client, f"{root}url/?url=/articles/s3/")
-        assert "In the sitemap" in read.text
-        assert "<url><loc>https://www.example.com/articles/s3/</loc>" in read.text
-        content = client.get(f"{root}url/?url=/articles/s3/").content.decode()
-        assert re.search(r">\s*Exported\s*<", content)
-        links = [found["href"] for found in read.attributes("a")]
+        for path, *texts in (
+            *(("", "Enter a path"), ("?url=%20", "Enter a path")),
+            (
+                "?url=/articles/s3/",
+                "In the sitemap",
+                "<url><loc>https://www.example.com/articles/s3/</loc>",
+            ),
+            ("?url=/articles/s5/", "until the next export"),
+        ):
+            read = page(client, f"{root}url/{path}")
+            assert [text for text in texts if text not in read.text] == []
+        assert re.search(r">\s*Exported\s*<", client.get(f"{root}url/?url=/articles/s3/").text)
+        links = [found["href"] for found in page(client, f"{root}url/?url=/articles/s3/").attributes("a")]
         assert "https://www.example.com/sitemap-articles-1.xml.gz" in links
-        assert "until the next export" in page(client, f"{root}url/?url=/articles/s5/").text
 
     @pytest.mark.parametrize(
         "text", [HOSTILE, f"/{HOSTILE}", f"https://{HOSTILE}/", "javascript:alert(1)", "\x00\ud7ff", "%00"]
@@ -188,51 +218,70 @@ class TestThePages:
 class TestHostileContent:
     """Everything that a project or its data can choose is escaped."""
 
-    @pytest.fixture
-    def hostile(self, folder, register, configure):
-        class Named(Articles):
-            pass
-
+    def test_of_sections_is_text(self, staff, folder, register, configure):
         def broken():
             raise RuntimeError(HOSTILE)
 
-        Named.__qualname__ = HOSTILE
+        named = declare(Articles)
+        named.__qualname__ = HOSTILE
+        hooks = {"location": lambda self, item: item, "lastmod": lambda self, item: HOSTILE}
+        hostile = listing(["/fine/", HOSTILE], contrib.Sitemap, **hooks)
         Word.objects.create(word="a'b&c")
+        words = declare(model=Word, location=Route("word", word=F("word")))
         configure(ROOT=folder)
-        register(words=Words, named=Named, hostile=Hostile, broken=broken, numbers=Numbers(3))
+        register(words=words, named=named, hostile=hostile, broken=broken, numbers=Numbers(3))
         export()
-
-    @pytest.mark.usefixtures("hostile")
-    def test_is_text(self, staff, register):
         client, root = staff
-        read = page(client, root)
         # The name of a class, a skipped item with its lastmod, and the error of a section.
-        assert read.text.count("<script>alert(1)</script>") >= 3
-        answer = page(client, f"{root}url/?url=/words/a'b%26c/")
-        assert "In the sitemap" in answer.text
-        assert "<loc>https://www.example.com/words/a&apos;b&amp;c/</loc>" in answer.text
+        assert page(client, root).text.count("<script>alert(1)</script>") >= 3
+        answer = page(client, f"{root}url/?url=/words/a'b%26c/").text
+        assert "In the sitemap" in answer
+        assert "<loc>https://www.example.com/words/a&apos;b&amp;c/</loc>" in answer
         assert HOSTILE in page(client, f"{root}url/?url=/unknown/").text
 
     @pytest.mark.usefixtures("exported")
-    def test_of_section_names_is_text(self, staff, register):
-        client, root = staff
-        register(**{HOSTILE: Numbers(3)})
-        for path in ("", "url/?url=/a/"):
-            read = page(client, f"{root}{path}", status=500)
-            assert "has an invalid name" in read.text
-            assert "<script>alert(1)</script>" in read.text
-
-    @pytest.mark.usefixtures("exported")
-    def test_of_an_audit_is_text(self, staff, monkeypatch):
+    def test_of_section_names_and_audits_is_text(self, staff, register, monkeypatch):
         client, root = staff
         finding = Finding(HOSTILE, "error", 1_234, (HOSTILE, HOSTILE))
-        report = AuditReport(
-            datetime(2026, 11, 23, 4, tzinfo=timezone.utc), 1.0, HOSTILE, 25, 4, 0, (finding,)
-        )
+        time = datetime(2026, 11, 23, 4, tzinfo=timezone.utc)
+        report = AuditReport(time, 1.0, HOSTILE, 25, 4, 0, (finding,))
         reports = [report, replace(report, findings=())]
         monkeypatch.setattr(overview, "last_report", lambda base_url: reports.pop(0))
-        read = page(client, root)
-        assert read.text.count(HOSTILE) == 4
-        assert "25 URLs in 4 documents" in read.text
-        assert "1,234" in read.text
+        text = page(client, root).text
+        assert (text.count(HOSTILE), "25 URLs in 4 documents" in text, "1,234" in text) == (4, True, True)
         assert "The audit found no problems." in page(client, root).text
+        register(**{HOSTILE: Numbers(3)})
+        for path in ("", "url/?url=/a/"):
+            text = page(client, f"{root}{path}", status=500).text
+            assert ("has an invalid name" in text, "<script>alert(1)</script>" in text) == (True, True)
+
+
+def test_sections_without_problems_are_folded_and_filtered(folder, configure, register):
+    configure(ROOT=folder)
+    parts = export_full_sections(30, register)
+    with site(admin=True):
+        client = superuser()
+
+        def shown(**query):
+            return client.get("/admin/sitemaps/", query).text
+
+        content = shown()
+        assert content.index("Last audit</h2>") < content.index("Sections</h2>")
+        # Pages are filled on purpose: only one over its limit has a red bar.
+        assert content.count(' high="99"') == 0
+        for number in range(3, 10):
+            del parts[f"part-{number}"]
+        parts["part-2"].limit = 18
+        register(**parts)
+        content = shown()
+        names = ", ".join(f"&#x27;part-{number}&#x27;" for number in range(3, 8))
+        assert f"Sections {names} and 2 more: not declared any more" in content
+        assert content.count(' high="99"') == 1
+        unfolded, _, folded = content.partition("<summary>Show 22 more</summary>")
+        found = [f'id="sitemaps09-section-part-{number}"' in unfolded for number in (1, 2, 3)]
+        assert (found, 'id="sitemaps09-section-part-1"' in folded) == ([False, True, True], True)
+        content = shown(section="PART-1")
+        assert ("11 of 30 sections" in content, "Show 22 more" in content) == (True, False)
+        hostile = shown(section='"><script>')
+        texts = ('value="&quot;&gt;&lt;script&gt;"', "0 of 30 sections", "unknown")
+        assert [text for text in texts if text not in hostile] == []

@@ -360,8 +360,8 @@ class TestTheIndex:
         assert (logger, level) == ("django_sitemaps09.views.responses", logging.WARNING)
         assert message == (
             'A sitemap index is empty, because there is no section. Write @register("...") above sitemap '
-            "classes in an app's sitemaps.py, or set SITEMAPS09['SITEMAPS'] to the dotted path of a dict of "
-            "sitemaps."
+            "classes in an app's sitemaps.py, or set SITEMAPS09['SITEMAPS'] to the dotted path of a dict "
+            "of sitemaps."
         )
 
     def test_has_the_newest_lastmod_of_each_page(self, register, configure):
