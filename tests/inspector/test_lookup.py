@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
 TIME = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 PAGE = "sitemap-articles-2.xml.gz"
+NOT_OURS = f"not {BASE}, and no section allows it in its attribute `hosts`."
 SEARCHED = "files that were searched."
 NO_ROW = "Section 'articles': no row has the values of this URL."
 WORDS = Route("word", word=F("word"))
@@ -308,8 +309,10 @@ class TestAUrl:
     @pytest.mark.parametrize("scheme", ["https:", ""])
     def test_on_another_host_belongs_to_no_section(self, scheme):
         answer = asked(f"{scheme}//elsewhere.example.net/articles/s15/")
-        reason = f"https://elsewhere.example.net is not {BASE}, and no section allows it in its attribute `hosts`."
-        assert (answer.verdict, answer.reasons) == ("elsewhere", [reason])
+        assert (answer.verdict, answer.reasons) == (
+            "elsewhere",
+            [f"https://elsewhere.example.net is {NOT_OURS}"],
+        )
         assert asked(f"{scheme}//www.example.com/articles/s15/").url == f"{BASE}/articles/s15/"
 
     def test_on_a_host_that_a_section_allows_is_looked_up(self, publish, register):
@@ -506,7 +509,7 @@ class TestASearchOfManyFiles:
     def test_looks_on_the_page_of_the_row_in_sections_that_share_a_route(
         self, publish, register, monkeypatch
     ):
-        """A row has moved from one section to another since the export. Each has more files than are read."""
+        """A row has moved to another section since the export. Each has more files than are read."""
         monkeypatch.setattr(published_entries, "MAX_FILES", 2)
         write_articles(*numbered(100)[60:], first=61)
 

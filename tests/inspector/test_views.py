@@ -1,4 +1,4 @@
-"""The pages of the inspector: who may see them, their structure, figures and problems, and foreign markup."""
+"""The pages of the inspector: who may see them, their structure and problems, and foreign markup."""
 
 from __future__ import annotations
 

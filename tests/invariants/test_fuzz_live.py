@@ -12,7 +12,6 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from traceback import extract_tb
@@ -20,9 +19,9 @@ from traceback import extract_tb
 import pytest
 from django.conf import settings as configured_settings
 
-from tests.invariants.fuzz_live import history
 from tests.invariants.fuzz_live.cases import CACHES, Step, case_of
-from tests.invariants.fuzz_live.connections import WRITER, cache_tables, more_connections
+from tests.invariants.fuzz_live.faults import WRITER, cache_tables, more_connections
+from tests.invariants.fuzz_live.history import History
 from tests.invariants.fuzz_live.invariants import Broken
 from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
 from tests.invariants.fuzz_live.rows import Table
@@ -36,9 +35,6 @@ CASES = int(os.environ.get("SITEMAPS09_FUZZ_LIVE_CASES", "12"))
 ONE = os.environ.get("SITEMAPS09_FUZZ_CASE")
 #: Number of cases in one test, and seconds after which a test makes no case shorter: no test may take long.
 PART, SECONDS = 4, 50
-
-Register = Callable[..., None]
-Failure = "tuple[Case, Broken]"
 
 
 def parts():
@@ -59,18 +55,14 @@ def test_crawlers_find_all_rows_whatever_happens(using, part, size, register, re
     names = [f"{SEED}:{using}:{part}:{number}" for number in range(size)]
     if ONE is not None:
         names = [ONE] if part == 0 and ONE.split(":")[1:2] == [using] else []
-    failures = []
-    until = time.monotonic() + SECONDS
-    counts = Counter()
+    failures, until, counts, clock = [], time.monotonic() + SECONDS, Counter(), FakeTime()
     # Thousands of requests fail on purpose.
     logging.disable()
     with ExitStack() as stack:
         stack.callback(logging.disable, logging.NOTSET)
-        clock = FakeTime()
-        stack.enter_context(patched(clock))
-        stack.enter_context(more_connections(using))
-        stack.enter_context(cache_tables())
-        play = Player(using, register, Memories(), clock, counts)
+        for context in (patched(clock), more_connections(using), cache_tables()):
+            stack.enter_context(context)
+        play = player(using, register, clock, counts)
         for name in names:
             failure = play(case_of(name, available_caches()))
             if failure is not None:
@@ -107,51 +99,41 @@ def test_crawlers_find_all_rows_whatever_happens(using, part, size, register, re
 )
 def test_crawlers_find_all_rows_after(steps, seed, register):
     names = [step.partition(" ") for step in f"crawl, wait 400, crawl, {steps}".split(", ")]
-    case = replace(
-        case_of("directed", ("evicting",)),
-        kind="integer",
-        limit=20,
-        protocol=2,
-        live_seconds=60,
-        live_cache=False,
-        by_method=False,
-        rows=100,
-        steps=tuple(
-            Step(name, n % 2, float(amount or 0), seed) for n, (name, _, amount) in enumerate(names)
-        ),
-    )
+    steps = tuple(Step(name, n % 2, float(amount or 0), seed) for n, (name, _, amount) in enumerate(names))
+    site = {"kind": "integer", "limit": 20, "protocol": 2, "live_seconds": 60, "live_cache": False}
+    case = replace(case_of("directed", ("evicting",)), **site, by_method=False, rows=100, steps=steps)
     clock = FakeTime()
     with patched(clock), more_connections("default"):
-        failure = Player("default", register, Memories(), clock, Counter())(case)
+        failure = player("default", register, clock, Counter())(case)
     assert failure is None, described(*failure)
 
 
-class Player:
-    """Plays cases on a database, each from the beginning."""
+def player(using, register, clock, counts):
+    """Return a function that plays a case on a database, from the beginning.
 
-    def __init__(self, using, register, memories, clock, counts):
-        self.using, self.register, self.memories = using, register, memories
-        self.clock, self.counts = clock, counts
+    It returns the first invariant that is broken, and the case up to there.
+    """
+    memories = Memories()
 
-    def __call__(self, case):
-        """Return the first invariant that is broken, and the case up to there."""
-        self.clock.seconds = FakeTime().seconds
-        table = Table(case.kind, WRITER, self.clock.time)
-        with quick_folder() as folder, configured(case, self.using, folder, self.clock):
-            site = Site(case, self.using, folder, table, self.memories, self.clock, self.register)
+    def play(case):
+        clock.seconds = FakeTime().seconds
+        table = Table(case.kind, WRITER, clock.time)
+        with quick_folder() as folder, configured(case, using, folder, clock):
+            site = Site(case, using, folder, table, memories, clock, register)
             try:
-                history.run(site)
-            except Broken as broken:
-                return replace(case, steps=case.steps[: site.steps]), broken
+                History(site).run()
             except Exception as error:  # noqa: BLE001 each is a defect
-                frame = extract_tb(error.__traceback__)[-1]
-                broken = Broken(type(error).__name__, f"{error} in {frame.filename}:{frame.lineno}")
+                broken, frame = error, extract_tb(error.__traceback__)[-1]
+                if not isinstance(error, Broken):
+                    broken = Broken(type(error).__name__, f"{error} in {frame.filename}:{frame.lineno}")
                 return replace(case, steps=case.steps[: site.steps]), broken
             finally:
                 table.write({})
-                self.memories.clear()
-                self.counts["answers"] += site.answers
+                memories.clear()
+                counts["answers"] += site.answers
         return None
+
+    return play
 
 
 def shortest(play, failure, until):

@@ -32,9 +32,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(SERVE_EXPORTED=True,
 PAGE, SECOND, TEXT = (
     f"/sitemap-{name}" for name in ("articles-1.xml.gz", "articles-2.xml.gz", "text-1.txt")
 )
-TYPES = {
-    "sitemap.xml": "application/xml",
-    "sitemap.css": "text/css; charset=utf-8",
+TYPES = {"sitemap.xml": "application/xml", "sitemap.css": "text/css; charset=utf-8"}
+TYPES |= {
     PAGE[1:]: "application/gzip",
     SECOND[1:]: "application/gzip",
     TEXT[1:]: "text/plain; charset=utf-8",

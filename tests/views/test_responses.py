@@ -31,19 +31,9 @@ ROBOTS = {"X-Robots-Tag": "noindex, noodp, noarchive"}
 XML, GZIP, TEXT = "application/xml", "application/gzip", "text/plain; charset=utf-8"
 #: The content type of each address. `RANGE` is a page by its keys.
 RANGE = "range"
-TYPES = {
-    "/sitemap.xml": XML,
-    PAGE: XML,
-    f"{PAGE}.gz": GZIP,
-    FORMS[2]: TEXT,
-    RANGE: XML,
-    f"{RANGE}.gz": GZIP,
-    "/sitemap-numbers-1.xml": XML,
-    "/sitemap-text-1.txt": TEXT,
-    "/sitemap.css": "text/css; charset=utf-8",
-    "/robots.txt": TEXT,
-    f"/{KEY}.txt": TEXT,
-}
+TYPES = {"/sitemap.xml": XML, PAGE: XML, RANGE: XML, "/sitemap-numbers-1.xml": XML, "/robots.txt": TEXT}
+TYPES |= {f"{PAGE}.gz": GZIP, f"{RANGE}.gz": GZIP, FORMS[2]: TEXT, "/sitemap-text-1.txt": TEXT}
+TYPES |= {"/sitemap.css": "text/css; charset=utf-8", f"/{KEY}.txt": TEXT}
 #: These have no validator and no lifetime.
 PLAIN = {"/robots.txt", f"/{KEY}.txt"}
 FILES = {"/sitemap.xml", f"{PAGE}.gz", "/sitemap-text-1.txt"}

@@ -63,62 +63,50 @@ class Case:
         return "\n".join([f"SITEMAPS09_FUZZ_CASE={self.name}", ", ".join(options), *map(repr, self.steps)])
 
 
-#: How to draw the amount of each step, and how often the step occurs.
-_STEPS = {
+#: How often each step occurs, and its amounts: a list to choose from, a range of whole numbers, or shares.
+_STEPS = [
     # Numbers of rows; `bulk` and `append_many` are in multiples of the limit.
-    "insert": (6, lambda rng: rng.randint(1, 4)),
-    "append": (6, lambda rng: rng.randint(1, 6)),
-    "append_many": (2, lambda rng: rng.choice([0.5, 1.5, 4, 12])),
-    "bulk_together": (3, lambda rng: rng.choice([0.5, 1, 2, 5, 40])),
-    "bulk_everywhere": (2, lambda rng: rng.choice([1, 3, 10])),
-    "change": (3, lambda rng: rng.randint(1, 10)),
+    *(("insert", 6, range(1, 5)), ("append", 6, range(1, 7)), ("append_many", 2, [0.5, 1.5, 4, 12])),
+    *(
+        ("bulk_together", 3, [0.5, 1, 2, 5, 40]),
+        ("bulk_everywhere", 2, [1, 3, 10]),
+        ("change", 3, range(1, 11)),
+    ),
     # Shares of the rows.
-    "delete": (3, lambda rng: rng.choice([0.01, 0.1, 0.5, 0.9])),
-    "delete_range": (4, lambda rng: rng.choice([0.05, 0.3, 0.8, 1])),
-    "replace": (2, lambda rng: rng.choice([0, 0.5, 1])),
-    "replace_atomic": (2, lambda rng: rng.choice([0, 0.5, 1])),
+    *(("delete", 3, [0.01, 0.1, 0.5, 0.9]), ("delete_range", 4, [0.05, 0.3, 0.8, 1])),
+    *(("replace", 2, [0, 0.5, 1]), ("replace_atomic", 2, [0, 0.5, 1])),
     # Seconds.
-    "wait": (12, lambda rng: rng.choice([1, 5, 11, 30, 61, 121, 299, 302, 400, 3_599, 90_000, 2_678_400])),
-    "index": (5, lambda rng: 0),
-    "crawl": (10, lambda rng: rng.random()),
-    "mixed_crawl": (8, lambda rng: 0),
-    "settle": (5, lambda rng: 0),
-    "slow_crawl": (3, lambda rng: 0),
+    ("wait", 12, [1, 5, 11, 30, 61, 121, 299, 302, 400, 3_599, 90_000, 2_678_400]),
+    *(("index", 5, None), ("crawl", 10, "share"), ("mixed_crawl", 8, None), ("settle", 5, None)),
     # Numbers of pages or requests.
-    "read_on": (8, lambda rng: rng.randint(1, 8)),
-    "any_page": (8, lambda rng: rng.randint(1, 6)),
-    "any_etag": (8, lambda rng: rng.randint(1, 6)),
-    "head": (5, lambda rng: rng.randint(1, 4)),
+    *(("slow_crawl", 3, None), ("read_on", 8, range(1, 9)), ("any_page", 8, range(1, 7))),
+    *(("any_etag", 8, range(1, 7)), ("head", 5, range(1, 5))),
     # Number of queries before the database fails, or before rows vanish during a request.
-    "database_fails": (4, lambda rng: rng.choice([0, 0, 1, 2, 3])),
-    "race": (5, lambda rng: rng.choice([0, 1, 1, 2, 3])),
-    "killed": (5, lambda rng: rng.choice([0, 1, 2, 3, 5, 9, 15])),
-    "section_fails": (1, lambda rng: 0),
-    "restart": (2, lambda rng: 0),
-    "newcomer": (4, lambda rng: rng.randint(1, 4)),
-    "migrate": (3, lambda rng: 0),
-    "deploy": (3, lambda rng: 0),
-    "new_secret": (1, lambda rng: 0),
+    *(("database_fails", 4, [0, 0, 1, 2, 3]), ("race", 5, [0, 1, 1, 2, 3])),
+    *(("killed", 5, [0, 1, 2, 3, 5, 9, 15]), ("section_fails", 1, None), ("restart", 2, None)),
+    *(("newcomer", 4, range(1, 5)), ("migrate", 3, None), ("deploy", 3, None), ("new_secret", 1, None)),
     # Whether it is between two crawls.
-    "export": (8, lambda rng: rng.choice([0, 1])),
-    "cache_fails": (3, lambda rng: 0),
-    "evict": (3, lambda rng: rng.choice([0.3, 1])),
-}
+    *(("export", 8, [0, 1]), ("cache_fails", 3, None), ("evict", 3, [0.3, 1])),
+]
 _ONLY_WITH = {"cache_fails": "failing", "evict": "evicting"}
+
+
+def _amount(amounts, rng):
+    if isinstance(amounts, range):
+        return rng.randint(amounts[0], amounts[-1])
+    return rng.choice(amounts) if isinstance(amounts, list) else rng.random() if amounts else 0
 
 
 def case_of(name, caches=CACHES):
     rng = random.Random(name)  # noqa: S311 random steps are not secret
     cache = rng.choice(caches)
     exports = rng.random() < 0.4
-    names = [
-        step for step in _STEPS if _ONLY_WITH.get(step, cache) == cache and (exports or step != "export")
-    ]
-    weights = [_STEPS[step][0] for step in names]
+    known = [step for step in _STEPS if _ONLY_WITH.get(step[0], cache) == cache]
+    known = [step for step in known if exports or step[0] != "export"]
     limit = rng.choice([10, 20, 40])
     steps = [
-        Step(step, rng.randrange(2), _STEPS[step][1](rng), rng.randrange(1_000_000))
-        for step in rng.choices(names, weights, k=rng.randint(15, 60))
+        Step(name, rng.randrange(2), _amount(amounts, rng), rng.randrange(1_000_000))
+        for name, _, amounts in rng.choices(known, [step[1] for step in known], k=rng.randint(15, 60))
     ]
     return Case(
         name=name,

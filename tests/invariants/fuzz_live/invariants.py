@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from tests.invariants.fuzz_live import caches
+from tests.invariants.fuzz_live.faults import faults
 from tests.invariants.fuzz_live.rows import NUMBERS
 
 #: Least share of the limit on two neighbours, and most pages per full page.
@@ -50,11 +50,11 @@ def pages_are_of_one_recent_moment(site, answer):
     if not answer.is_stored and (answer.is_database_failing or site.may_be_locked(answer.at, _RENDERING)):
         # The page as it was before is better than none.
         return
-    snapshots = site.table.at_any_time_since(answer.at - site.staleness)
-    if not any(_is_of(site, answer, snapshot.rows) for snapshot in snapshots):
+    moments = site.table.at_any_time_since(answer.at - site.staleness)
+    if not any(_is_of(site, answer, rows) for rows in moments):
         raise Broken(
             "pages_are_of_one_recent_moment",
-            f"{answer} lists {_wrong(site, answer, snapshots[0].rows)} (the ETag is {answer.etag})",
+            f"{answer} lists {_wrong(site, answer, moments[0])} (the ETag is {answer.etag})",
         )
 
 
@@ -114,7 +114,7 @@ def not_modified_is_of_the_body_now(site, answer, etag, body):
 def _is_outdated(site, answer, body):
     """Return whether another request gets another body, unless a process has just lost the shared cache."""
     now = site.request(answer.process, answer.address)
-    return answer.losses == caches.faults.losses and now.status == 200 and now.content != body.content
+    return answer.losses == faults.losses and now.status == 200 and now.content != body.content
 
 
 def crawls_list_all_rows(site, crawl):
@@ -245,3 +245,11 @@ def head_is_as_get(site, head, get):
     second = {"Content-Length": None, **get.headers}
     if (head.status, first) != (get.status, second):
         raise Broken("head_is_as_get", f"{head} has {first}; GET is {get.status} and has {second}")
+
+
+#: What is checked of each answer, in order.
+OF_ANSWERS = (
+    *(no_answer_is_an_error, no_page_is_over_the_limit, an_etag_is_of_one_body),
+    *(pages_are_of_one_recent_moment, addresses_answer, numbers_list_what_was_exported),
+    *(indexes_list_all_sections, failures_are_temporary),
+)

@@ -11,8 +11,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from functools import cache
 from importlib import import_module
-from types import ModuleType
-from typing import Any, NamedTuple
 from unittest import mock
 
 from django.core.cache.backends import locmem
@@ -65,13 +63,11 @@ def patched(clock):
         import_module(f"django.core.cache.backends.{name}") for name in ("base", "locmem", "filebased")
     ]
     originals = {getattr(time, name): getattr(clock, name) for name in ("time", "monotonic", "sleep")}
+    limits = sources.protocol_limits
     with ExitStack() as patches:
         patches.enter_context(mock.patch(f"{PACKAGE}.export.host.datetime", clock))
-        limits = sources.protocol_limits
-        small_limits = mock.patch.object(
-            sources, "protocol_limits", lambda source: limits(source)._replace(**PROTOCOL)
-        )
-        patches.enter_context(small_limits)
+        small_limits = lambda source: limits(source)._replace(**PROTOCOL)  # noqa: E731
+        patches.enter_context(mock.patch.object(sources, "protocol_limits", small_limits))
         for module in (*package_modules(), *backends):
             for name, value in [*vars(module).items()]:
                 if value is time:
@@ -82,11 +78,8 @@ def patched(clock):
 
 
 def package_modules():
-    return [
-        module
-        for name, module in sorted(sys.modules.items())
-        if name.partition(".")[0] == PACKAGE and name not in _NOT_SWAPPED
-    ]
+    loaded = [name for name in sorted(sys.modules) if name.partition(".")[0] == PACKAGE]
+    return [sys.modules[name] for name in loaded if name not in _NOT_SWAPPED]
 
 
 class Memories:
@@ -97,7 +90,7 @@ class Memories:
 
     def __init__(self):
         # Django's caches are empty in a new process.
-        self.fresh = _saved()._replace(caches={})
+        self.fresh = (*_saved()[:2], {})
         self.states = {}
         self.current = 0
 
@@ -120,23 +113,23 @@ class Memories:
         _restore(self.fresh)
 
 
-class _State(NamedTuple):
-    """The names of each module, the contents of each container, and those of Django's caches in memory."""
-
-    modules: list[tuple[ModuleType, dict[str, Any]]]
-    containers: list[tuple[Any, Any]]
-    caches: dict[str, tuple[Any, Any]]
-
-
 def _saved():
+    """Return the names of each module, the contents of each container, and Django's caches in memory."""
     modules = package_modules()
-    containers = [(container, _content(container)) for container in _containers(modules)]
+    found = _containers(modules)
+    containers = [(c, dict(c) if isinstance(c, MutableMapping) else [*c]) for c in found]
     caches = {
         name: (dict(content), dict(locmem._expire_info[name]))
         for name, content in locmem._caches.items()
         if not name.startswith(SHARED)
     }
-    return _State([(module, dict(vars(module))) for module in modules], containers, caches)
+    return [(module, dict(vars(module))) for module in modules], containers, caches
+
+
+def _refill(container, content):
+    container.clear()
+    is_keyed = isinstance(container, (MutableMapping, MutableSet))
+    (container.update if is_keyed else container.extend)(content)
 
 
 def _restore(state):
@@ -144,23 +137,12 @@ def _restore(state):
     for module, names in modules:
         vars(module).update(names)
     for container, content in containers:
-        if isinstance(container, (MutableMapping, MutableSet)):
-            container.clear()
-            container.update(content)
-        else:
-            container.clear()
-            container.extend(content)
+        _refill(container, content)
     for name, entries in locmem._caches.items():
         if not name.startswith(SHARED):
             content, expiries = caches.get(name, ({}, {}))
-            entries.clear()
-            entries.update(content)
-            locmem._expire_info[name].clear()
-            locmem._expire_info[name].update(expiries)
-
-
-def _content(container):
-    return dict(container) if isinstance(container, MutableMapping) else [*container]
+            _refill(entries, content)
+            _refill(locmem._expire_info[name], expiries)
 
 
 @cache

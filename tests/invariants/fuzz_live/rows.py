@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
 
 from django.db import models as fields, transaction
 from django.test.utils import isolate_apps
 
 from tests.invariants.fuzz import models
 
-#: The version of each row, by its number. Numbers are in the order of keys.
-Rows = "dict[int, int]"
-#: A row as a page lists it: its number and its version.
-Entry = "tuple[int, int]"
-#: Numbers of rows are less than this.
+#: Numbers of rows are less than this. Numbers are in the order of keys.
 NUMBERS = 9_000_000
 #: The distance of rows that are written first, and of those that are appended.
 GAP = 2_000
 _COLUMNS = ("slug", "number", "flag", "at")
 _EPOCH = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
-
-class Kind(NamedTuple):
-    """A kind of key: a model, and functions that convert a number to a key, and the text of a key back."""
-
-    model: type[models.Thing]
-    key: Callable[[int], dict[str, Any]]
-    number: Callable[[str], int]
-
-
+#: For each kind of key: a model, and functions that convert a number to a key, and the text of a key back.
 KINDS = {
-    "integer": Kind(models.Whole, lambda n: {"id": 2 * n - 10_001}, lambda text: (int(text) + 10_001) // 2),
-    "uuid": Kind(
+    "integer": (models.Whole, lambda n: {"id": 2 * n - 10_001}, lambda text: (int(text) + 10_001) // 2),
+    "uuid": (
         models.Random,
         lambda n: {"id": uuid.UUID(int=n << 104, version=4)},
         lambda text: uuid.UUID(text).int >> 104,
     ),
-    "text": Kind(models.Texted, lambda n: {"code": f"k{n:07}"}, lambda text: int(text[1:])),
-    "composite": Kind(
+    "text": (models.Texted, lambda n: {"code": f"k{n:07}"}, lambda text: int(text[1:])),
+    "composite": (
         models.Paired,
         lambda n: {"row": f"r{n // 50_000:03}", "seat": n % 50_000},
         lambda text: int(text[1:4]) * 50_000 + int(text[5:]),
@@ -61,54 +47,46 @@ def _model_with_few_columns(model):
         return type("Few", (fields.Model,), {"__module__": __name__, "Meta": meta, **columns})
 
 
-class Snapshot(NamedTuple):
-    """The committed rows from a time on."""
-
-    since: float
-    rows: Rows
-
-
 class Table:
-    """The rows, written through a connection of its own, with their history."""
+    """The rows, written through a connection of its own, with their history.
+
+    `snapshots` has a time and the rows from that time on: the version of each row, by its number.
+    """
 
     def __init__(self, kind, writer, clock):
-        self.kind = KINDS[kind]
-        self.model, self.key, _ = self.kind
+        self.model, self.key, self.number = KINDS[kind]
         self.model_with_few_columns = _model_with_few_columns(self.model)
         self.writer, self.clock = writer, clock
-        self.snapshots = [Snapshot(clock(), {})]
+        self.snapshots = [(clock(), {})]
 
     @property
     def rows(self):
-        return self.snapshots[-1].rows
+        return self.snapshots[-1][1]
 
     @property
     def changed_at(self):
-        return self.snapshots[-1].since
+        return self.snapshots[-1][0]
 
     def at_any_time_since(self, time):
-        """Return what has been in the table since a time, the newest first."""
+        """Return the rows that have been in the table at each moment since a time, the newest first."""
         found = []
-        for snapshot in reversed(self.snapshots):
-            found.append(snapshot)
-            if snapshot.since < time:
+        for since, rows in reversed(self.snapshots):
+            found.append(rows)
+            if since < time:
                 break
         return found
 
     def always_since(self, time):
         """Return the rows that have been in the table, unchanged, since a time."""
-        newest, *older = self.at_any_time_since(time)
-        items = set(newest.rows.items())
-        for snapshot in older:
-            items &= snapshot.rows.items()
-        return dict(items)
+        first, *others = [set(rows.items()) for rows in self.at_any_time_since(time)]
+        return dict(first.intersection(*others))
 
     def range_of(self, address):
         """Return the first number of a row that a range address can list, and the number after the last."""
         match = _RANGE.fullmatch(address)
         if match is None:
             return None
-        after, until = (text and self.kind.number(text) + 1 for text in match.groups())
+        after, until = (text and self.number(text) + 1 for text in match.groups())
         return after or 0, until or NUMBERS
 
     def write(self, rows, *, atomic=True):
@@ -132,24 +110,16 @@ class Table:
 
     def _commit(self, rows):
         if rows != self.rows:
-            self.snapshots.append(Snapshot(self.clock(), rows))
+            self.snapshots.append((self.clock(), rows))
 
     def _item(self, number, version):
-        return self.model(
-            **self.key(number),
-            slug=slug(number, version),
-            number=number,
-            flag=True,
-            at=_EPOCH + timedelta(minutes=number % 1_000 + version),
-        )
-
-
-def slug(number, version):
-    return f"{number}-{version}"
+        at = _EPOCH + timedelta(minutes=number % 1_000 + version)
+        values = {"slug": f"{number}-{version}", "number": number, "flag": True, "at": at}
+        return self.model(**self.key(number), **values)
 
 
 def entry(url):
-    """Return the row of a URL."""
+    """Return the number and the version of the row of a URL."""
     number, _, version = url.rstrip("/").rpartition("/")[2].partition("-")
     return int(number), int(version)
 
@@ -157,11 +127,9 @@ def entry(url):
 def inserted(rows, count, rng, *, together):
     """Return the rows with others between them, in one place or in all."""
     last = max(rows, default=GAP * 5)
-    if together:
-        start = rng.randrange(last)
-        numbers = range(start, last)
-    else:
-        numbers = (rng.randrange(last) for _ in range(20 * count))
+    numbers = (
+        range(rng.randrange(last), last) if together else (rng.randrange(last) for _ in range(20 * count))
+    )
     fresh = {}
     for number in numbers:
         if len(fresh) >= count:

@@ -1,17 +1,14 @@
-"""The site of a case: its settings, sections, processes and responses. It does the steps."""
+"""The site of a case: its settings, sections, processes and responses."""
 
 from __future__ import annotations
 
 import gzip
 import random
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest import mock
 from xml.etree import ElementTree
 
@@ -20,17 +17,17 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test import Client, override_settings
 
-from django_sitemaps09 import ModelSitemap, Sitemap, protocol
-from tests.invariants.fuzz_live import caches
-from tests.invariants.fuzz_live.cases import DURABLE, Case
-from tests.invariants.fuzz_live.connections import CACHE_TABLE, REPLICA, Router
-from tests.invariants.fuzz_live.processes import PROTOCOL, SHARED, FakeTime, Memories
-from tests.invariants.fuzz_live.rows import Entry, Table, entry
+from django_sitemaps09 import protocol
+from tests.invariants.fuzz_live import faults
+from tests.invariants.fuzz_live.cases import DURABLE
+from tests.invariants.fuzz_live.processes import PROTOCOL, SHARED
+from tests.invariants.fuzz_live.rows import entry
 from tests.support.configuration import BASE
+from tests.support.published import SPACE
+from tests.support.sections import declare, listing
 from tests.support.services import REDIS
 
 INDEX = "/sitemap.xml"
-SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 _BACKENDS = "django.core.cache.backends"
 
 
@@ -104,46 +101,30 @@ class Version(NamedTuple):
     has_all_columns: bool = False
 
 
-@dataclass
 class Site:
     """A case in progress, with what it has answered."""
 
-    case: Case
-    using: str
-    folder: Path
-    table: Table
-    memories: Memories
-    clock: FakeTime
-    register: Callable[..., None]
-    client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
-    #: Bodies by address and ETag.
-    bodies: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    #: The only ETag of a body, by the address, the version and the body.
-    etags: dict[tuple[str, Version, bytes], str] = field(default_factory=dict)
-    #: The addresses that an index named.
-    known_names: set[str] = field(default_factory=set)
-    versions: dict[int, Version] = field(default_factory=dict)
-    declared: dict[Version, dict[str, Any]] = field(default_factory=dict)
-    slow: tuple[Answer, list[Answer]] | None = None
-    is_section_failing: bool = False
-    #: When an index named the section with the fixed list last.
-    fixed_at: float | None = None
-    is_racing: bool = False
-    #: When the database failed last during a request, and when a process was killed.
-    failed_at: float = 0.0
-    killed_at: float = 0.0
-    #: Times of exports, what they published last for each number, and when they removed a number.
-    exports: list[float] = field(default_factory=list)
-    exported: dict[str, tuple[float, frozenset[Entry]]] = field(default_factory=dict)
-    removed: dict[str, float] = field(default_factory=dict)
-    answers: int = 0
-    #: Number of steps that began.
-    steps: int = 0
-
-    @property
-    def aliases(self):
-        """The connections that read rows."""
-        return (self.using, REPLICA) if self.case.replicas else (self.using,)
+    def __init__(self, case, using, folder, table, memories, clock, register):
+        self.case, self.using, self.folder, self.table = case, using, folder, table
+        self.memories, self.clock, self.register = memories, clock, register
+        self.client = Client(raise_request_exception=False)
+        # The connections that read rows.
+        self.aliases = (using, faults.REPLICA) if case.replicas else (using,)
+        # Bodies by address and ETag, and the only ETag of a body by the address, the version and the body.
+        self.bodies, self.etags = {}, {}
+        # The addresses that an index named.
+        self.known_names = set()
+        self.versions, self.declared = {}, {}
+        self.slow = None
+        self.is_section_failing = self.is_racing = False
+        # When an index named the section with the fixed list last.
+        self.fixed_at = None
+        # When the database failed last during a request, and when a process was killed.
+        self.failed_at = self.killed_at = 0.0
+        # Times of exports, what they published last for each number, and when they removed a number.
+        self.exports, self.exported, self.removed = [], {}, {}
+        # Numbers of answers, and of steps that began.
+        self.answers = self.steps = 0
 
     @property
     def most_urls(self):
@@ -152,7 +133,7 @@ class Site:
     @property
     def is_durable(self):
         """Return whether all processes share a cache that has lost nothing so far."""
-        return self.case.cache in DURABLE and not caches.faults.losses
+        return self.case.cache in DURABLE and not faults.faults.losses
 
     @property
     def now(self):
@@ -170,7 +151,7 @@ class Site:
 
     def may_be_locked(self, time, seconds):
         """Return whether locks can be left: a process was killed in the last seconds, or a cache failed."""
-        return time <= seconds + max(self.killed_at, caches.faults.failed_at)
+        return time <= seconds + max(self.killed_at, faults.faults.failed_at)
 
     def version(self, process):
         return self.versions.get(process, Version(self.case.limit))
@@ -195,8 +176,7 @@ class Site:
     def request(self, process, address, etag=None, method="GET", *, fails=False):
         """Return the answer of a process. Without middleware, the memory of the process is all it has."""
         self.switch(process)
-        losses = caches.faults.losses
-        errors = []
+        losses, errors = faults.faults.losses, []
 
         def note(**_):
             errors.append(f"{sys.exc_info()[0].__name__}: {sys.exc_info()[1]}")
@@ -211,19 +191,9 @@ class Site:
         is_whole = response.status_code == 200 and method == "GET"
         plain = gzip.decompress(content) if is_whole and address.endswith(".gz") else content
         self.answers += 1
-        return Answer(
-            process,
-            address,
-            self.now,
-            response.status_code,
-            dict(response.items()),
-            plain,
-            urls_of(plain) if is_whole else (),
-            fails,
-            " ".join(errors),
-            losses,
-            method,
-        )
+        urls, error = urls_of(plain) if is_whole else (), " ".join(errors)
+        sent = (response.status_code, dict(response.items()), plain, urls)
+        return Answer(process, address, self.now, *sent, fails, error, losses, method)
 
 
 @lru_cache(1_000)
@@ -235,64 +205,49 @@ def urls_of(content):
 def sections(site, version):
     """Return a section of the random rows, and one with a fixed list, which can fail."""
     model = site.table.model if version.has_all_columns else site.table.model_with_few_columns
-    items = model._default_manager.all()
+    rows = model._default_manager.all()
+    by_method = lambda sitemap, item: f"/{item.slug}/"  # noqa: E731
+    declared = declare(
+        queryset=rows if site.case.replicas else rows.using(site.using),
+        location=by_method if site.case.by_method else Concat(Value("/"), F("slug"), Value("/")),
+        lastmod=F("at") if version.is_dated else None,
+        changefreq=version.frequency,
+        limit=version.limit,
+    )
+    declared.__name__ = declared.__qualname__ = version.class_name
 
-    class Rows(ModelSitemap[Any]):
-        queryset = items if site.case.replicas else items.using(site.using)
-        location = (
-            (lambda sitemap, item: f"/{item.slug}/")
-            if site.case.by_method
-            else Concat(Value("/"), F("slug"), Value("/"))
-        )
-        lastmod = F("at") if version.is_dated else None
-        changefreq = version.frequency
-        limit = version.limit
+    def items(self):
+        if site.is_section_failing:
+            raise ZeroDivisionError("the section fails")
+        return ["/a/", "/b/", "/c/"]
 
-    Rows.__name__ = Rows.__qualname__ = version.class_name
-
-    class Fixed(Sitemap[Any]):
-        location = staticmethod(str)
-
-        def items(self):
-            if site.is_section_failing:
-                raise ZeroDivisionError("the section fails")
-            return ["/a/", "/b/", "/c/"]
-
-    return {"rows": Rows, "fixed": Fixed}
+    fixed = declare(listing([], location=lambda self, item: item), items=items)
+    return {"rows": declared, "fixed": fixed}
 
 
 @contextmanager
 def configured(case, using, folder, clock):
     """Set the settings of a case, and the limit of the protocol."""
-    caches.use(caches.Faults(clock=clock, rng=random.Random(case.name)))  # noqa: S311 not secret
+    faults.use(clock, random.Random(case.name))  # noqa: S311 not secret
     if case.cache == "failing" and case.limit == 20:
-        caches.faults.failing = 0.01
+        faults.faults.failing = 0.01
     if case.cache == "evicting":
-        caches.faults.evicting = 0.01
-    options = {
-        "BASE_URL": BASE,
-        "ROOT": folder / "public",
-        "MAX_URLS": case.limit,
-        "MAX_SHRINK": 1.0,
-        "GZIP": case.gzip,
-        "ENGINE": "serial",
-        "KEEP_REMOVED": case.keep_removed,
-        "LIVE_SECONDS": case.live_seconds,
-        "LIVE_CACHE": "pages" if case.live_cache else None,
-        "CACHE_CONTROL": {"public": True, "max_age": 600},
-    }
-    used = {name: _cache(case, name, folder) for name in ("default", "pages")}
-    rng = random.Random(case.name)  # noqa: S311 not secret
+        faults.faults.evicting = 0.01
+    options = {"BASE_URL": BASE, "ROOT": folder / "public", "MAX_URLS": case.limit, "MAX_SHRINK": 1.0}
+    options |= {"GZIP": case.gzip, "ENGINE": "serial", "KEEP_REMOVED": case.keep_removed}
+    options |= {"LIVE_SECONDS": case.live_seconds, "LIVE_CACHE": "pages" if case.live_cache else None}
+    options["CACHE_CONTROL"] = {"public": True, "max_age": 600}
+    router = faults.Router(random.Random(case.name), (using, faults.REPLICA))  # noqa: S311 not secret
     settings = override_settings(
         SITEMAPS09=options,
-        CACHES=used,
+        CACHES={name: _cache(case, name, folder) for name in ("default", "pages")},
         MIDDLEWARE=["django.middleware.common.CommonMiddleware"],
-        DATABASE_ROUTERS=[Router(rng, (using, REPLICA))] if case.replicas else [],
+        DATABASE_ROUTERS=[router] if case.replicas else [],
         SECRET_KEY="0",
     )
     urls = min(protocol.MAX_URLS, case.protocol * case.limit)
     with settings, mock.patch.dict(PROTOCOL, urls=urls), ExitStack() as stack:
-        stack.callback(caches.faults.clear)
+        stack.callback(faults.faults.clear)
         yield
 
 
@@ -301,12 +256,9 @@ def _cache(case, name, folder):
         return {"BACKEND": f"{_BACKENDS}.locmem.LocMemCache", "LOCATION": name}
     backend, location = {
         "redis": ("redis.RedisCache", f"redis://{REDIS}"),
-        "database": ("db.DatabaseCache", f"{CACHE_TABLE}_{name}"),
+        "database": ("db.DatabaseCache", f"{faults.CACHE_TABLE}_{name}"),
         "file": ("filebased.FileBasedCache", str(folder / name)),
     }.get(case.cache, ("locmem.LocMemCache", f"{SHARED}{name}"))
-    return {
-        "BACKEND": f"{caches.__name__}.SharedCache",
-        "LOCATION": location,
-        "KEY_PREFIX": f"{name}-{token_hex(8)}",
-        "OPTIONS": {"inner": f"{_BACKENDS}.{backend}"},
-    }
+    prefix, options = f"{name}-{token_hex(8)}", {"inner": f"{_BACKENDS}.{backend}"}
+    cache = f"{faults.__name__}.SharedCache"
+    return {"BACKEND": cache, "LOCATION": location, "KEY_PREFIX": prefix, "OPTIONS": options}
