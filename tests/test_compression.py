@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from hashlib import sha256
 from io import BytesIO
@@ -19,52 +20,59 @@ from django_sitemaps09.compression import (
     decompress,
     decompress_whole,
     gunzip,
-)
+)  # fmt: skip
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import MAX_BYTES
-from tests.support.compressing import SECTIONS, unpacked
 from tests.support.configuration import BASE
+from tests.support.exports import GZIP_HEADER
+from tests.support.sections import Numbers, declare
 from tests.support.services import missing
 
 LEVELS = range(1, 10)
-
-
 #: Text with repetitions. A higher level finds more of them.
 TEXT = b"".join(b"<url><loc>https://www.example.com/%d/%d/</loc></url>\n" % (i, i**3) for i in range(3_000))
 SHORT = TEXT[:5_000]
+# The section that the setting SITEMAPS names. Its pages do not compress well.
+SECTIONS = {"numbers": declare(Numbers, location=lambda self, item: f"/numbers/{item}/{item**3}/")(5_000)}
 
 
 @pytest.fixture(params=["zlib", pytest.param("isal", marks=pytest.mark.services)])
 def codec(request, monkeypatch):
     """Run the test without the extra `fast`, and with it if it is installed."""
-    name = request.param
-    if name == "zlib":
+    if request.param == "zlib":
         monkeypatch.setattr(compression, "isal_zlib", None)
     elif compression.isal_zlib is None:
         missing("isal is not installed: it is the extra `fast`")
-    return name
+    return request.param
 
 
-@pytest.mark.usefixtures("codec")
-class TestAGzipFile:
-    @pytest.mark.parametrize("level", [None, *LEVELS])
-    @pytest.mark.parametrize("data", [b"", b"x", TEXT], ids=["empty", "short", "long"])
-    def test_is_one_member_without_a_name_or_a_time(self, data, level):
+def unpacked(data):
+    """Return the content of exactly one gzip member, without a second member or other data after it."""
+    reader = zlib.decompressobj(31)
+    content = reader.decompress(data) + reader.flush()
+    assert data.startswith(GZIP_HEADER)
+    assert (reader.eof, reader.unused_data, gzip.decompress(data)) == (True, b"", content)
+    return content
+
+
+@pytest.mark.parametrize("level", [None, *LEVELS])
+def test_a_gzip_file_is_one_member_without_a_name_or_a_time(codec, level):
+    for data in (b"", b"x", TEXT):
         assert unpacked(compress(data, level)) == data
+    # With a level, it is that of zlib, whatever is installed.
+    stream = zlib.compressobj(6 if level is None else level, zlib.DEFLATED, 31)
+    is_of_zlib = compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
+    assert is_of_zlib == (codec == "zlib" or level is not None)
+    assert is_of_zlib or compress(TEXT) not in [compress(TEXT, other) for other in LEVELS]
 
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(chunks=st.lists(st.binary(max_size=2_000)), level=st.sampled_from([None, 1, 6, 9]))
-    def test_holds_the_same_however_it_comes_in_chunks(self, chunks, level):
-        stream = compressor(level)
-        data = b"".join([*map(stream.compress, chunks), stream.flush()])
-        assert unpacked(data) == b"".join(chunks)
-        assert unpacked(compress(b"".join(chunks), level)) == b"".join(chunks)
 
-    @pytest.mark.parametrize("level", LEVELS)
-    def test_of_a_level_is_that_of_zlib_whatever_is_installed(self, level):
-        stream = zlib.compressobj(level, zlib.DEFLATED, 31)
-        assert compress(TEXT, level) == stream.compress(TEXT) + stream.flush()
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chunks=st.lists(st.binary(max_size=2_000)), level=st.sampled_from([None, 1, 6, 9]))
+def test_a_gzip_file_holds_the_same_however_it_comes_in_chunks(codec, chunks, level):
+    stream = compressor(level)
+    data = b"".join([*map(stream.compress, chunks), stream.flush()])
+    assert unpacked(data) == unpacked(compress(b"".join(chunks), level)) == b"".join(chunks)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 100, compression._CHUNK])
@@ -86,83 +94,57 @@ class TestReadingAFile:
             assert decompress_whole(content, MAX_BYTES) is None
             with pytest.raises(error):
                 list(decompress(BytesIO(content), MAX_BYTES))
-
-    def test_yields_the_content_before_a_wrong_checksum(self):
+        # The content comes before a wrong checksum.
         pieces = []
         with pytest.raises(zlib.error, match="incorrect data check"):
-            pieces.extend(decompress(BytesIO(compress(SHORT)[:-8] + bytes(8)), MAX_BYTES))
+            pieces.extend(decompress(BytesIO(packed[:-8] + bytes(8)), MAX_BYTES))
         assert b"".join(pieces) == SHORT
 
     def test_can_have_several_members_only_if_they_are_allowed(self):
-        packed = compress(SHORT)
+        packed, text = compress(SHORT), b"<!-- cached -->"
         assert b"".join(gunzip([packed + packed], MAX_BYTES, members=True)) == SHORT + SHORT
-        for data in (packed, b"<!-- cached -->"):
-            with pytest.raises(TrailingDataError, match="data after the end"):
-                list(gunzip([packed, data], MAX_BYTES))
-        with pytest.raises(TrailingDataError) as caught:
-            list(gunzip([packed + b"<!-- cached -->"], MAX_BYTES))
-        assert caught.value.data == b"<!-- cached -->"
-
-
-def test_without_a_level_isal_is_used_if_it_is_installed(codec):
-    if codec == "zlib":
-        assert compress(TEXT) == compress(TEXT, 6)
-    else:
-        assert compress(TEXT) not in [compress(TEXT, level) for level in LEVELS]
+        for chunks in ([packed, packed], [packed, text], [packed + text]):
+            with pytest.raises(TrailingDataError, match="data after the end") as caught:
+                list(gunzip(chunks, MAX_BYTES))
+        assert caught.value.data == text
 
 
 class TestTheSetting:
     @pytest.mark.parametrize("level", [None, *LEVELS])
     def test_is_read_at_each_use(self, level):
         with override_settings(SITEMAPS09={"GZIP_LEVEL": level}):
-            assert conf.gzip_level == level
-            assert checks.check_settings() == []
+            assert (conf.gzip_level, checks.check_settings()) == (level, [])
         with override_settings(SITEMAPS09={}):
             assert conf.gzip_level is None
 
     @pytest.mark.parametrize("level", [0, 10, -1, "6", True, False, 6.0, [6], "fast"], ids=repr)
-    def test_is_refused_by_name_if_zlib_has_no_such_level(self, level):
-        with override_settings(SITEMAPS09={"GZIP_LEVEL": level}):
+    def test_is_refused_by_name_if_zlib_has_no_such_level(self, level, tmp_path):
+        with override_settings(SITEMAPS09={"BASE_URL": BASE, "GZIP_LEVEL": level}):
             with pytest.raises(ImproperlyConfigured, match=r"GZIP_LEVEL.*from 1 to 9") as raised:
                 _ = conf.gzip_level
-            (message,) = checks.check_settings()
-            assert (message.id, message.msg) == ("sitemaps09.E003", str(raised.value))
-            assert repr(level) in message.msg
-
-    def test_that_is_refused_publishes_nothing(self, tmp_path):
-        with override_settings(SITEMAPS09={"BASE_URL": BASE, "GZIP_LEVEL": 10}):
+            [message] = checks.check_settings()
             report = export(output=tmp_path, sitemaps=SECTIONS)
-        assert not report.published
-        assert "SITEMAPS09['GZIP_LEVEL']" in report.failures[0]
+        assert (message.id, message.msg) == ("sitemaps09.E003", str(raised.value))
+        assert repr(level) in message.msg
+        assert (bool(report.published), "SITEMAPS09['GZIP_LEVEL']" in report.failures[0]) == (False, True)
         assert not [path for path in tmp_path.iterdir() if path.is_file()]
 
 
-class TestWhatIsServedAndExported:
-    """The content is the same with any codec and level."""
-
-    @pytest.fixture
-    def plain(self, tmp_path):
-        with override_settings(SITEMAPS09={"BASE_URL": BASE}):
-            export(output=tmp_path / "plain", sitemaps=SECTIONS, gzip=False)
-        return (tmp_path / "plain" / "sitemap-numbers-1.xml").read_bytes()
-
-    @pytest.mark.parametrize("level", [None, 1, 6, 9])
-    @pytest.mark.usefixtures("codec")
-    def test_holds_the_same_bytes(self, plain, tmp_path, level):
-        given = {"BASE_URL": BASE, "GZIP_LEVEL": level, "SITEMAPS": f"{__name__}.SECTIONS"}
-        with override_settings(SITEMAPS09=given):
-            report = export(output=tmp_path / "public")
-            response = Client().get("/sitemap-numbers-1.xml.gz")
-        data = (tmp_path / "public" / "sitemap-numbers-1.xml.gz").read_bytes()
-        assert unpacked(data) == plain
-        assert unpacked(response.content) == plain
-        assert response.content == compress(plain, level)
-        (file,) = report.sections[0].files
-        assert file.digest == sha256(plain).hexdigest()
-        assert (file.bytes, file.size) == (len(plain), len(data))
-
-    def test_has_a_digest_without_a_file_too(self, plain, tmp_path):
-        with override_settings(SITEMAPS09={"BASE_URL": BASE}):
-            report = export(output=tmp_path / "public", sitemaps=SECTIONS, dry_run=True)
-        assert report.sections[0].files[0].digest == sha256(plain).hexdigest()
-        assert not (tmp_path / "public").exists()
+@pytest.mark.parametrize("level", [None, 1, 6, 9])
+def test_what_is_served_and_exported_holds_the_same_bytes_with_any_codec(codec, level, tmp_path):
+    name = "sitemap-numbers-1.xml"
+    with override_settings(SITEMAPS09={"BASE_URL": BASE}):
+        export(output=tmp_path / "plain", sitemaps=SECTIONS, gzip=False)
+        dry = export(output=tmp_path / "dry", sitemaps=SECTIONS, dry_run=True)
+    plain = (tmp_path / "plain" / name).read_bytes()
+    given_settings = {"BASE_URL": BASE, "GZIP_LEVEL": level, "SITEMAPS": f"{__name__}.SECTIONS"}
+    with override_settings(SITEMAPS09=given_settings):
+        report = export(output=tmp_path / "public")
+        response = Client().get(f"/{name}.gz")
+    data = (tmp_path / "public" / f"{name}.gz").read_bytes()
+    assert unpacked(data) == unpacked(response.content) == plain
+    assert response.content == compress(plain, level)
+    [file] = report.sections[0].files
+    assert (file.digest, file.bytes, file.size) == (sha256(plain).hexdigest(), len(plain), len(data))
+    # A file that is not written has a digest, too.
+    assert (dry.sections[0].files[0].digest, (tmp_path / "dry").exists()) == (file.digest, False)
