@@ -8,7 +8,9 @@ import pickle
 import socket
 import threading
 import uuid
+from contextlib import nullcontext
 from copy import copy
+from functools import partialmethod
 from itertools import pairwise
 
 import pytest
@@ -16,7 +18,6 @@ from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import sources
 from django_sitemaps09.protocol import Limits
@@ -61,74 +62,60 @@ def no_database(*_):
     raise OperationalError("no database")
 
 
-class TestTheFirstListing:
-    def test_needs_two_queries_a_page_whatever_the_gaps_in_the_keys(self, section):
-        keys = [*range(1, 101), *range(5_000, 5_003)]
-        write_keys(*keys, using=section)
-        with CaptureQueriesContext(connections[section]) as captured:
-            found = pages()
-        # The key identity, and the rows from which the length of an entry is estimated.
-        assert len(captured) <= 2 * len(found) + 3
-        assert crawl() == of_keys(*keys)
-
-    def test_of_other_processes_covers_all_keys_too(self, monkeypatch):
-        """With memory of their own, and rows that were written between, processes need not agree."""
-        memories = [LocMemCache(f"worker {number}", {}) for number in range(2)]
-
-        def use(number):
-            monkeypatch.setattr(caching, "cache", memories[number])
-            listing._kept.clear()
-
-        try:
-            found = []
-            for number in range(2):
-                write_keys(*range(100 * number, 100 * number + 37, 1 + number))
-                use(number)
-                found.append(pages())
-            assert found[0] != found[1]
-            for number in range(2):
-                use(number)
-                rows = [slug for page in found[1 - number] for slug in slugs(page)]
-                assert rows == of_keys(*range(37), *range(100, 137, 2))
-        finally:
-            for memory in memories:
-                memory.clear()
-
-    def test_of_another_section_or_limit_is_its_own(self, register, configure):
-        some = declare(Articles, queryset=Article.objects.exclude(pk=1), limit=50_000)
-        write_keys(*range(1, 6))
-        register(articles=declare(Articles, limit=50_000), some=some)
-        for limit, count in ((3, 4), (1, 9), (5, 2)):
-            configure(MAX_URLS=limit)
-            # Two versions of a project do not count pages in turn: another limit waits for the next look.
-            before = pages() if limit != 3 else []
-            cache.clear()
-            assert crawl() == of_keys(*range(1, 6), *range(2, 6))
-            assert len(pages()) == count != len(before)
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_a_first_listing_needs_two_queries_a_page_and_its_open_end_one(section, configure, move, seconds):
+    configure(LIVE_SECONDS=seconds)
+    keys = [*range(1, 101), *range(5_000, 5_003)]
+    write_keys(*keys, using=section)
+    count, found = queries(INDEX, section), pages()
+    # The key identity, and the rows from which the length of an entry is estimated.
+    assert (count <= 2 * len(found) + 3, crawl()) == (True, of_keys(*keys))
+    assert queries(INDEX, section) == (seconds == 0)
+    move(renewal.AGE)
+    # One query counts a page, and reads its newest lastmod.
+    assert queries(INDEX, section) <= len(found) + 3
+    memo._entries.clear()
+    assert (pages(), queries(found[3], section)) == (found, 1)
+    # The open end gets new pages at once, or lists new rows in the meantime.
+    write_keys(*range(5_003, 5_063), using=section)
+    configure(LIVE_SECONDS=0 if seconds == 0 else 3_600)
+    assert crawl() == of_keys(*keys, *range(5_003, 5_063))
+    assert pages()[: len(found) - 1] == found[:-1]
+    assert (pages() == found) == (seconds > 0) != all(0 < len(part) <= 10 for part in contents())
 
 
-class TestTheOpenEnd:
-    def test_is_looked_at_with_one_query(self, section, move):
-        write_keys(*range(1, 61), using=section)
-        found = pages()
-        assert queries(INDEX, section) == 1
-        move(renewal.AGE)
-        # One query counts a page, and reads its newest lastmod.
-        assert queries(INDEX, section) <= len(found) + 3
-        assert (pages(), queries(found[3], section)) == (found, 1)
+def test_listings_of_other_processes_cover_all_keys_too(monkeypatch):
+    """With memory of their own, and rows that were written between, processes need not agree."""
+    found = []
+    memories = [LocMemCache(f"worker {number}", {}) for number in range(2)]
+    for memory in memories * 2:
+        memory.clear()
+        monkeypatch.setattr(caching, "cache", memory)
+        listing._kept.clear()
+        if len(found) < 2:
+            number = len(found)
+            write_keys(*range(100 * number, 100 * number + 37, 1 + number))
+        found.append(pages())
+    assert found[0] != found[1]
+    for addresses in found:
+        assert [slug for page in addresses for slug in slugs(page)] == of_keys(
+            *range(37), *range(100, 137, 2)
+        )
+    for memory in memories:
+        memory.clear()
 
-    @pytest.mark.parametrize("seconds", [0, 60])
-    def test_gets_new_pages_at_once_or_lists_new_rows_in_the_meantime(self, section, configure, seconds):
-        configure(LIVE_SECONDS=seconds)
-        write_keys(*range(1, 31), using=section)
-        found = pages()
-        write_keys(*range(31, 91), using=section)
-        assert crawl() == of_keys(*range(1, 91))
-        if seconds:
-            assert pages() == found
-        else:
-            assert pages()[: len(found) - 1] == found[:-1]
-            assert all(0 < len(part) <= 10 for part in contents())
+
+def test_a_listing_of_another_section_or_limit_is_its_own(register, configure):
+    some = declare(Articles, queryset=Article.objects.exclude(pk=1), limit=50_000)
+    write_keys(*range(1, 6))
+    register(articles=declare(Articles, limit=50_000), some=some)
+    for limit, count in ((3, 4), (1, 9), (5, 2)):
+        configure(MAX_URLS=limit)
+        # Two versions of a project do not count pages in turn: another limit waits for the next look.
+        before = pages() if limit != 3 else []
+        cache.clear()
+        assert crawl() == of_keys(*range(1, 6), *range(2, 6))
+        assert len(pages()) == count != len(before)
 
 
 class TestALook:
@@ -145,7 +132,7 @@ class TestALook:
         # Bounds are kept where that is possible.
         assert pages()[-1] == before[-1]
 
-    def test_merges_empty_pages(self, move):
+    def test_merges_pages_that_are_empty_or_have_few_rows(self, move):
         write_keys(*range(1, 61))
         found = pages()
         Article.objects.filter(pk__range=(11, 20)).delete()
@@ -156,6 +143,16 @@ class TestALook:
         write_keys(15)
         assert slugs(found[1]) == ["s15"]
         assert crawl() == of_keys(*range(1, 11), 15, *range(21, 61))
+        Article.objects.exclude(pk__in=range(0, 61, 3)).delete()
+        move(renewal.AGE)
+        assert all(first + second > 8 for first, second in pairwise(map(len, contents())))
+        rows = of_keys(*range(3, 11, 3), 15, *range(21, 61, 3))
+        assert [slug for page in found for slug in slugs(page)] == crawl() == rows
+        Article.objects.all().delete()
+        move(renewal.AGE)
+        assert pages() == []
+        write_keys(5)
+        assert contents() == [["s5"]]
 
     def test_lists_no_row_twice_after_bursts(self, move):
         write_keys(*range(0, 1_000, 10))
@@ -179,27 +176,7 @@ class TestALook:
         first, second = map(slugs, found[:2])
         Article.objects.filter(slug__in=[*first[40:], *second[left - 40 :]]).delete()
         move(renewal.AGE)
-        assert len(pages()) == len(found) - is_merged
-        assert pages()[2 - is_merged :] == found[2:]
-
-    def test_keeps_pages_few(self, move):
-        write_keys(*range(1, 101))
-        before = pages()
-        Article.objects.exclude(pk__in=range(0, 101, 3)).delete()
-        move(renewal.AGE)
-        counts = list(map(len, contents()))
-        assert (sum(counts), all(first + second > 8 for first, second in pairwise(counts))) == (33, True)
-        assert {slug for page in before for slug in slugs(page)} == {*of_keys(*range(3, 101, 3))}
-
-    def test_of_a_section_without_rows_lists_no_page(self, move):
-        write_keys(1, 2)
-        [page] = pages()
-        Article.objects.all().delete()
-        assert slugs(page) == []
-        move(renewal.AGE)
-        assert pages() == []
-        write_keys(5)
-        assert contents() == [["s5"]]
+        assert (len(pages()), pages()[2 - is_merged :]) == (len(found) - is_merged, found[2:])
 
     def test_that_fails_is_done_by_the_next_request(self, move, monkeypatch):
         assert pages() == []
@@ -230,42 +207,28 @@ class TestALook:
         assert crawl() == of_keys(*range(1, 51))
 
 
-class TestANoteThatAPageIsTooFull:
-    @pytest.fixture
-    def note(self, move):
-        """Note this value beside a listing of 30 rows, add rows, and return how many each page has."""
-        write_keys(*range(1, 31))
-        pages()
-        [name] = [key.split(":", 2)[2] for key in listing._kept]
+def test_a_note_that_a_page_is_too_full_divides_its_own_page_alone_when_all_are_counted(move):
+    write_keys(*range(1, 31))
+    first, second, third = pages()
+    [name] = [key.split(":", 2)[2] for key in listing._kept]
 
-        def noted(value, *keys):
-            cache.set(f"{name}:full", value)
-            write_keys(*keys)
-            move(renewal.AGE)
-            return list(map(len, contents()))
+    def counts(note=None):
+        if note is not None:
+            cache.set(f"{name}:full", note)
+        move(renewal.AGE)
+        return list(map(len, contents()))
 
-        noted.name = name
-        return noted
-
-    @pytest.mark.parametrize(
-        "value", [5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}]
-    )
-    def test_is_ignored_if_it_is_invalid(self, note, value):
-        found = pages()
-        assert (note(value), pages()) == ([10, 10, 10], found)
-
-    def test_divides_its_own_page_alone_when_all_pages_are_counted(self, note, move):
-        first, second, _ = pages()
-        cache.set(f"{note.name}:full", {".after.10.to.20": 3})
-        write_keys(*range(31, 61))
-        # Until then, only the open end is looked at.
-        assert pages()[:2] == [first, second]
-        for _ in range(2):
-            move(renewal.AGE)
-            assert list(map(len, contents())) == [10, 3, 3, 3, 1, 10, 10, 10, 10]
-
-    def test_allows_no_more_rows_than_the_limit(self, note):
-        assert max(note({".after.10.to.20": 200}, *range(-100, 0))) == 10
+    for invalid in (5, "text", ["x"], {".to.10": "x"}, {".to.10": None}, {".to.10": True}):
+        assert (counts(invalid), pages()) == ([10, 10, 10], [first, second, third]), invalid
+    cache.set(f"{name}:full", {".after.10.to.20": 3})
+    write_keys(*range(31, 61))
+    # Until then, only the open end is looked at.
+    assert pages()[:2] == [first, second]
+    for _ in range(2):
+        assert counts() == [10, 3, 3, 3, 1, 10, 10, 10, 10]
+    write_keys(*range(-100, 0))
+    # A note allows no more rows than the limit.
+    assert max(counts({".after.10.to.20": 200})) == 10
 
 
 class TestAPageThatIsTooFullForTheProtocol:
@@ -310,35 +273,31 @@ class TestAPageThatIsTooFullForTheProtocol:
 
 class TestSeveralRequests:
     def test_let_no_client_store_an_index_while_another_one_counts_its_pages(self, move, request):
+        assert pages() == []
         write_keys(*range(1, 31))
+        context = request.getfixturevalue("busy")
+        # The first rows are listed meanwhile.
+        assert (pages(), crawl(), get(INDEX)["Cache-Control"]) == (
+            [PAGE],
+            of_keys(*range(1, 31)),
+            "no-store",
+        )
+        context.undo()
         pages()
         move(renewal.AGE)
-        context = request.getfixturevalue("busy")
+        context.setattr(caching.Lock, "acquire", lambda self: False)
         outdated = get(INDEX)
         found = (outdated.status_code, outdated["Cache-Control"], "ETag" in outdated.headers)
         assert found == (200, "no-store", False)
         context.undo()
         assert "ETag" in get(INDEX).headers
 
-    def test_list_the_first_rows_while_another_one_counts_them(self, request):
-        assert pages() == []
-        write_keys(*range(1, 31))
-        request.getfixturevalue("busy")
-        assert (pages(), crawl(), get(INDEX)["Cache-Control"]) == (
-            [PAGE],
-            of_keys(*range(1, 31)),
-            "no-store",
-        )
-
     @pytest.mark.parametrize("wait", [0, 20])
     def test_wait_for_the_first_listing_in_one_thread_of_a_process(self, monkeypatch, wait, busy):
         write_keys(*range(1, 31))
         monkeypatch.setattr(renewal, "WAIT", wait)
-        if wait:
-            # Another thread waits already.
-            with renewal._waiting:
-                response = get(INDEX)
-        else:
+        # Another thread waits already.
+        with renewal._waiting if wait else nullcontext():
             response = get(INDEX)
         assert (response.status_code, response["Retry-After"], get(PAGE).status_code) == (503, "30", 200)
         assert not renewal._waiting.locked()
@@ -476,28 +435,22 @@ class TestTheCachedValue:
         assert max(map(len, map(pickle.dumps, cache._cache.values()))) < 1_000_000
         assert listing.read("name") == stored
 
-    @pytest.mark.parametrize(
-        "value",
-        [
+    def test_that_is_something_else_or_damaged_counts_as_missing(self):
+        write_keys(*range(1, 31))
+        found = pages()
+        for value in (
             *(None, 7, "text", b"bytes", [], {}, (1, 2), ("", 5, b"")),
             *(("x", 10**12, b"content"), ("x", -5, b"content"), ("x", "5", b"content")),
-        ],
-    )
-    def test_that_is_something_else_counts_as_missing(self, value):
-        write_keys(*range(1, 31))
-        found = pages()
-        for name in cached_names():
-            cache.set(name, value)
-        assert pages() == found
-
-    @pytest.mark.parametrize("change", DAMAGES, ids=range(len(DAMAGES)))
-    def test_that_is_damaged_is_replaced(self, change):
-        write_keys(*range(1, 31))
-        found = pages()
+        ):
+            for name in cached_names():
+                cache.set(name, value)
+            assert pages() == found, value
         [full_name] = listing._kept
-        listing.store(full_name.partition(":1:")[2], listing._kept[full_name].listing._replace(**change))
-        listing._kept.clear()
-        assert pages() == found
+        stored = listing._kept[full_name].listing
+        for change in DAMAGES:
+            listing.store(full_name.partition(":1:")[2], stored._replace(**change))
+            listing._kept.clear()
+            assert pages() == found, change
 
 
 class TestWhatAClientSays:
@@ -521,10 +474,8 @@ class TestWhatAClientSays:
             cache.clear()
             Client().get(INDEX, **said)
             assert (queries(INDEX, host=host), pages(host=host)) == (0, first)
-
-    @pytest.mark.parametrize("host", ["www.example.com:99999", "www.example.com:0x", "-.example.com:65536"])
-    def test_that_is_not_a_host_is_answered_400(self, host):
-        assert {get(url, host=host).status_code for url in (INDEX, PAGE, "/robots.txt")} == {400}
+        for invalid in ("www.example.com:99999", "www.example.com:0x", "-.example.com:65536"):
+            assert {get(url, host=invalid).status_code for url in (INDEX, PAGE, "/robots.txt")} == {400}
 
     def test_of_the_host_chooses_the_rows_of_a_section_that_has_others_on_each(self, register):
         class Halves(Articles):
@@ -544,80 +495,68 @@ class TestWhatAClientSays:
 
 
 class Refusing(LocMemCache):
-    """A cache that fails in one of its methods."""
+    """A cache that fails in some of its methods."""
 
-    def __init__(self, name, params):
-        super().__init__(name, params)
-        self.refused, self.asked = params["OPTIONS"]["REFUSED"], 0
-        # Other tests use the same memory.
-        self.clear()
+    refused, asked = (), 0
 
-    def _refuse(self, method, *arguments, **options):
+    def _call(self, method, *arguments, **options):
         self.asked += 1
         if method in self.refused:
             raise ConnectionResetError(f"{method}: \x1b[31mgone")
         return getattr(super(), method)(*arguments, **options)
 
-    def get(self, *arguments, **options):
-        return self._refuse("get", *arguments, **options)
-
-    def add(self, *arguments, **options):
-        return self._refuse("add", *arguments, **options)
-
-    def set(self, *arguments, **options):
-        return self._refuse("set", *arguments, **options)
+    get, add, set = partialmethod(_call, "get"), partialmethod(_call, "add"), partialmethod(_call, "set")
 
 
 @pytest.mark.sitemaps09(LIVE_SECONDS=60)
 class TestACacheThatFails:
-    @pytest.fixture(autouse=True)
-    def _rows(self):
-        write_keys(*range(1, 31))
-
     @pytest.fixture
     def failing(self, monkeypatch):
-        """Return a function that replaces the cache by one whose methods fail."""
-
-        def use(*refused):
-            made = Refusing("refusing", {"OPTIONS": {"REFUSED": [*refused]}})
-            monkeypatch.setattr(caching, "cache", made)
-            return made
-
-        return use
+        """A cache instead of the default one, which has fallen back to memory if it failed."""
+        write_keys(*range(1, 31))
+        made = Refusing("refusing", {})
+        # Other tests use the same memory.
+        made.clear()
+        monkeypatch.setattr(caching, "cache", made)
+        return made
 
     @pytest.mark.parametrize("refused", [["get"], ["add"], ["set"], ["get", "add", "set"]])
-    def test_is_logged_once_and_causes_no_error(self, refused, failing, caplog):
-        failing(*refused)
+    def test_is_logged_once_causes_no_error_and_is_tried_again_after_a_pause(
+        self, refused, failing, monkeypatch, caplog
+    ):
+        failing.refused = refused
+        crawl()
+        asked = failing.asked
+        assert asked == 1 or "get" not in refused
         for _ in range(3):
             assert crawl() == of_keys(*range(1, 31))
             assert get("/sitemap-articles-99999999.xml").status_code == 404
         [logged] = [record for record in caplog.records if record.name == caching.__name__]
-        assert "The default cache failed" in logged.getMessage()
-        assert "\x1b" not in logged.getMessage()
-        assert queries(INDEX) == 0
+        assert ("The default cache failed" in logged.getMessage(), "\x1b" in logged.getMessage()) == (
+            True,
+            False,
+        )
+        assert (queries(INDEX), failing.asked) == (0, asked)
+        failing.refused = []
+        monkeypatch.setattr(caching.default, "paused_until", 0.0)
+        crawl()
+        assert failing.asked > asked
+        assert [record for record in caplog.records if record.name == caching.__name__] == [logged]
 
     def test_for_a_while_changes_no_address(self, failing, monkeypatch):
         """The index that is served meanwhile is the last one, and its pages answer later, too."""
-        found, working = pages(), caching.cache
-        failing("get", "add", "set")
+        found = pages()
+        failing.refused = ["get", "add", "set"]
         assert (queries(INDEX), pages()) == (0, found)
-        monkeypatch.setattr(caching, "cache", working)
+        failing.refused = []
         monkeypatch.setattr(caching.default, "paused_until", 0.0)
         memo._entries.clear()
         assert [slug for page in found for slug in slugs(page)] == of_keys(*range(1, 31))
 
-    def test_is_tried_again_after_a_pause(self, failing, monkeypatch, caplog):
-        made = failing("get")
-        crawl()
-        assert made.asked == 1
-        monkeypatch.setattr(caching.default, "paused_until", 0.0)
-        made.refused = []
-        crawl()
-        assert (made.asked > 1, len(caplog.records)) == (True, 1)
-
     @pytest.mark.services
     def test_that_is_a_redis_without_a_server_causes_no_error(self, caplog):
         require_packages("redis")
+        write_keys(*range(1, 31))
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))
             location = f"redis://127.0.0.1:{closed.getsockname()[1]}"
