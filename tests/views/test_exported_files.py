@@ -136,7 +136,7 @@ class TestAFile:
         for url, old in before.items():
             assert get(url, If_None_Match=old["ETag"]).status_code == (200 if url in changed else 304)
 
-    def test_is_sent_by_the_server_if_it_can_send_files(self, public):
+    def test_is_sent_by_the_server_if_it_can_send_files_and_closed(self, public, monkeypatch):
         request = RequestFactory().get(PAGE)
         request.environ["wsgi.file_wrapper"] = FileWrapper
         sent = WSGIHandler()(request.environ, lambda status, headers: None)
@@ -144,13 +144,11 @@ class TestAFile:
         assert os.fstat(sent.filelike.fileno()).st_ino == (public / PAGE[1:]).stat().st_ino
         assert b"".join(sent) == (public / PAGE[1:]).read_bytes()
         sent.close()
-        assert sent.filelike.closed
-
-    def test_is_closed_if_the_client_has_it(self, public, monkeypatch):
-        opened, open_ = [], LocalStore.open
+        # It is closed at once if the client has it.
+        opened, open_, etag = [sent.filelike], LocalStore.open, get(PAGE)["ETag"]
         monkeypatch.setattr(LocalStore, "open", lambda *args: opened.append(open_(*args)) or opened[-1])
-        assert get(PAGE, If_None_Match=get(PAGE)["ETag"]).status_code == 304
-        assert opened[-1].closed
+        assert get(PAGE, If_None_Match=etag).status_code == 304
+        assert [file.closed for file in opened] == [True, True]
 
     def test_is_not_streamed_under_asgi_where_django_would_warn(self, public, recwarn):
         ask = async_to_sync(AsyncClient().get)
@@ -171,26 +169,17 @@ class TestTheLiveView:
         assert slugs(PAGE) == FIRST_ROWS
         assert get("/sitemap-articles-3.xml.gz").status_code == 404
 
-    @pytest.mark.parametrize("name", ["sitemap-mine-1.xml.gz", "sitemap-mine-1.txt", "sitemap-99.xml"])
-    def test_answers_for_what_no_export_wrote(self, public, name):
-        (public / name).write_bytes(b"of another program")
-        assert get(f"/{name}").status_code == 404
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            *(f"{STATE}/manifest.json", "sitemap-articles-1.xml.gz/", "sitemap-../articles-1.xml"),
-            *(
-                "sitemap-articles-..%2f1.xml.gz",
-                "%2e%2e/public/sitemap.xml",
-                "sitemap-articles-1.xml.gz%00",
-            ),
-            "sitemap-articles-0000000001.xml.gz",
-        ],
-    )
-    def test_never_opens_a_path_of_a_client(self, public, monkeypatch, name):
+    def test_answers_for_what_no_export_wrote(self, public, monkeypatch):
+        for name in ("sitemap-mine-1.xml.gz", "sitemap-mine-1.txt", "sitemap-99.xml"):
+            (public / name).write_bytes(b"of another program")
+            assert get(f"/{name}").status_code == 404
         monkeypatch.setattr(LocalStore, "open", lambda *args: pytest.fail("opened"))
-        assert get(f"/{name}").status_code == 404
+        for name in (
+            f"{STATE}/manifest.json sitemap-articles-1.xml.gz/ sitemap-../articles-1.xml "
+            "sitemap-articles-..%2f1.xml.gz %2e%2e/public/sitemap.xml sitemap-articles-1.xml.gz%00 "
+            "sitemap-articles-0000000001.xml.gz"
+        ).split():
+            assert get(f"/{name}").status_code == 404
 
     @pytest.mark.parametrize("obstacle", ["folder", "link", "forbidden"])
     def test_answers_for_an_unreadable_file_and_logs_that_once(self, public, caplog, monkeypatch, obstacle):
@@ -211,9 +200,10 @@ class TestTheLiveView:
     @pytest.mark.parametrize("content", ["{", '{"format": 99}', ""])
     def test_answers_for_an_unreadable_export_and_logs_that_once(self, public, caplog, content):
         (public / STATE / manifest.ROOT).write_text(content)
-        for url in ("/sitemap.xml", TEXT) * 2:
-            assert (get(url).status_code, is_file(url)) == (200, False)
-        assert len([record for record in caplog.records if "Live pages are served" in record.message]) == 1
+        assert [(get(url).status_code, is_file(url)) for url in ("/sitemap.xml", TEXT) * 2] == [
+            (200, False)
+        ] * 4
+        assert len([message for message in caplog.messages if "Live pages are served" in message]) == 1
 
     def test_answers_for_a_storage_that_fails(self, memory, monkeypatch, caplog):
         assert get(PAGE).status_code == 200
