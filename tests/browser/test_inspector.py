@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -100,21 +101,15 @@ return {
 def check(browser):
     """Check layout, contrast and structure of a page, and that the policy was not violated."""
     seen = browser.run(SCRIPT)
-    assert seen["headings"][0] == 1
-    assert seen["headings"].count(1) == 1
-    for previous, following in zip(seen["headings"], seen["headings"][1:], strict=False):
-        assert following <= previous + 1
+    headings = seen["headings"]
+    assert (headings[0], headings.count(1)) == (1, 1)
+    assert all(following <= previous + 1 for previous, following in pairwise(headings))
     assert [entry for entry in seen["colors"] if contrast(*entry[:2]) < 4.5] == []
     assert all(contrast(*pair) >= 3 for pair in seen["marks"])
     assert all(contrast(*pair) >= 4.5 for pair in seen["labels"])
-    assert seen["scope"]
-    assert seen["captions"]
+    assert (seen["scope"], seen["captions"], seen["scripts"], bool(seen["sheets"])) == (True, True, 0, True)
     assert seen["label"] == "Is this URL in the sitemap?"
-    assert seen["scrolls"] <= seen["width"]
-    assert max(seen["edges"]) <= seen["width"]
-    assert seen["right"] <= seen["width"] - 10
-    assert seen["scripts"] == 0
-    assert seen["sheets"]
+    assert max(seen["scrolls"], *seen["edges"], seen["right"] + 10) <= seen["width"]
     assert browser.errors() == []
     return seen
 

@@ -28,20 +28,14 @@ class PolicyMiddleware:
         return response
 
 
-_PROCESSORS = ["request", "auth", "messages"]
-
-
 @contextmanager
 def site(*, admin):
     """Settings with the inspector, with or without Django's admin."""
     admin_apps = ["admin", "messages", "staticfiles"] if admin else []
     middleware = ["django.contrib.messages.middleware.MessageMiddleware"] if admin else []
-    paths = {
-        "request": "django.template.context_processors.request",
-        "auth": "django.contrib.auth.context_processors.auth",
-        "messages": "django.contrib.messages.context_processors.messages",
-    }
-    options = {"context_processors": [paths[name] for name in _PROCESSORS]} if admin else {}
+    rooms = {"request": "template", "auth": "contrib.auth", "messages": "contrib.messages"}
+    processors = [f"django.{room}.context_processors.{name}" for name, room in rooms.items()]
+    options = {"context_processors": processors} if admin else {}
     with override_settings(
         INSTALLED_APPS=[*(f"django.contrib.{name}" for name in admin_apps), *settings.INSTALLED_APPS],
         MIDDLEWARE=[f"{__name__}.PolicyMiddleware", *settings.MIDDLEWARE, *middleware],

@@ -67,18 +67,33 @@ class TestLivePagesOfAnExport:
         assert [slug for name in (first, second, *others) for slug in live(name)] == of_keys(*range(8, 46))
         assert page(4) == []
 
-    def test_are_its_pages_after_a_split(self, folder):
+    def test_are_its_pages_after_a_split_until_its_files_are_removed(
+        self, folder, clock, configure, client_chooses_host
+    ):
+        configure(SERVE_EXPORTED=False, KEEP_REMOVED=3_600)
         write_keys(*range(0, 60, 2))
         export()
+        before = pages(1, 2, 3)
         write_keys(5)
         export()
+        forget_exports()
         *closed, last = live()
         assert closed == [NUMBER(n) for n in (4, 5, 2)]
         # An export shrinks the last page, so its number is not listed.
         assert last.startswith("sitemap-articles.after.38.")
         assert pages(2, 3, 4, 5) == exported(folder, 2, 3, 4, 5)
         # With the previous index, a crawler still finds the file, and all rows of the live page.
-        assert page(1) == [*page(4), *page(5)]
+        assert page(1) == [*page(4), *page(5)] == sorted([*before[1], "s5"], key=lambda slug: int(slug[1:]))
+        clock.time += timedelta(hours=2)
+        export()
+        forget_exports()
+        assert pages(1, 2, 3) == {**before, 1: []}
+        # The pages are shared by hosts that clients choose.
+        client_chooses_host(ROOT=folder)
+        forget_exports()
+        for host in ("www.example.com", "b.example"):
+            found = locations(get("/sitemap.xml", host=host).content)
+            assert found[:3] == [f"http://{host}/{NUMBER(number)}" for number in (4, 5, 2)]
 
     def test_are_those_of_a_later_export_though_older_bounds_are_in_the_cache(self, folder):
         write_keys(*range(0, 60, 2))
@@ -88,16 +103,6 @@ class TestLivePagesOfAnExport:
         export()
         forget_exports()
         assert page(4) == exported(folder, 4)[4]
-
-    def test_are_shared_by_hosts_that_clients_choose(self, folder, client_chooses_host):
-        write_keys(*range(0, 60, 2))
-        export(base_url="https://a.example")
-        write_keys(5)
-        export(base_url="https://a.example")
-        client_chooses_host(ROOT=folder)
-        for host in ("a.example", "b.example"):
-            found = locations(get("/sitemap.xml", host=host).content)
-            assert found[:3] == [f"http://{host}/{NUMBER(number)}" for number in (4, 5, 2)]
 
     def test_are_ranges_if_the_manifest_cannot_be_read(self, folder, caplog):
         write_keys(*range(1, 16))
@@ -137,20 +142,6 @@ class TestLivePagesOfAnExport:
         before = {name: live(name) for name in (*names, NUMBER(1))}
         export()
         assert {name: live(name) for name in before} == before
-
-    def test_answer_by_their_numbers_until_their_files_are_removed(self, clock, configure):
-        configure(SERVE_EXPORTED=False, KEEP_REMOVED=3_600)
-        write_keys(*range(0, 60, 2))
-        export()
-        before = pages(1, 2, 3)
-        write_keys(5)
-        export()
-        forget_exports()
-        assert page(1) == sorted([*before[1], "s5"], key=lambda slug: int(slug[1:]))
-        clock.time += timedelta(hours=2)
-        export()
-        forget_exports()
-        assert pages(1, 2, 3) == {**before, 1: []}
 
     def test_answer_by_their_numbers_after_the_manifest_was_lost(self, folder):
         write_keys(*range(0, 60, 2))

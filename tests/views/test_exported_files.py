@@ -109,10 +109,8 @@ class TestAFile:
         Article.objects.filter(pk=1).update(slug="t1")
         assert {url: get(url)["ETag"] for url in etags} == etags
         for url, etag in etags.items():
-            for header in (etag, f'"other", {etag}', "*"):
-                response = get(url, If_None_Match=header)
-                assert (response.status_code, response.body, response["ETag"]) == (304, b"", etag)
-            assert get(url, If_Match='"other"').status_code == 412
+            response = get(url, If_None_Match=f'"other", {etag}')
+            assert (response.status_code, response.body, response["ETag"]) == (304, b"", etag)
         export()
         assert slugs(PAGE)[0] == "t1"
         assert [get(url, If_None_Match=etags[url]).status_code for url in (PAGE, SECOND)] == [200, 304]

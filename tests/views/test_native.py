@@ -101,9 +101,9 @@ class TestWhatIsNotFound:
     def test_is_a_name_that_does_not_exist_without_any_query(self, register, django_assert_num_queries):
         register(articles=Articles)
         names = (
-            "-none-1.xml -Articles-1.xml -index-1.xml --1.xml -articles.xml xxml .xml/ -articles-1.xml.gz.gz"
-            " -articles-1.txt.gz -articles-1.txt.txt -articles-1.XML -articles-1xxml -art%2Ficles-1.xml"
-            " .xml%0A -articles-1.xml%0A -articles-1%0A.xml -articles%0A-1.xml -articles-1.xml.gz%0A"
+            "-none-1.xml -Articles-1.xml -index-1.xml --1.xml -articles.xml xxml .xml/ -articles-1.XML"
+            " -articles-1.xml.gz.gz -articles-1.txt.gz -articles-1.txt.txt -articles-1xxml"
+            " -art%2Ficles-1.xml .xml%0A -articles-1.xml%0A -articles-1%0A.xml -articles%0A-1.xml -articles-1.xml.gz%0A"
             " -articles-1.xml%00"
         )
         urls = [f"{prefix}/sitemap{name}" for name in names.split() for prefix in ("", "/x")]

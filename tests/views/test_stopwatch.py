@@ -75,41 +75,32 @@ def others_have_locks(monkeypatch):
     return take
 
 
-def test_a_listing_is_renewed_found_extended_and_renewed_when_it_is_old(lines, configure, monkeypatch):
+def test_a_listing_says_how_it_was_found(lines, configure, monkeypatch, others_have_locks):
     configure(LIVE_SECONDS=60)
-    assert [lines(LISTING, INDEX) for _ in range(2)] == [["renewed, 1 page"], ["hit, 1 page"]]
+    results = [lines(LISTING, INDEX) for _ in range(2)]
     configure(LIVE_SECONDS=0)
     write_keys(*range(9, 20))
-    assert lines(LISTING, INDEX) == ["extended, 2 pages"]
+    results.append(lines(LISTING, INDEX))
     monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
-    assert lines(LISTING, INDEX) == ["renewed, 2 pages"]
-
-
-@pytest.mark.parametrize("result", ["outdated", "waited"])
-def test_a_listing_is_outdated_or_waited_for_while_another_request_makes_it(
-    lines, monkeypatch, others_have_locks, result
-):
-    lines(LISTING, INDEX)
+    results.append(lines(LISTING, INDEX))
     others_have_locks()
-    if result == "outdated":
-        monkeypatch.setattr(listing, "time", SecondsClock(time.time() + renewal.AGE))
-    else:
-        listing._kept.clear()
-        # The first readings are from before the other request stored the listing.
-        read, is_made = listing.read, iter([False, False])
-        monkeypatch.setattr(listing, "read", lambda *a, **o: read(*a) if next(is_made, True) else None)
-    assert lines(LISTING, INDEX) == [f"{result}, 1 page"]
+    monkeypatch.setattr(listing, "time", SecondsClock(time.time() + 2 * renewal.AGE))
+    results.append(lines(LISTING, INDEX))
+    listing._kept.clear()
+    # The first readings are from before the other request stored the listing.
+    read, is_made = listing.read, iter([False, False])
+    monkeypatch.setattr(listing, "read", lambda *a, **o: read(*a) if next(is_made, True) else None)
+    results.append(lines(LISTING, INDEX))
+    assert results == [
+        *(["renewed, 1 page"], ["hit, 1 page"], ["extended, 2 pages"], ["renewed, 2 pages"]),
+        *(["outdated, 2 pages"], ["waited, 2 pages"]),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("label", "url", "result"),
-    [
-        ("7", "/sitemap-articles-7.xml", "unknown number"),
-        ("after 5", "/sitemap-articles.after.5.AAAAAAAAAA.xml", "wrong signature"),
-    ],
-)
-def test_a_page_that_does_not_exist_says_why(lines, label, url, result):
-    assert lines(f"Section 'articles', page {label}", url) == [result]
+def test_a_page_that_does_not_exist_says_why(lines):
+    number, keys = "/sitemap-articles-7.xml", "/sitemap-articles.after.5.AAAAAAAAAA.xml"
+    assert lines("Section 'articles', page 7", number) == ["unknown number"]
+    assert lines("Section 'articles', page after 5", keys) == ["wrong signature"]
 
 
 def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
@@ -125,31 +116,25 @@ def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_rea
     assert results == ["fingerprint read, 8 rows", "fingerprint known", "fingerprint outdated"]
 
 
-class TestARenderedPage:
-    @pytest.fixture(autouse=True)
-    def _kept(self, configure):
-        configure(LIVE_CACHE="pages")
-        self.document, self.size = get(PAGE).content, len(get(f"{PAGE}.gz").content)
-
-    def test_is_rendered_and_stored_and_then_found(self, lines):
-        caches["pages"].clear()
-        rendered, stored = f"rendered, {len(self.document)} bytes", f"stored, {self.size} bytes"
-        assert lines(FIRST)[1:] == [rendered, stored, "status 200"]
-        assert lines(FIRST)[1:] == [f"hit, {self.size} bytes", "status 200"]
-
-    def test_is_outdated_while_another_request_renders_it(self, lines, others_have_locks):
-        Article.objects.filter(slug="s3").update(slug="other")
-        others_have_locks(":page:")
-        assert lines(FIRST)[1:] == [f"outdated, {self.size} bytes", "status 200"]
-
-    def test_is_waited_for_while_another_request_renders_it(self, lines, monkeypatch, others_have_locks):
-        read, is_stored, kept = kept_pages.CachedCopy._read, iter([False]), kept_pages.CachedCopy
-        monkeypatch.setattr(kept, "_read", lambda page: read(page) if next(is_stored, True) else None)
-        others_have_locks(":page:", then_free=[False, True])
-        assert lines(FIRST)[1:] == [f"waited, {self.size} bytes", "status 200"]
+def test_a_rendered_page_says_how_it_was_found(lines, configure, monkeypatch, others_have_locks):
+    configure(LIVE_CACHE="pages")
+    document, size = get(PAGE).content, len(get(f"{PAGE}.gz").content)
+    caches["pages"].clear()
+    rendered, stored = f"rendered, {len(document)} bytes", f"stored, {size} bytes"
+    results = [lines(FIRST)[1:] for _ in range(2)]
+    assert results == [[rendered, stored, "status 200"], [f"hit, {size} bytes", "status 200"]]
+    others_have_locks(":page:")
+    Article.objects.filter(slug="s3").update(slug="other")
+    assert lines(FIRST)[1:] == [f"outdated, {size} bytes", "status 200"]
+    Article.objects.filter(slug="other").update(slug="s3")
+    kept, is_stored = kept_pages.CachedCopy, iter([False])
+    read = kept._read
+    monkeypatch.setattr(kept, "_read", lambda page: read(page) if next(is_stored, True) else None)
+    others_have_locks(":page:", then_free=[False, True])
+    assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
 
 
-def test_a_conditional_request_says_what_has_answered_it(lines):
+def test_a_conditional_request_says_what_has_answered_it(lines, configure, folder):
     assert lines(FIRST, if_none_match=etag())[1:] == ["status 304 by fingerprint"]
     assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
     assert lines("Index", INDEX, if_none_match=etag(INDEX)) == ["status 304 by content"]
@@ -157,14 +142,12 @@ def test_a_conditional_request_says_what_has_answered_it(lines):
     url = "/sitemap-numbers-1.xml"
     rendered, status = lines("Section 'numbers', page 1", url, if_none_match=etag(url))
     assert (rendered[:10], status) == ("rendered, ", "status 304 by content")
-
-
-def test_an_exported_file_needs_one_step(lines, configure, folder):
+    # An exported file needs one step.
     configure(ROOT=folder, SERVE_EXPORTED=True)
     export()
-    url, known = f"{PAGE}.gz", etag(f"{PAGE}.gz")
-    found = [lines(f"File {url[1:]!r}", url, **headers) for headers in ({}, {"if_none_match": known})]
-    assert found == [["status 200"], ["status 304 by file"]]
+    url = f"{PAGE}.gz"
+    assert lines(f"File {url[1:]!r}", url, if_none_match=etag(url)) == ["status 304 by file"]
+    assert lines(f"File {url[1:]!r}", url) == ["status 200"]
 
 
 def test_every_result_is_documented():
