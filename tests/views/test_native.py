@@ -102,9 +102,9 @@ class TestWhatIsNotFound:
         register(articles=Articles)
         names = (
             "-none-1.xml -Articles-1.xml -index-1.xml --1.xml -articles.xml xxml .xml/ -articles-1.XML"
-            " -articles-1.xml.gz.gz -articles-1.txt.gz -articles-1.txt.txt -articles-1xxml"
-            " -art%2Ficles-1.xml .xml%0A -articles-1.xml%0A -articles-1%0A.xml -articles%0A-1.xml -articles-1.xml.gz%0A"
-            " -articles-1.xml%00"
+            " -articles-1.xml.gz.gz -articles-1.txt.gz -articles-1.txt.txt -articles-1xxml .xml%0A"
+            " -art%2Ficles-1.xml -articles-1.xml%0A -articles-1%0A.xml -articles%0A-1.xml"
+            " -articles-1.xml.gz%0A -articles-1.xml%00"
         )
         urls = [f"{prefix}/sitemap{name}" for name in names.split() for prefix in ("", "/x")]
         with django_assert_num_queries(0):
