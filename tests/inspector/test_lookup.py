@@ -33,7 +33,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 
 TIME = datetime(2026, 9, 1, 12, tzinfo=timezone.utc)
 PAGE = "articles-2"
-NOT_OURS = f"not {BASE}, and no section allows it in its attribute `hosts`."
 NO_ROW = "Section 'articles': no row has the values of this URL."
 GONE = "No row of section 'articles' has this URL any more."
 WORDS = Route("word", word=F("word"))
@@ -194,7 +193,20 @@ not declared | /articles/s15/ | undeclared articles - articles-2 | To remove the
 bad lastmod | /articles/s15/ | changed articles 15 articles-2 | Skipped: item 15, lastmod:
 broken | /articles/s15/ | unconfirmed articles - articles-2 | be read: RuntimeError: <b>broken</b>
 """
-OTHER_FORM = "another form of this URL is listed:"
+#: URLs that are not listed, the verdict, and the first reason or a part of it.
+UNLISTED = """
+/nowhere/s15/ | absent | No URL pattern matches the path.
+/words/abc/ | absent | The path belongs to the view 'word', which no section has as its location.
+/articles/S15/ | absent | Section 'articles': no row has the values of this URL.
+/articles/s15/?a=2 | absent | 'articles': another form of this URL is listed: https://www.example.com/articles/s15/
+/about/?page=2 | absent | Section 'static': another form of this URL is listed: https://www.example.com/about/
+https://elsewhere.example.net/articles/s15/ | elsewhere | https://elsewhere.example.net is not https://www.ex
+//elsewhere.example.net/articles/s15/ | elsewhere | and no section allows it in its attribute `hosts`.
+not a url | invalid | .
+/a#b | invalid | .
+javascript:alert(1) | invalid | .
+https://a@b/ | invalid | .
+"""
 
 
 @pytest.mark.usefixtures("articles")
@@ -226,25 +238,22 @@ class TestASectionWithARoute:
         update(published=False)
         assert (asked(S15).published, asked(S15).live) == (answer.published, None)
 
-    @pytest.mark.parametrize(
-        ("path", "reason"),
-        [
-            ("/nowhere/s15/", "No URL pattern matches the path."),
-            ("/words/abc/", "The path belongs to the view 'word', which no section has as its location."),
-            ("/articles/S15/", NO_ROW),
-            ("/articles/s15/?a=2", f"Section 'articles': {OTHER_FORM} {BASE}/articles/s15/"),
-            ("/about/?page=2", f"Section 'static': {OTHER_FORM} {BASE}/about/"),
-        ],
-    )
-    def test_says_why_a_url_is_not_listed(self, path, reason, register):
+    def test_says_why_a_url_is_not_listed(self, register):
         register(articles=Articles, static=Static)
-        answer = asked(path)
-        assert (answer.verdict, answer.reasons[0]) == ("absent", reason)
-
-    def test_names_the_form_with_a_slash_if_only_this_one_is_listed(self):
+        invalid = [("/a\nb", "invalid", "."), ("/" + "a" * 5_000, "invalid", ".")]
+        for url, verdict, reason in (*table(UNLISTED), *invalid):
+            answer = asked(url)
+            assert (answer.verdict, reason in answer.reasons[0], len(answer.url) <= 200) == (
+                verdict,
+                True,
+                True,
+            )
+        # The form with a slash is named if only this one is listed.
         form = f"The sitemap lists this form: {BASE}/articles/s15/"
         assert (asked("/articles/s15").verdict, form in asked("/articles/s15").reasons) == ("absent", True)
         assert not any("this form" in reason for reason in asked("/articles/s99").reasons)
+        for url in ("https://www.example.com/articles/s15/", "//www.example.com/articles/s15/"):
+            assert asked(url).url == f"{BASE}/articles/s15/"
 
     def test_finds_a_url_that_the_section_no_longer_has(self, publish, register):
         publish(articles=Articles, static=Static)
@@ -282,33 +291,12 @@ class TestASectionWithARoute:
         answer = asked(f"{base}/articles/s15/", base)
         assert (answer.url, answer.verdict) == (f"{base}/articles/s15/", "listed")
 
-    @pytest.mark.parametrize(
-        "url", ["javascript:alert(1)//", "//evil.example/", "https://evil.example/", ""]
-    )
-    def test_makes_no_link_from_a_manifest_of_someone_else(self, folder, url):
-        rewrite_manifest(folder, url=url)
-        assert (shown(S15), asked(S15).file_url) == (f"listed articles 15 {PAGE}", None)
+    def test_makes_no_link_from_a_manifest_of_someone_else(self, folder):
+        for url in ("javascript:alert(1)//", "//evil.example/", "https://evil.example/", ""):
+            rewrite_manifest(folder, url=url)
+            assert (shown(S15), asked(S15).file_url) == (f"listed articles 15 {PAGE}", None)
 
-
-@pytest.mark.usefixtures("articles")
-class TestAUrl:
-    @pytest.mark.parametrize(
-        "url", ["/a#b", "not a url", "javascript:alert(1)", "https://a@b/", "/a\nb", "/" + "a" * 5_000]
-    )
-    def test_is_invalid_if_no_sitemap_can_contain_it(self, url):
-        answer = asked(url)
-        assert (answer.verdict, len(answer.url) <= 200, bool(answer.reasons)) == ("invalid", True, True)
-
-    @pytest.mark.parametrize("scheme", ["https:", ""])
-    def test_on_another_host_belongs_to_no_section(self, scheme):
-        answer = asked(f"{scheme}//elsewhere.example.net/articles/s15/")
-        assert (answer.verdict, answer.reasons) == (
-            "elsewhere",
-            [f"https://elsewhere.example.net is {NOT_OURS}"],
-        )
-        assert asked(f"{scheme}//www.example.com/articles/s15/").url == f"{BASE}/articles/s15/"
-
-    def test_on_a_host_that_a_section_allows_is_looked_up(self, publish, register):
+    def test_of_a_host_that_it_allows_is_looked_up(self, publish, register):
         url = "https://shop.example.com/all/"
         elsewhere = {"hosts": ("https://shop.example.com",), "location": url}
         register(articles=Articles, elsewhere=declare(Articles, **elsewhere))
