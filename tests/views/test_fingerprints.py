@@ -308,20 +308,14 @@ class TestAKnownPage:
         response = get(PAGE, if_none_match=etag)
         assert (response.status_code, b"/other/" in response.content) == (200, True)
 
-    @pytest.mark.parametrize(
-        "other",
-        [
-            *({"HTTP_HOST": "other.example.com"}, {"SERVER_NAME": "other.example.com"}, {"secure": True}),
-            *({"url": "/sitemap-articles-2.xml"}, {"url": f"{PAGE}.gz"}),
-        ],
-    )
-    def test_is_not_that_of_another_request(self, other):
-        remember(request())
-        assert memo.find(request(**other), None) is None
-
-    def test_is_not_that_of_what_else_can_be_active(self, settings, tenants):
+    def test_is_not_that_of_another_request(self, settings, tenants):
         """Two URLconfs can serve different sections at the same path."""
         remember(request(), SECTIONS)
+        for other in (
+            *({"HTTP_HOST": "other.example.com"}, {"SERVER_NAME": "other.example.com"}, {"secure": True}),
+            *({"url": "/sitemap-articles-2.xml"}, {"url": f"{PAGE}.gz"}),
+        ):
+            assert memo.find(request(**other), SECTIONS) is None, other
         for change_to, other, back in (
             (set_urlconf, "tests.shop.urls", None),
             (set_script_prefix, "/app/", "/"),
@@ -338,18 +332,18 @@ class TestAKnownPage:
         settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
         assert memo.find(request(), SECTIONS) is None
 
-    def test_is_forgotten_when_it_loses_its_etag(self):
+    def test_is_forgotten_when_it_loses_its_etag_or_is_one_of_too_many(self, monkeypatch):
         remember(request())
         for _ in range(2):
             memo.remember(request(), None, None, None)
         assert memo.find(request(), None) is None
-
-    def test_is_one_of_a_limited_number_of_short_keys(self, monkeypatch):
         monkeypatch.setattr(memo, "_MAX_ENTRIES", 10)
+        long = {"HTTP_HOST": f"a.example:{'0' * 50_000}"}
         for number in range(25):
-            remember(request(f"/sitemap-articles-{number}.xml", HTTP_HOST=f"a.example:{'0' * 50_000}"))
+            remember(request(f"/sitemap-articles-{number}.xml", **long))
+        # A key is short.
         assert (len(memo._entries), max(map(len, map(repr, memo._entries))) < 200) == (5, True)
-        assert memo.find(request("/sitemap-articles-24.xml", HTTP_HOST=f"a.example:{'0' * 50_000}"), None)
+        assert memo.find(request("/sitemap-articles-24.xml", **long), None)
 
 
 class TestAHost:
