@@ -24,8 +24,7 @@ from django.utils import timezone as django_timezone, translation
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
 
-from django_sitemaps09 import Route, protocol, views
-from django_sitemaps09.entries import Image
+from django_sitemaps09 import Image, Route, protocol, views
 from django_sitemaps09.export import export
 from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
