@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from io import StringIO
-from typing import Any
 
 import pytest
 from django.core.management import call_command
@@ -14,132 +12,110 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_sitemaps09 import ModelSitemap, Route, checks
+from django_sitemaps09 import Route, checks
 from tests.models import Coupon, Word
 from tests.support.checking import ids_of
 from tests.support.databases import parameter
+from tests.support.sections import declare
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
 
+pytestmark = pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.DECLARED")
 #: What the setting `SITEMAPS` names.
-DECLARED: dict[str, Any] = {}
+DECLARED = {}
 
 
-@pytest.fixture(autouse=True)
-def _settings(settings: Any) -> None:
-    settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.DECLARED", "BASE_URL": "https://www.example.com"}
+def found(rows, key="pk"):
+    """Return the messages for the key of a section."""
+    DECLARED["s"] = section(rows, key)
+    return [(message.id[-4:], message.msg) for message in checks.check_keys(databases=[rows.db])]
 
 
-def table(name: str, **key: Any) -> Any:
+def table(using, name, *statements, **key):
     """Return the rows of a model of this table, which Django did not make."""
     with isolate_apps("tests"):
         meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": name})
         model = type("Unmanaged", (models.Model,), {"__module__": __name__, "Meta": meta, **key})
-    return model._default_manager
+    with connections[using].cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+    return model._default_manager.using(using).all()
 
 
-@pytest.fixture
-def _no_view(snapshot_using: str) -> Iterator[None]:
-    yield
-    drop_view(snapshot_using)
-
-
-def test_null_keys_are_named_by_a_check_of_databases(using: str) -> None:
-    DECLARED["s"] = section(make_coupons(using), "serial")
-    [message] = checks.check_keys(databases=[using])
-    assert ids_of([message]) == ["W029"]
-    assert "4 rows" in message.msg
+def test_null_keys_are_named_by_a_check_of_databases(using):
+    [(name, message)] = found(make_coupons(using), "serial")
+    assert (name, "4 rows" in message) == ("W029", True)
     assert checks.check_keys(databases=None) == checks.check_keys(databases=["other"]) == []
     with CaptureQueriesContext(connections[using]) as captured:
         checks.check_sections(databases=[using])
     assert not captured.captured_queries
+    for options, is_named in (({"databases": [using]}, True), ({}, False)):
+        printed = StringIO()
+        call_command("check", **options, stderr=printed, stdout=printed)
+        assert ("sitemaps09.W029" in printed.getvalue()) is is_named
 
 
-def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using: str) -> None:
+def test_a_key_of_another_type_than_its_column_is_named_by_a_check(using):
     Coupon.objects.using(using).bulk_create(Coupon(number=number) for number in range(12))
-    DECLARED["s"] = section(Coupon.objects.using(using).all(), "pk")
-    assert checks.check_keys(databases=[using]) == []
+    assert found(Coupon.objects.using(using).all()) == []
     # A number in the model, and text in its table.
-    rows = table("tests_word", word=models.IntegerField(primary_key=True))
-    with connections[using].cursor() as cursor:
-        cursor.executemany("INSERT INTO tests_word (word) VALUES (%s)", [("9",), ("10",), ("100",)])
-    DECLARED["s"] = section(rows.using(using), "pk")
-    [message] = checks.check_keys(databases=[using])
-    assert ids_of([message]) == ["W069"]
-    assert "changes when pk converts it to text" in message.msg
+    insert = "INSERT INTO tests_word (word) VALUES ('9'), ('10'), ('100')"
+    [(name, message)] = found(
+        table(using, "tests_word", insert, word=models.IntegerField(primary_key=True))
+    )
+    assert name == "W069"
+    assert "changes when pk converts it to text" in message
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("field", "column", "value"),
     [
-        (models.UUIDField(), "char(32)", ""),
-        (models.DateTimeField(), "datetime", "2020-13-45 00:00:00"),
-        (models.DecimalField(max_digits=5, decimal_places=2), "decimal", "abc"),
-        (models.IntegerField(), "varchar(9)", "abc"),
+        (models.UUIDField(primary_key=True), "char(32)", ""),
+        (models.DateTimeField(primary_key=True), "datetime", "2020-13-45 00:00:00"),
+        (models.DecimalField(max_digits=5, decimal_places=2, primary_key=True), "decimal", "abc"),
+        (models.IntegerField(primary_key=True), "varchar(9)", "abc"),
     ],
     ids=["UUID", "time", "decimal", "integer"],
 )
-def test_a_key_that_cannot_be_converted_is_named_by_a_check(field: Any, column: str, value: str) -> None:
-    key = field.clone()
-    key.primary_key = True
-    rows = table("sitemaps09_damaged", id=key)
-    with connections["default"].cursor() as cursor:
-        cursor.execute(f"CREATE TABLE sitemaps09_damaged (id {column} PRIMARY KEY)")
-        cursor.execute("INSERT INTO sitemaps09_damaged VALUES (%s)", [value])
-    DECLARED["s"] = section(rows.all(), "pk")
-    [message] = checks.check_keys(databases=["default"])
-    assert ids_of([message]) == ["W069"]
-    assert re.search("of tests.Unmanaged cannot be converted|changes when pk converts it", message.msg)
+def test_a_key_that_cannot_be_converted_is_named_by_a_check(field, column, value):
+    create = f"CREATE TABLE sitemaps09_damaged (id {column} PRIMARY KEY)"
+    insert = f"INSERT INTO sitemaps09_damaged VALUES ('{value}')"  # noqa: S608
+    [(name, message)] = found(table("default", "sitemaps09_damaged", create, insert, id=field.clone()))
+    assert name == "W069"
+    assert re.search("of tests.Unmanaged cannot be converted|changes when pk converts it", message)
 
 
-@pytest.mark.usefixtures("_no_view")
-def test_a_key_that_repeats_is_named_by_a_check(snapshot_using: str) -> None:
-    model = view(
-        snapshot_using,
-        "SELECT CAST(1 AS char(1)) AS id UNION ALL SELECT '1'",
-        id=models.CharField(max_length=9, primary_key=True),
-    )
-    DECLARED["s"] = section(model._default_manager.using(snapshot_using), "pk")
-    [message] = checks.check_keys(databases=[snapshot_using])
-    assert ids_of([message]) == ["W069"]
-    assert "or a value repeats" in message.msg
+def test_a_key_that_repeats_is_named_by_a_check(snapshot_using):
+    select = "SELECT CAST(1 AS char(1)) AS id UNION ALL SELECT '1'"
+    try:
+        model = view(snapshot_using, select, id=models.CharField(max_length=9, primary_key=True))
+        [(name, message)] = found(model._default_manager.using(snapshot_using).all())
+    finally:
+        drop_view(snapshot_using)
+    assert name == "W069"
+    assert "or a value repeats" in message
 
 
 @pytest.mark.parametrize("snapshot_using", [parameter("mariadb", transaction=True)], indirect=True)
-def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_using: str) -> None:
-    rows = table("sitemaps09_level", level=models.CharField(max_length=9, primary_key=True))
-    with connections[snapshot_using].cursor() as cursor:
-        cursor.execute("CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)")
-        try:
-            cursor.execute("INSERT INTO sitemaps09_level VALUES ('low'), ('high')")
-            DECLARED["s"] = section(rows.using(snapshot_using), "pk")
-            [message] = checks.check_keys(databases=[snapshot_using])
-        finally:
-            cursor.execute("DROP TABLE sitemaps09_level")
-    assert ids_of([message]) == ["W069"]
-    assert "sorts its type ENUM otherwise than it compares" in message.msg
-
-
-def test_the_command_check_names_null_keys_only_for_its_databases(using: str) -> None:
-    DECLARED["s"] = section(make_coupons(using), "serial")
-    printed = StringIO()
-    call_command("check", databases=[using], stderr=printed, stdout=printed)
-    assert "sitemaps09.W029" in printed.getvalue()
-    printed = StringIO()
-    call_command("check", stderr=printed, stdout=printed)
-    assert "sitemaps09.W029" not in printed.getvalue()
+def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_using):
+    create = "CREATE TABLE sitemaps09_level (level ENUM('low', 'high') NOT NULL PRIMARY KEY)"
+    insert = "INSERT INTO sitemaps09_level VALUES ('low'), ('high')"
+    level = models.CharField(max_length=9, primary_key=True)
+    try:
+        [(name, message)] = found(table(snapshot_using, "sitemaps09_level", create, insert, level=level))
+    finally:
+        table(snapshot_using, "sitemaps09_level", "DROP TABLE sitemaps09_level", level=level.clone())
+    assert name == "W069"
+    assert "sorts its type ENUM otherwise than it compares" in message
 
 
 @pytest.mark.parametrize(
     ("length", "count", "is_long"), [(32, 100, False), (35, 99, False), (35, 120, True)]
 )
-def test_keys_that_are_too_long_for_addresses_are_named(
-    using: str, length: int, count: int, is_long: bool
-) -> None:
+def test_keys_that_are_too_long_for_addresses_are_named(using, length, count, is_long):
     words = Word.objects.using(using)
     words.bulk_create(Word(word=f"{n:03}{'ä' * length}") for n in range(count))
-    DECLARED["s"] = section(words.all(), "pk")
-    assert ids_of(checks.check_keys(databases=[using])) == ["W077"] * is_long
+    assert [name for name, _ in found(words.all())] == ["W077"] * is_long
 
 
 @pytest.mark.django_db
@@ -153,8 +129,7 @@ def test_keys_that_are_too_long_for_addresses_are_named(
         ("/constant/", []),
     ],
 )
-def test_texts_of_a_key_that_no_location_shows_are_named(location: Any, ids: list[str]) -> None:
+def test_texts_of_a_key_that_no_location_shows_are_named(location, ids):
     """One of them is in the address of each live page."""
-    DECLARED["s"] = type("Words", (ModelSitemap,), {"model": Word, "location": location})
-    found = [each for each in checks.check_sections() if each.id == "sitemaps09.W078"]
-    assert ids_of(found) == ids
+    DECLARED["s"] = declare(model=Word, location=location)
+    assert ids_of([each for each in checks.check_sections() if each.id == "sitemaps09.W078"]) == ids

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
 
 
-def usp(base: str) -> list[str]:
+def usp(base):
     """Return what ultimate-sitemap-parser finds from robots.txt alone."""
     from usp.tree import sitemap_tree_for_homepage
 
     return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
 
 
-def usp_guessing(base: str) -> list[str]:
+def usp_guessing(base):
     """Return what ultimate-sitemap-parser finds, with the usual names of sitemaps requested as well."""
     from usp.tree import sitemap_tree_for_homepage
 
     return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]
 
 
-def advertools(base: str) -> list[str]:
+def advertools(base):
     from advertools import sitemap_to_df
 
     frame = sitemap_to_df(f"{base}/robots.txt")
@@ -30,17 +28,17 @@ def advertools(base: str) -> list[str]:
     return list(frame["loc"])
 
 
-def scrapy(base: str) -> list[str]:
+def scrapy(base):
     from scrapy.crawler import CrawlerProcess
     from scrapy.spiders import SitemapSpider
 
-    found: list[str] = []
+    found = []
 
     class Reader(SitemapSpider):
         name = "reader"
         sitemap_urls = [f"{base}/robots.txt"]
 
-        def sitemap_filter(self, entries: Any) -> Iterator[Any]:
+        def sitemap_filter(self, entries):
             # Only the files are requested, not the pages that they list.
             if entries.type == "urlset":
                 found.extend(entry["loc"] for entry in entries)
@@ -55,7 +53,7 @@ def scrapy(base: str) -> list[str]:
     return found
 
 
-READERS: dict[str, tuple[Callable[[str], list[str]], str]] = {
+READERS = {
     "usp": (usp, "ultimate-sitemap-parser"),
     "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
     "advertools": (advertools, "advertools"),

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from traceback import extract_tb
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -26,18 +24,11 @@ from django_sitemaps09 import checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.traits import has_window_function
 from django_sitemaps09.sources import QuerySource, members, slices
-from tests.invariants.fuzz.cases import Case, Row, case_of, expected
-from tests.invariants.fuzz.facts import KINDS, Fact, facts, write
+from tests.invariants.fuzz.cases import case_of, expected
+from tests.invariants.fuzz.facts import KINDS, facts, write
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.shelves import BASE, LIMITS
-from tests.support.ways import (
-    Entries,
-    Pages,
-    compatible,
-    exported_pages,
-    native_pages,
-    url_dicts,
-)
+from tests.support.ways import compatible, exported_pages, native_pages, url_dicts
 
 # Django warns in the compatibility views, as with contrib. The content of pages is asserted.
 pytestmark = pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning")
@@ -54,7 +45,7 @@ class Differences(Exception):
     """Readers that list other entries, each with the entries that are missing and those that are wrong."""
 
 
-def difference(found: Entries, wanted: list[Row]) -> str:
+def difference(found, wanted):
     """Return the items that no entry is for, and the entries that are for no item."""
     missing, wrong = [*wanted], []
     for entry in found:
@@ -68,19 +59,19 @@ def difference(found: Entries, wanted: list[Row]) -> str:
     return f"missing {[sorted(row.entries, key=str) for row in missing]}, wrong {wrong}"
 
 
-def each_once(rows: list[Row]) -> list[Row]:
+def each_once(rows):
     return [
         next(found) for _, found in groupby(sorted(rows, key=repr), key=lambda row: (row.slug, row.own))
     ]
 
 
-def read(case: Case, section: Any, source: Any, rows: list[Row]) -> Iterator[tuple[str, str]]:
+def read(case, section, source, rows):
     """Yield the readers that list other entries than the rows, and what is different."""
     ranged = isinstance(source, QuerySource)
     wanted = each_once(rows) if ranged else rows
     again = case.limit == 2
-    found: Entries = []
-    readers: dict[str, Callable[[], Pages]] = {
+    found = []
+    readers = {
         "native": lambda: native_pages(section),
         "exported": lambda: exported_pages(section, again=again),
         "compatible": lambda: [(None, compatible(section))],
@@ -110,14 +101,14 @@ def read(case: Case, section: Any, source: Any, rows: list[Row]) -> Iterator[tup
             yield f"get_latest_lastmod {type(error).__name__}", str(error)
 
 
-def newest_of_pages(name: str, pages: Pages) -> Iterator[tuple[str, str]]:
+def newest_of_pages(name, pages):
     for newest, page in pages:
         lastmods = [lastmod for _, lastmod in page]
         if newest != (None if None in lastmods else max(map(str, lastmods))):
             yield f"{name} index", f"{newest} of {lastmods}"
 
 
-def newest_of_section(case: Case, section: Any, found: Entries) -> Iterator[tuple[str, str]]:
+def newest_of_section(case, section, found):
     lastmods = [lastmod for _, lastmod in found]
     with transaction.atomic(case.using):
         newest = lastmod_text(section().get_latest_lastmod())
@@ -125,7 +116,7 @@ def newest_of_section(case: Case, section: Any, found: Entries) -> Iterator[tupl
         yield "get_latest_lastmod", f"{newest} of {lastmods}"
 
 
-def other_rows(case: Case, rows: list[Row]) -> Iterator[list[Row]]:
+def other_rows(case, rows):
     """Yield what the compatibility views may list instead of repeated rows.
 
     Contrib counts rows without the joins of their order. An aggregate groups rows that joins repeat.
@@ -140,7 +131,7 @@ def other_rows(case: Case, rows: list[Row]) -> Iterator[list[Row]]:
         yield unordered
 
 
-def check(case: Case) -> str:
+def check(case):
     """Return how a case is read. Raise `Differences` if a reader lists other entries."""
     section, items = case.section, case.items()
     errors = [str(found.id)[-4:] for found in checks.check_declarations([section]) if found.level >= 40]
@@ -162,7 +153,7 @@ def check(case: Case) -> str:
     return type(source).__name__
 
 
-def admitted(case: Case) -> bool:
+def admitted(case):
     """Return whether Django can read the queryset of a case, always with the same rows."""
     try:
         with transaction.atomic(case.using):
@@ -196,7 +187,7 @@ def admitted(case: Case) -> bool:
     return not (case.using == "mariadb" or has_window_column)
 
 
-def outcome(case: Case) -> str:
+def outcome(case):
     small = len(case.name) % 2 == 0
     try:
         with transaction.atomic(case.using), sliced(small):
@@ -209,7 +200,7 @@ def outcome(case: Case) -> str:
         raise Differences({f"error {type(error).__name__}": f"{error} in {own[-1]}"}) from error
 
 
-def shortest(case: Case, problems: dict[str, str]) -> tuple[Case, dict[str, str]]:
+def shortest(case, problems):
     """Return the shortest case in which the same reader fails."""
     for smaller in case.smaller():
         if smaller != case and admitted(smaller):
@@ -222,19 +213,19 @@ def shortest(case: Case, problems: dict[str, str]) -> tuple[Case, dict[str, str]
     return case, problems
 
 
-def described(case: Case, problems: dict[str, str]) -> str:
+def described(case, problems):
     lines = [f"SITEMAPS09_FUZZ_CASE={case.name}: {case.using}", case.source]
     return "\n".join([*lines, *(f"  # {name}: {problem}" for name, problem in problems.items())])
 
 
 @contextmanager
-def settings_of(use_tz: bool) -> Iterator[None]:
+def settings_of(use_tz):
     options = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
     with override_settings(USE_TZ=use_tz, SITEMAPS09=options):
         yield
 
 
-def parts() -> Iterator[Any]:
+def parts():
     """Return the cases of each test, for each database, with and without time zones."""
     each = -(-CASES // (2 * len(configured.DATABASES)))
     count = -(-each // PART)
@@ -248,15 +239,13 @@ def parts() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("using", "use_tz", "part", "size"), list(parts()))
-def test_pages_have_the_rows_of_any_queryset_and_their_dates(
-    using: str, use_tz: bool, part: int, size: int, record_property: Any
-) -> None:
+def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part, size, record_property):
     require(using)
-    outcomes: Counter[str] = Counter()
-    failures: list[str] = []
+    outcomes = Counter()
+    failures = []
     with settings_of(use_tz):
         seed = f"{SEED}:{using}:{use_tz}:{part}"
-        known: dict[str, Mapping[str, Fact]] = {}
+        known = {}
         for kind in KINDS:
             rows = facts(kind, seed)
             write(kind, rows, using)
@@ -279,7 +268,7 @@ def test_pages_have_the_rows_of_any_queryset_and_their_dates(
 
 
 @contextmanager
-def sliced(small: bool) -> Iterator[None]:
+def sliced(small):
     """Read slices that end within a page."""
     size = 4 if small else 1_500
     with (

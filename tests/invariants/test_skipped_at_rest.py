@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from django.db.models import F
 from django.utils.translation import get_language
@@ -23,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 #: Which of 400 items have a URL.
-LISTED: dict[str, Callable[[int], bool]] = {
+LISTED = {
     "one of ten": lambda number: number % 10 == 3,
     "one of a hundred": lambda number: number % 100 == 42,
     "none in the middle": lambda number: not 50 <= number < 350,
@@ -46,7 +42,7 @@ class Columns(ModelSitemap[Article]):
 class Methods(ModelSitemap[Article]):
     limit = LIMIT
 
-    def location(self, item: Article) -> str:
+    def location(self, item):
         if not item.slug.startswith("/"):
             raise ValueError("no URL")
         return item.slug
@@ -58,15 +54,15 @@ class Languages(Methods):
     i18n = True
     languages = ("en", "de", "pt-br")
 
-    def get_languages_for_item(self, item: Article) -> list[str]:
+    def get_languages_for_item(self, item):
         return ["en", "de", "pt-br"] if item.slug.startswith("/") else ["en"]
 
-    def location(self, item: Article) -> str:
+    def location(self, item):
         return f"/{get_language()}/{item.pk}/"
 
 
 #: Sections, and whether they are exported with `--changed-only`.
-WAYS: list[tuple[Any, bool]] = [(Columns, True), (Columns, False), (Methods, False), (Languages, True)]
+WAYS = [(Columns, True), (Columns, False), (Methods, False), (Languages, True)]
 
 
 @pytest.mark.parametrize(
@@ -84,9 +80,7 @@ WAYS: list[tuple[Any, bool]] = [(Columns, True), (Columns, False), (Methods, Fal
     indirect=["using"],
 )
 @pytest.mark.parametrize("name", LISTED)
-def test_a_second_export_writes_nothing(
-    name: str, declared: Any, changed_only: bool, using: str, folder: Path
-) -> None:
+def test_a_second_export_writes_nothing(name, declared, changed_only, using, folder):
     is_listed = LISTED[name]
     rows = Article.objects.using(using)
     rows.bulk_create(
@@ -95,7 +89,7 @@ def test_a_second_export_writes_nothing(
     )
     section = type("Section", (declared,), {"queryset": rows.all()})
 
-    def run() -> Any:
+    def run():
         return export(sitemaps={"s": section}, output=folder, changed_only=changed_only)
 
     [first] = run().sections

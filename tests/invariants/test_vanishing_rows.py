@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -13,7 +10,7 @@ from django.test import Client
 from django_sitemaps09.export import export
 from tests.support.published import quick_folder
 from tests.support.sources import small_slices
-from tests.support.vanishing import KEYS, Table, table
+from tests.support.vanishing import KEYS, table
 
 __all__ = ["small_slices", "table"]
 
@@ -21,9 +18,7 @@ pytestmark = [pytest.mark.usefixtures("small_slices"), pytest.mark.sitemaps09]
 PAGE = "/sitemap-articles-1.xml"
 
 
-def test_a_live_page_with_missing_rows_never_has_the_etag_of_the_complete_page(
-    table: Table, register: Callable[..., None], configure: Callable[..., None]
-) -> None:
+def test_a_live_page_with_missing_rows_never_has_the_etag_of_the_complete_page(table, register, configure):
     configure(LIVE_SECONDS=0)
     register(articles=table.section())
     complete = Client().get(PAGE)
@@ -43,19 +38,17 @@ def test_a_live_page_with_missing_rows_never_has_the_etag_of_the_complete_page(
     assert len(sizes) > 1
 
 
-def pages(folder: Path) -> dict[str, bytes]:
+def pages(folder):
     return {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
 
 
 @pytest.mark.slow
-def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(
-    table: Table, configure: Callable[..., None]
-) -> None:
+def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(table, configure):
     configure(MAX_URLS=6, ENGINE="serial")
-    sitemaps: dict[str, Any] = {"articles": table.section()}
+    sitemaps = {"articles": table.section()}
     with quick_folder() as folder:
 
-        def run() -> Any:
+        def run():
             report = export(output=folder, sitemaps=sitemaps, changed_only=True, force=["articles"])
             assert report.failures == []
             return report.sections[0]
@@ -78,5 +71,5 @@ def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(
         assert incomplete > 3
 
 
-def locations(page: bytes) -> int:
+def locations(page):
     return page.count(b"<loc>")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.exceptions import EmptyResultSet
 from django.db import DatabaseError, connection, connections
 from django.db.models import Case, Count, F, JSONField, Max, Prefetch, Q, QuerySet, SlugField, When
 from django.db.models.lookups import GreaterThan
-from django.db.models.sql.query import Query
 from django.http import HttpResponse
 from django.middleware.cache import CacheMiddleware
 from django.urls import get_resolver, reverse
@@ -26,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def articles() -> QuerySet[Article]:
+def articles():
     category = Category.objects.create(slug="c")
     for number in range(4):
         article = Article.objects.create(slug=f"a{number}", category=category)
@@ -34,23 +32,23 @@ def articles() -> QuerySet[Article]:
     return Article.objects.order_by("pk")
 
 
-def slugs(rows: Any) -> list[str]:
+def slugs(rows):
     return [row.slug for row in rows]
 
 
-def test_is_fetched(articles: QuerySet[Article]) -> None:
+def test_is_fetched(articles):
     assert not internals.is_fetched(articles)
     list(articles)
     assert internals.is_fetched(articles)
 
 
-def test_has_database() -> None:
+def test_has_database():
     assert not internals.has_database(Article.objects.all())
     assert internals.has_database(Article.objects.using("default"))
     assert internals.has_database(Article.objects.raw("SELECT 1"))
 
 
-def test_copy_fetched(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
+def test_copy_fetched(articles, django_assert_num_queries):
     articles = articles.prefetch_related("comments")
     for number, row in enumerate(articles):
         row.slug = f"b{number}"
@@ -66,14 +64,14 @@ def test_copy_fetched(articles: QuerySet[Article], django_assert_num_queries: An
 
 
 @pytest.mark.parametrize("name", ["__iter__", "_fetch_all", "_iterator", "iterator"])
-def test_fetches_plainly(name: str) -> None:
+def test_fetches_plainly(name):
     own = type("Own", (QuerySet,), {name: lambda self, *args, **kwargs: getattr(super(), name)()})
     assert internals.fetches_plainly(Article.objects.all())
     assert not internals.fetches_plainly(own(Article))
 
 
 @pytest.mark.parametrize("on_server", [False, True])
-def test_iterate_keeps_nothing_and_can_be_closed(articles: QuerySet[Article], on_server: bool) -> None:
+def test_iterate_keeps_nothing_and_can_be_closed(articles, on_server):
     rows = internals.iterate(articles, 2, on_server=on_server)
     assert next(rows).slug == "a0"
     assert slugs(rows) == ["a1", "a2", "a3"]
@@ -81,7 +79,7 @@ def test_iterate_keeps_nothing_and_can_be_closed(articles: QuerySet[Article], on
     assert not internals.is_fetched(articles)
 
 
-def test_gives_instances(articles: QuerySet[Article]) -> None:
+def test_gives_instances(articles):
     assert internals.gives_instances(articles)
     assert internals.gives_instances(articles, plainly=True)
     assert not internals.gives_instances(articles.values("slug"))
@@ -92,12 +90,12 @@ def test_gives_instances(articles: QuerySet[Article]) -> None:
     assert not internals.gives_instances(skipping, plainly=True)
 
 
-def test_has_prefetches(articles: QuerySet[Article]) -> None:
+def test_has_prefetches(articles):
     assert not internals.has_prefetches(articles)
     assert internals.has_prefetches(articles.prefetch_related("comments"))
 
 
-def test_copy_loading(articles: QuerySet[Article], django_assert_num_queries: Any) -> None:
+def test_copy_loading(articles, django_assert_num_queries):
     others = articles.select_related("category").only("slug", "category").prefetch_related("comments")
     with django_assert_num_queries(2):
         [row, *_] = internals.copy_loading(Article.objects.order_by("pk"), others)
@@ -105,7 +103,7 @@ def test_copy_loading(articles: QuerySet[Article], django_assert_num_queries: An
     assert row.get_deferred_fields() == articles.only("slug", "category")[0].get_deferred_fields()
 
 
-def test_compile_query(articles: QuerySet[Article]) -> None:
+def test_compile_query(articles):
     rows = articles.values_list("slug", "updated")
     sql, parameters, converted = internals.compile_query(rows, connection)
     with connection.cursor() as cursor:
@@ -116,14 +114,14 @@ def test_compile_query(articles: QuerySet[Article]) -> None:
         internals.compile_query(articles.none(), connection)
 
 
-def test_add_condition(articles: QuerySet[Article]) -> None:
+def test_add_condition(articles):
     pk = articles[1].pk
     rows = internals.add_condition(articles, GreaterThan(F("pk"), pk))
     assert slugs(rows) == ["a2", "a3"]
     assert slugs(articles) == ["a0", "a1", "a2", "a3"]
 
 
-def test_filter_first(articles: QuerySet[Article]) -> None:
+def test_filter_first(articles):
     rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
     assert slugs(rows) == ["a1", "a2"]
     sql, *_ = internals.compile_query(rows, connection)
@@ -131,37 +129,37 @@ def test_filter_first(articles: QuerySet[Article]) -> None:
     assert clause.index('"id"') < clause.index('"slug"')
 
 
-def test_remove_order(articles: QuerySet[Article]) -> None:
+def test_remove_order(articles):
     rows = internals.remove_order(articles.reverse())
     assert not rows.ordered
     assert slugs(rows.order_by("pk")) == ["a0", "a1", "a2", "a3"]
 
 
-def test_reorder(articles: QuerySet[Article]) -> None:
+def test_reorder(articles):
     rows = internals.reorder(articles[:3], "-slug")
     assert slugs(rows) == ["a3", "a2", "a1"]
     with pytest.raises(TypeError):
         articles[:3].order_by("-slug")
 
 
-def test_order_columns(articles: QuerySet[Article]) -> None:
+def test_order_columns(articles):
     query, columns = internals.order_columns(articles.order_by("comments__pk", "slug").values("pk"))
     assert {column.target.column for column in columns} == {"id", "slug"}
     assert internals.to_many_aliases(query) == {"tests_comment"}
 
 
-def test_having_columns(articles: QuerySet[Article]) -> None:
+def test_having_columns(articles):
     assert internals.having_columns(articles.query) == []
     counted = articles.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(slug="a1"))
     assert [c.target.column for c in internals.having_columns(counted.query)] == ["slug"]
 
 
-def test_to_many_aliases(articles: QuerySet[Article]) -> None:
+def test_to_many_aliases(articles):
     assert internals.to_many_aliases(articles.filter(category__slug="c").query) == set()
     assert internals.to_many_aliases(articles.filter(comments__pk__gt=0).query) == {"tests_comment"}
 
 
-def test_to_many_joins(articles: QuerySet[Article]) -> None:
+def test_to_many_joins(articles):
     query = articles.annotate(x=Max("comments__article__category__slug"), n=Count("tags")).query
     columns = [internals.columns_in([query.annotations[name]]) for name in "xn"]
     joins = [internals.to_many_joins(query, [column.alias for column in part]) for part in columns]
@@ -170,28 +168,28 @@ def test_to_many_joins(articles: QuerySet[Article]) -> None:
     assert internals.to_many_joins(articles.filter(category__slug="c").query) == frozenset()
 
 
-def test_group_columns(articles: QuerySet[Article]) -> None:
+def test_group_columns(articles):
     counted = articles.annotate(n=Count("pk")).filter(Q(n__gt=0) | Q(comments__pk__gt=0))
     assert "tests_comment" in {column.alias for column in internals.group_columns(counted.query)}
     assert list(internals.group_columns(articles.query)) == []
 
 
-def test_columns_in(articles: QuerySet[Article]) -> None:
+def test_columns_in(articles):
     chosen = articles.annotate(x=Case(When(category__slug="c", then=F("slug"))))
     columns = internals.columns_in([chosen.query.annotations["x"]])
     assert {column.alias for column in columns} == {"tests_article", "tests_category"}
 
 
-def test_shared_between_threads(articles: QuerySet[Article]) -> None:
+def test_shared_between_threads(articles):
     held, errors = connections["default"], []
 
-    def ask() -> None:
+    def ask():
         try:
             held.cursor().execute("SELECT 1")
         except DatabaseError as error:
             errors.append(error)
 
-    def in_a_thread() -> None:
+    def in_a_thread():
         thread = threading.Thread(target=ask)
         thread.start()
         thread.join(30)
@@ -204,7 +202,7 @@ def test_shared_between_threads(articles: QuerySet[Article]) -> None:
 
 
 class TestPatterns:
-    def test_find_namespace(self) -> None:
+    def test_find_namespace(self):
         outer = get_resolver("tests.urls")
         app = next(iter(outer.app_dict))
         inner = internals.find_namespace(outer, [app])
@@ -212,7 +210,7 @@ class TestPatterns:
         with pytest.raises(internals.UnknownNamespaceError, match="missing"):
             internals.find_namespace(outer, ["missing"])
 
-    def test_prefixed_resolver(self) -> None:
+    def test_prefixed_resolver(self):
         outer = get_resolver("tests.urls")
         app = next(iter(outer.app_dict))
         inner = internals.prefixed_resolver(internals.find_namespace(outer, [app]))
@@ -220,7 +218,7 @@ class TestPatterns:
         assert internals.reverse_candidates(inner, name)
         assert internals.prefixed_resolver(internals.find_namespace(outer, [])) is outer
 
-    def test_reverse_candidates(self) -> None:
+    def test_reverse_candidates(self):
         resolver = get_resolver("tests.urls")
         [(possibilities, regex, defaults, converters)] = internals.reverse_candidates(resolver, "article")
         [(template, parameters)] = possibilities
@@ -231,12 +229,12 @@ class TestPatterns:
         assert "slug" in regex
         assert "slug" in converters
 
-    def test_reverse_names(self) -> None:
+    def test_reverse_names(self):
         assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
 
 
 class TestFields:
-    def test_plain_field(self) -> None:
+    def test_plain_field(self):
         slug = internals.plain_field(Article, "slug")
         assert slug == (Article._meta.get_field("slug"), "slug", None, False)
         relation = internals.plain_field(Article, "category")
@@ -248,7 +246,7 @@ class TestFields:
         for name in ("comments", "get_absolute_url", "missing", "objects"):
             assert internals.plain_field(Article, name) is None
 
-    def test_value_kind(self) -> None:
+    def test_value_kind(self):
         names = ("id", "slug", "published", "updated", "category")
         kinds = [internals.value_kind(Article._meta.get_field(name)) for name in names]
         assert kinds == ["integer", "text", "boolean", "datetime", "integer"]
@@ -257,7 +255,7 @@ class TestFields:
         own = type("Lowered", (SlugField,), {"from_db_value": lambda self, value, *args: value.lower()})
         assert internals.value_kind(own()) is None
 
-    def test_overridden(self) -> None:
+    def test_overridden(self):
         own = type(
             "Own", (Article,), {"__module__": __name__, "Meta": type("Meta", (), {"abstract": True})}
         )
@@ -265,22 +263,22 @@ class TestFields:
         own.from_db = classmethod(lambda cls, *args: None)
         assert internals.overridden(own) == ["from_db"]
 
-    def test_assigned_names(self) -> None:
-        rows: QuerySet[Any] = Article.objects.annotate(total=Count("comments")).prefetch_related(
+    def test_assigned_names(self):
+        rows = Article.objects.annotate(total=Count("comments")).prefetch_related(
             "comments__article", Prefetch("comments", to_attr="all_comments")
         )
         assert internals.assigned_names(rows) == {"total", "comments", "article", "all_comments"}
         category = Category.objects.create(slug="c")
         assert internals.assigned_names(category.article_set.all()) == {"category"}
 
-    def test_compares_exactly(self, using: str) -> None:
+    def test_compares_exactly(self, using):
         """MariaDB's usual collations ignore case and trailing spaces."""
         field = Article._meta.get_field("slug")
         assert internals.compares_exactly(field, using) == (using != "mariadb")
 
     @pytest.mark.django_db
     @pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])
-    def test_compares_exactly_by_the_collation_of_the_column(self, collation: str) -> None:
+    def test_compares_exactly_by_the_collation_of_the_column(self, collation):
         with connection.cursor() as cursor:
             cursor.execute("ALTER TABLE tests_article RENAME COLUMN slug TO old_slug")
             cursor.execute(f"ALTER TABLE tests_article ADD COLUMN slug varchar(10) DEFAULT '' {collation}")
@@ -288,7 +286,7 @@ class TestFields:
         assert internals.compares_exactly(field, "default") == (not collation)
 
 
-def attributes_of_queries() -> set[str]:
+def attributes_of_queries():
     """Return what the package reads from `rows.query`, `query`, and the `query` of an expression."""
     names = set()
     texts = (path.read_text() for path in PACKAGE.rglob("*.py"))
@@ -303,27 +301,27 @@ def attributes_of_queries() -> set[str]:
     return names
 
 
-def test_queries_have_what_the_package_reads_of_them() -> None:
-    query: Query = Article.objects.all().query
+def test_queries_have_what_the_package_reads_of_them():
+    query = Article.objects.all().query
     names = attributes_of_queries()
     assert {"combinator", "is_sliced", "distinct_fields", "annotations", "where", "group_by"} <= names
     # These attributes belong to a part of a URL.
     assert {name for name in names if not hasattr(query, name)} == set()
 
 
-def test_each_function_has_a_test_of_its_name() -> None:
+def test_each_function_has_a_test_of_its_name():
     functions = {name for name in names_of_functions(Path(internals.__file__)) if not name.startswith("_")}
     tests = names_of_functions(Path(__file__))
     assert {name for name in functions if not any(name in test for test in tests)} == set()
 
 
-def names_of_functions(path: Path) -> set[str]:
+def names_of_functions(path):
     return {
         node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)
     }
 
 
-def test_skip_cache_update(rf: Any) -> None:
+def test_skip_cache_update(rf):
     """Otherwise, a response without content would be sent to unconditional requests."""
     middleware = CacheMiddleware(lambda request: HttpResponse(), cache_timeout=60)
     for skips in (True, False):
@@ -335,7 +333,7 @@ def test_skip_cache_update(rf: Any) -> None:
         assert (middleware.process_request(rf.get(f"/{skips}")) is None) == skips
 
 
-def test_template_value() -> None:
+def test_template_value():
     assert internals.template_value("text") == "text"
     assert internals.template_value(lambda: "called") == "called"
     assert internals.template_value(lambda item: "not called") == ""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import pytest
 from django.db import OperationalError, connections, transaction
 
@@ -27,25 +24,25 @@ KILLS = {
 class Server:
     """A connection of a test, and an administrator's connection that ends its session."""
 
-    def __init__(self, alias: str) -> None:
+    def __init__(self, alias):
         self.connection = connections[alias]
         self.admin = self.connection.copy()
         self.find, self.end = KILLS[self.connection.vendor]
         self.attempts = 0
 
-    def session(self) -> int:
+    def session(self):
         with self.connection.cursor() as cursor:
             cursor.execute(self.find)
             return int(cursor.fetchone()[0])
 
-    def kill(self, session: int) -> None:
+    def kill(self, session):
         with self.admin.cursor() as cursor:
             cursor.execute(self.end, [session])
 
-    def read(self, deaths: int) -> Callable[[], int]:
+    def read(self, deaths):
         """Return a function that loses the connection at the first `deaths` calls."""
 
-        def read() -> int:
+        def read():
             self.attempts += 1
             if self.attempts <= deaths:
                 self.kill(self.session())
@@ -55,7 +52,7 @@ class Server:
 
 
 @pytest.fixture(params=[parameter(alias, transaction=True) for alias in ("postgresql", "mariadb")])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+def server(request):
     require(request.param)
     made = Server(request.param)
     yield made
@@ -64,17 +61,17 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 class TestALostConnection:
-    def test_is_replaced_once(self, server: Server) -> None:
+    def test_is_replaced_once(self, server):
         session = server.session()
         assert retry_once(server.read(1), "Section 'a'") not in (session, None)
         assert server.attempts == 2
 
-    def test_is_not_replaced_twice(self, server: Server) -> None:
+    def test_is_not_replaced_twice(self, server):
         with pytest.raises(OperationalError):
             retry_once(server.read(2), "Section 'a'")
         assert server.attempts == 2
 
-    def test_in_a_transaction_of_the_caller_is_its_error(self, server: Server) -> None:
+    def test_in_a_transaction_of_the_caller_is_its_error(self, server):
         using = server.connection.alias
         with (
             pytest.raises(OperationalError, match="in a transaction of its caller"),
@@ -84,21 +81,19 @@ class TestALostConnection:
         assert server.attempts == 1
 
     @pytest.mark.usefixtures("small_slices")
-    def test_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(
-        self, server: Server
-    ) -> None:
+    def test_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(self, server):
         using = server.connection.alias
         KINDS["integer"].make(using, range(10))
         source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
         state = {"statements": 0, "fatal": 0}
 
-        def execute(run: Any, *arguments: Any) -> Any:
+        def execute(run, *arguments):
             state["statements"] += 1
             if state["statements"] == state["fatal"]:
                 server.kill(session)
             return run(*arguments)
 
-        def read() -> Any:
+        def read():
             with read_page(source, Page(1, None, None)) as rows:
                 keys = [key for batch in rows.batches for key in batch.keys]
             return rows.fingerprint, keys
@@ -118,10 +113,10 @@ class TestALostConnection:
             assert server.connection.get_autocommit()
 
 
-def test_other_failures_are_not_retried(server: Server) -> None:
+def test_other_failures_are_not_retried(server):
     attempts = []
 
-    def read() -> None:
+    def read():
         attempts.append(1)
         raise OperationalError("canceling statement due to statement timeout")
 

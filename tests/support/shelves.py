@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import pytest
-from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models import DateTimeField, Value
 from django.db.models.functions import Cast, Coalesce
 
 from django_sitemaps09.protocol import Base, Limits
@@ -21,7 +20,7 @@ LIMITS = Limits(50_000, 10_485_760)
 
 
 @pytest.fixture
-def shelf(using: str) -> QuerySet[Article]:
+def shelf(using):
     """Create twelve articles with tags, comments and visits.
 
     Several articles have more than one of them.
@@ -54,7 +53,7 @@ def shelf(using: str) -> QuerySet[Article]:
 OLD = datetime(2020, 5, 17, 22, 30, tzinfo=timezone.utc)
 
 
-def at_least(old: datetime) -> Coalesce:
+def at_least(old):
     return Coalesce("updated", Cast(Value(old), DateTimeField()))
 
 
@@ -66,7 +65,7 @@ class Stubborn(Article):
         app_label = "tests"
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Any, values: Any, **options: Any) -> Any:
+    def from_db(cls, db, field_names, values, **options):
         made = super().from_db(db, field_names, values, **options)
         if made.slug in ("a03", "a07"):
             raise ValueError("it does not understand what it has stored")

@@ -6,7 +6,7 @@ import html
 import random
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -14,17 +14,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
-from django.db.models import Case, F, Model, QuerySet, Value, When
-from django.urls import reverse
+from django.db.models import Case, F, Model, Value, When
 from django.utils.translation import get_language
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap, pages, sources
+from django_sitemaps09 import Route, pages, sources
 from django_sitemaps09.pages import Key, Page
 from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sources import members, slices
 from django_sitemaps09.writer import WriteResult
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
 from tests.support.factories import CategoryFactory, TagFactory, add_related
+from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 
 UTC = timezone.utc
@@ -44,35 +44,30 @@ class RenderedPage(NamedTuple):
     is_empty = False
 
     @property
-    def locations(self) -> list[str]:
+    def locations(self):
         return [html.unescape(text) for text in re.findall("<loc>(.*?)</loc>", self.text)]
 
 
-def compiled(section: Any, limits: Limits = LIMITS, base: Base = BASE) -> Any:
+def compiled(section, limits=LIMITS, base=BASE):
     return sources.source("things", section, base, limits)
 
 
-def page_map(source: Any, limits: Limits = LIMITS) -> tuple[Page, ...]:
+def page_map(source, limits=LIMITS):
     return cut(source, sources.rows_on_page(source, limits))
 
 
-def cut(source: Any, rows: int) -> tuple[Page, ...]:
+def cut(source, rows):
     return tuple(pages.each_page(source, rows))
 
 
-def rendered(
-    source: Any, limits: Limits = LIMITS, found: Iterable[Page] | None = None
-) -> list[RenderedPage]:
+def rendered(source, limits=LIMITS, found=None):
     """Return all given pages, or those of a new division, and split pages that do not fit."""
 
-    def render(page: Page) -> RenderedPage:
+    def render(page):
         most = sources.page_limits(source, limits)
-        document, written = write(
-            source.batches(page),
-            most,
-            base=str(source.declared.base),
-            namespaces=source.declared.namespaces,
-        )
+        declared = source.declared
+        options = {"base": str(declared.base), "namespaces": declared.namespaces}
+        document, written = write(source.batches(page), most, **options)
         cut = None if written.cut is None else source.key_text(written.cut)
         return RenderedPage(page, document.decode(), written, cut)
 
@@ -83,29 +78,19 @@ def rendered(
     ]
 
 
-def locations(done: Iterable[RenderedPage]) -> list[str]:
+def locations(done):
     return [url for page in done for url in page.locations]
 
 
-def errors(done: Iterable[RenderedPage]) -> list[tuple[str, str, str]]:
+def errors(done):
     return [tuple(error) for page in done for error in page.written.errors]
 
 
-def keys_of(source: Any, page: Page) -> list[Any]:
+def keys_of(source, page):
     return [key for batch in source.batches(page) for key in batch.keys]
 
 
-def declaration(**attributes: Any) -> type[ModelSitemap[Any]]:
-    return type("Declared", (ModelSitemap,), attributes)
-
-
-def listing(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
-    """A sitemap of items without a database."""
-    attributes.setdefault("location", lambda self, item: f"/{item}/")
-    return type("Listing", (Sitemap,), {"items": lambda self: items, **attributes})
-
-
-def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+def set_slices(monkeypatch, rows):
     """Read this many rows in each slice, for all purposes."""
     for name in ("SLICE", "COLUMNS_SLICE", "COSTLY_SLICE"):
         monkeypatch.setattr(slices, name, rows)
@@ -113,7 +98,7 @@ def set_slices(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
 
 
 @pytest.fixture
-def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_slices(monkeypatch):
     """Read pages of a few rows in several slices."""
     set_slices(monkeypatch, 3)
 
@@ -130,7 +115,7 @@ class Kind:
     columns: Callable[[int], dict[str, Any]]
     prepare: Callable[[str, Sequence[int]], object] = lambda using, numbers: None
 
-    def make(self, using: str, numbers: Iterable[int]) -> None:
+    def make(self, using, numbers):
         numbers = [*numbers]
         self.prepare(using, numbers)
         rows = [self.model(**self.columns(number)) for number in numbers]
@@ -141,10 +126,10 @@ class Kind:
         else:
             self.rows(using).bulk_create(rows)
 
-    def rows(self, using: str) -> QuerySet[Any]:
+    def rows(self, using):
         return self.model._default_manager.using(using)
 
-    def of(self, row: Model) -> Any:
+    def of(self, row):
         return getattr(row, "pk" if self.key == "pk" else self.model._meta.get_field(self.key).attname)
 
 
@@ -152,16 +137,16 @@ TEXTS = ("a", "B", "é", "Z", "ä", "%", "\\", "'", '"', "x y", "ß", "\N{GRINNI
 LETTERS = ("a", "B", "A", "b", "Ä", "é")
 
 
-def make_categories(using: str, numbers: Sequence[int]) -> None:
+def make_categories(using, numbers):
     for n in (1, 2, 3):
         Category.objects.using(using).get_or_create(pk=n, defaults={"slug": str(n)})
 
 
-def article_of(number: int) -> dict[str, Any]:
+def article_of(number):
     return {"pk": 3 * number + 1, "slug": f"s{number}", "updated": NOON + timedelta(hours=number)}
 
 
-def reading_of(number: int) -> dict[str, Any]:
+def reading_of(number):
     return {
         "ratio": number,
         "blob": bytes([number]),
@@ -170,7 +155,7 @@ def reading_of(number: int) -> dict[str, Any]:
     }
 
 
-def event_of(number: int) -> dict[str, Any]:
+def event_of(number):
     return {
         "at": NOON + timedelta(microseconds=number * 7),
         "price": Decimal(number % 7 * 1_000_000_000) + Decimal(number) / 10_000,
@@ -198,14 +183,11 @@ KINDS = {
 
 FIRST = 25
 
-MODES: Mapping[str, dict[str, Any]] = {
-    "columns": {"location": Value("/x/")},
-    "methods": {"location": lambda self, item: "/x/"},
-}
+MODES = {"columns": {"location": Value("/x/")}, "methods": {"location": lambda self, item: "/x/"}}
 
 
 @pytest.fixture(params=KINDS)
-def kind(request: pytest.FixtureRequest, using: str) -> Kind:
+def kind(request, using):
     """A key whose table contains its first rows."""
     found = KINDS[request.param]
     numbers = list(range(FIRST))
@@ -214,32 +196,23 @@ def kind(request: pytest.FixtureRequest, using: str) -> Kind:
     return found
 
 
-def source_of(kind: Kind, using: str, limit: int = 50_000, **attributes: Any) -> Any:
+def source_of(kind, using, limit=50_000, **attributes):
     declared = {"key": kind.key, "limit": limit, **MODES["columns"], **attributes}
     return compiled(declaration(queryset=kind.rows(using), **declared))
 
 
 # Querysets with joins, filters and limits
 
-CHANGEFREQ = Case(When(published=True, then=Value("daily")), default=Value("monthly"))
-
-COLUMNS: dict[str, Any] = {
+COLUMNS = {
     "location": Route("article", slug=F("slug")),
     "lastmod": F("updated"),
     "priority": F("weight"),
-    "changefreq": CHANGEFREQ,
-}
-
-METHODS: dict[str, Any] = {
-    "location": lambda self, item: reverse("article", kwargs={"slug": item.slug}),
-    "lastmod": lambda self, item: item.updated,
-    "priority": lambda self, item: item.weight,
-    "changefreq": lambda self, item: "daily" if item.published else "monthly",
+    "changefreq": Case(When(published=True, then=Value("daily")), default=Value("monthly")),
 }
 
 
 @pytest.fixture
-def articles(using: str) -> QuerySet[Article]:
+def articles(using):
     """Create fourteen articles with all relations. Several dates and weights are missing."""
     categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
     tags = [TagFactory(using=using, name=name) for name in "abc"]
@@ -265,48 +238,28 @@ def articles(using: str) -> QuerySet[Article]:
     return Article.objects.using(using).all()
 
 
-# An invalid item or element is skipped and reported, and affects no other.
-
-
-def failing(value: Any) -> Callable[[Any, Any], Any]:
-    """Return a hook that returns or raises `value` for the item `bad`."""
-
-    def hook(self: Any, item: Any) -> Any:
-        if item != "bad":
-            return f"/{item}/" if isinstance(value, tuple) else None
-        found = value[0] if isinstance(value, tuple) else value
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    return hook
-
-
-ITEMS = ["a", "bad", "c"]
-
-
 # Languages.
 
 
-def in_language(self: Any, item: Any) -> str:
+def in_language(self, item):
     return f"/{get_language()}/{item}/"
 
 
-def spoken(items: Iterable[Any], **attributes: Any) -> type[Sitemap[Any]]:
+def spoken(items, **attributes):
     """A sitemap of items whose URLs begin with their language."""
     return listing(items, i18n=True, location=in_language, **attributes)
 
 
-def alternates(text: str) -> list[list[tuple[str, str]]]:
+def alternates(text):
     """Return language and URL of each link of each entry."""
     entries = re.findall("<url>(.*?)</url>", text)
     return [re.findall('hreflang="(.*?)" href="(.*?)"', entry) for entry in entries]
 
 
-def through_get_urls(declared: type[Any]) -> type[Any]:
+def through_get_urls(declared):
     """Return the same declaration as an opaque sitemap."""
 
-    def get_urls(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def get_urls(self, *args, **kwargs):
         return super(declared, self).get_urls(*args, **kwargs)
 
     return type("Overriding", (declared,), {"get_urls": get_urls})

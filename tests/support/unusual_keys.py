@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import connections, models
 from django.db.models import F
 from django.test.utils import isolate_apps
@@ -12,12 +10,12 @@ from django_sitemaps09 import ModelSitemap, PathTemplate
 from tests.models import Coupon
 
 
-def section(queryset: Any, key: str) -> type[ModelSitemap[Any]]:
+def section(queryset, key):
     location = PathTemplate("/{number}/", number=F("number"))
     return type("Keyed", (ModelSitemap,), {"queryset": queryset, "key": key, "location": location})
 
 
-def make_coupons(using: str) -> Any:
+def make_coupons(using):
     """Create 20 coupons, four of them without a key, and return all of them."""
     Coupon.objects.using(using).all().delete()
     Coupon.objects.using(using).bulk_create(
@@ -26,7 +24,7 @@ def make_coupons(using: str) -> Any:
     return Coupon.objects.using(using).all()
 
 
-def view(using: str, select: str, **fields: Any) -> type[models.Model]:
+def view(using, select, **fields):
     """Create a database view, and return its unmanaged model."""
     with connections[using].cursor() as cursor:
         cursor.execute("DROP VIEW IF EXISTS sitemaps09_view")
@@ -36,6 +34,6 @@ def view(using: str, select: str, **fields: Any) -> type[models.Model]:
         return type("Joined", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
 
 
-def drop_view(using: str) -> None:
+def drop_view(using):
     with connections[using].cursor() as cursor:
         cursor.execute("DROP VIEW IF EXISTS sitemaps09_view")

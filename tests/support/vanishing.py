@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import connections
@@ -24,27 +21,27 @@ VANISHING = (2, 5, 6, 11)
 class Table:
     """Articles in the database `using`, and a connection `writer` that commits to the same database."""
 
-    def __init__(self, using: str) -> None:
+    def __init__(self, using):
         self.using = using
         self.articles = Article.objects.using(using)
         self.statements = 0
         self.add(KEYS)
 
-    def add(self, keys: tuple[int, ...]) -> None:
+    def add(self, keys):
         Article.objects.using("writer").bulk_create(
             Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys
         )
 
-    def remove(self) -> None:
+    def remove(self):
         # Plain deletion, since only the tables of articles are sure to exist.
         rows = Article.objects.using("writer").filter(pk__in=VANISHING)
-        rows._raw_delete("writer")  # type: ignore[attr-defined]
+        rows._raw_delete("writer")
 
-    def restore(self) -> None:
+    def restore(self):
         found = Article.objects.using("writer").filter(pk__in=VANISHING).values_list("pk", flat=True)
         self.add(tuple(sorted({*VANISHING} - {*found})))
 
-    def section(self) -> Any:
+    def section(self):
         declared = {
             "queryset": self.articles.all(),
             "location": Route("article", slug=F("slug")),
@@ -53,14 +50,14 @@ class Table:
         return type("Articles", (ModelSitemap,), declared)()
 
     @contextmanager
-    def vanishing(self, first: int | None, last: int | None = None) -> Iterator[None]:
+    def vanishing(self, first, last=None):
         """Remove rows before the statement `first` of the block, and restore them before `last`.
 
         Statements are counted from 1. Rows that are still missing are restored after the block.
         """
         self.statements = 0
 
-        def execute(run: Any, *arguments: Any) -> Any:
+        def execute(run, *arguments):
             self.statements += 1
             if self.statements == first:
                 self.remove()
@@ -73,7 +70,7 @@ class Table:
         self.restore()
 
 
-def _add(alias: str, path: Path | None, like: str) -> None:
+def _add(alias, path, like):
     """Add a connection to the database of `like`, or to a SQLite database in a file.
 
     It keeps the alias of `like` as its own, since a test may only connect to its databases.
@@ -85,7 +82,7 @@ def _add(alias: str, path: Path | None, like: str) -> None:
     connections[alias] = made
 
 
-def _create_tables() -> None:
+def _create_tables():
     # With a write-ahead log, another connection can commit while a transaction reads.
     with connections["file"].cursor() as cursor:
         cursor.execute("PRAGMA journal_mode=WAL")
@@ -96,7 +93,7 @@ def _create_tables() -> None:
 
 
 @pytest.fixture
-def table(snapshot_using: str, tmp_path: Path) -> Iterator[Table]:
+def table(snapshot_using, tmp_path):
     path = tmp_path / "rows.sqlite3" if snapshot_using == "default" else None
     added = ["writer"]
     _add("writer", path, snapshot_using)

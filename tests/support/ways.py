@@ -322,11 +322,13 @@ def declare(queryset, **hooks):
 
 
 def by(*names):
-    """A location that is made of dicts, of tuples or of instances."""
+    """A location that is made of texts, dicts, tuples or instances."""
 
     def location(_, item):
         if isinstance(item, dict):
             parts = [item[name] for name in names]
+        elif isinstance(item, str):
+            parts = [item]
         elif isinstance(item, tuple):
             parts = [*item][: len(names)]
         else:

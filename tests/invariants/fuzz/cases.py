@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import partial
 from itertools import product
 from typing import Any
@@ -14,14 +14,14 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import DatabaseError, models as django_models, transaction
-from django.db.models import QuerySet, functions
+from django.db.models import functions
 from django.urls import reverse
 
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.orm.internals import to_many_aliases
 from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from tests.invariants.fuzz import declared, models
-from tests.invariants.fuzz.declared import Aggregate, Lastmod, Number, a_number
+from tests.invariants.fuzz.declared import Lastmod, Number, a_number
 from tests.invariants.fuzz.facts import KINDS, UTC, Fact
 from tests.invariants.fuzz.querysets import Chain, queryset
 
@@ -38,7 +38,7 @@ CHANGES = {
 }
 NONE = Lastmod("None", lambda fact, row: None)
 #: Any lastmod, if only Django knows the value.
-ANY: Any = object()
+ANY = object()
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Case:
     odd: str = ""
 
     @property
-    def source(self) -> str:
+    def source(self):
         """The class as code that a test can contain."""
         is_model_sitemap = "items" not in self.form or self.key != "pk"
         lines = [f"class Fuzzed({'ModelSitemap' if is_model_sitemap else 'Sitemap'}):"]
@@ -91,7 +91,7 @@ class Case:
             lines += [f"    lastmod = {self.lastmod.source}"]
         return "\n".join(lines)
 
-    def _item(self, name: str) -> str:
+    def _item(self, name):
         if self.chain.fields == "values_list":
             return f"item[{['slug', 'at', *self.chain.numbers].index(name)}]"
         if self.chain.fields:
@@ -99,38 +99,37 @@ class Case:
         return f"item.{name}"
 
     @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
+    def aggregates(self):
         return tuple(aggregate for group in self._groups for aggregate in group)
 
     @property
-    def _groups(self) -> list[tuple[Aggregate, ...]]:
+    def _groups(self):
         """The aggregates of each expression."""
         lastmods = self.lastmod.aggregates if self.lastmod else ()
         return [*(number.aggregates for number in self.located), lastmods]
 
-    def is_mixed(self, aggregate: Aggregate) -> bool:
+    def is_mixed(self, aggregate):
         """Return whether an expression has this and another aggregate."""
         return any(aggregate in group and len(group) > 1 for group in self._groups)
 
     @property
-    def depends_on_aggregates_of_annotations(self) -> bool:
+    def depends_on_aggregates_of_annotations(self):
         return self.lastmod is not None and self.lastmod.value is None
 
-    def rows(self) -> Any:
+    def rows(self):
         """Return the queryset, which no other code shares."""
         return eval(str(self.chain), self._names)  # noqa: S307 our own code
 
     @property
-    def section(self) -> type[Sitemap[Any]]:
+    def section(self):
         names = dict(self._names)
         exec(self.source, names)  # noqa: S102 our own code
-        made: type[Sitemap[Any]] = names["Fuzzed"]
-        return made
+        return names["Fuzzed"]
 
     @property
-    def _names(self) -> dict[str, Any]:
+    def _names(self):
         related = KINDS[self.chain.kind][0]._meta.get_fields()
-        notes: Any = next((found.related_model for found in related if found.name == "notes"), None)
+        notes = next((found.related_model for found in related if found.name == "notes"), None)
         return {
             **vars(django_models),
             **vars(functions),
@@ -144,14 +143,14 @@ class Case:
             "ModelSitemap": ModelSitemap,
         }
 
-    def items(self) -> list[Any]:
+    def items(self):
         """Return the items as the code of the project returns them."""
         if not self.change:
             return list(self.rows())
-        section: Any = self.section
+        section = self.section
         return list(vars(section)[self.form.split()[-1]](section()))
 
-    def smaller(self) -> Iterator[Case]:
+    def smaller(self):
         """Yield cases with less in them, for the shortest that fails."""
         steps = self.chain.steps
         for place in range(len(steps)):
@@ -165,7 +164,7 @@ class Case:
             yield replace(self, chain=self.chain._replace(model="Whole"))
 
 
-def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> Case:
+def case_of(name, using, known):
     """Return the case of this name. Django may refuse its queryset."""
     rng = random.Random(name)  # noqa: S311 what is random here is no secret
     kind = rng.choice(["integer"] * 6 + [*KINDS])
@@ -180,10 +179,10 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
     named = rng.sample(selected, min(len(selected), rng.choice([0, 1, 1, 2])))
     if by_method and change == "an attribute":
         named.append("stats")
-    located: tuple[Number, ...] = ()
+    located = ()
     if not by_method and chain.is_related and rng.random() < 0.35:
         located = (Number(tuple(a_number(rng) for _ in range(rng.choice([1, 1, 1, 2])))),)
-    made: Lastmod | None = declared.lastmod(rng, kind, times)
+    made = declared.lastmod(rng, kind, times)
     if chain.fields == "groups" or rng.random() < 0.15:
         made = NONE
     elif only_methods or rng.random() < (0.5 if chain.fields else 0.2):
@@ -206,13 +205,13 @@ def case_of(name: str, using: str, known: Mapping[str, Mapping[str, Fact]]) -> C
     )
 
 
-def _changes(chain: Chain) -> list[str]:
+def _changes(chain):
     if chain.fields == "values":
         return ["if not rows", "a changed dict"]
     return ["if not rows"] if chain.fields else ["if not rows", "an attribute", "another slug"]
 
 
-def _is_selected(chain: Chain, name: str) -> bool:
+def _is_selected(chain, name):
     return bool(chain.fields) or any(step.startswith(f".annotate({name}=") for step in chain.steps)
 
 
@@ -225,17 +224,17 @@ class Row:
     own: tuple[Any, ...]
     entries: frozenset[tuple[str, Any]]
 
-    def allows(self, entry: tuple[str, Any]) -> bool:
+    def allows(self, entry):
         return entry in self.entries or (entry[0], ANY) in self.entries
 
 
-def expected(case: Case, items: list[Any]) -> list[Row]:
+def expected(case, items):
     """Return the entries that are right for each item."""
     values = {aggregate: _possible_values(case, aggregate) for aggregate in case.aggregates}
     return [_row(case, item, values) for item in items]
 
 
-def _row(case: Case, item: Any, values: Mapping[Aggregate, Callable[[str], set[Any]]]) -> Row:
+def _row(case, item, values):
     get = partial(_get, case, item)
     slug = str(get("slug"))
     fact = case.facts[slug.lower()]
@@ -259,7 +258,7 @@ def _row(case: Case, item: Any, values: Mapping[Aggregate, Callable[[str], set[A
     return Row(slug, own, frozenset(product(urls, lastmods)))
 
 
-def _get(case: Case, item: Any, name: str) -> Any:
+def _get(case, item, name):
     fields = case.chain.fields
     if fields == "values_list":
         return item[["slug", "at", *case.chain.numbers].index(name)]
@@ -268,13 +267,13 @@ def _get(case: Case, item: Any, name: str) -> Any:
     return getattr(item, name)
 
 
-def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[Any]]:
+def _possible_values(case, aggregate):
     """Return the values that an aggregate may have for the row with a slug.
 
     It covers all related rows, unless the queryset itself joins the relation: then it covers the joined
     rows, as with `annotate()`. Where the documentation does not say which of the two, both are right.
     """
-    rows: QuerySet[Any] = case.rows()
+    rows = case.rows()
     query = rows.query
     related = lambda slug: {aggregate.value(case.facts[slug])}  # noqa: E731
     if query.combinator or query.is_sliced or query.distinct_fields or query.where.contains_over_clause:
@@ -282,12 +281,12 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
     if query.distinct and query.group_by is not None and divides_groups(query):
         return related
     annotation = eval(str(aggregate), case._names)  # noqa: S307 our own code
-    alone: Any = KINDS[case.chain.kind][0]._base_manager.annotate(value=annotation).query
+    alone = KINDS[case.chain.kind][0]._base_manager.annotate(value=annotation).query
     annotated = rows.annotate(value=annotation).query
     new = to_many_aliases(annotated) - to_many_aliases(query)
     if len(new) >= len(to_many_aliases(alone)):
         return related
-    joined: dict[str, set[Any]] = {}
+    joined = {}
     # SQLite cannot group the rows of some window functions.
     with suppress(DatabaseError), transaction.atomic(case.using):
         for found in [rows, rows.order_by()] if rows.ordered else [rows]:
@@ -310,19 +309,19 @@ def _possible_values(case: Case, aggregate: Aggregate) -> Callable[[str], set[An
     )
 
 
-def naive(value: Any) -> Any:
+def naive(value):
     """Return a value from Django as in `Fact`."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
-def aware(value: date | None) -> date | None:
+def aware(value):
     """Return a time as Django returns it."""
     if isinstance(value, datetime) and settings.USE_TZ:
         return value.replace(tzinfo=UTC)
     return value
 
 
-def text(value: date | None) -> str | None:
+def text(value):
     """Return a time as written in a sitemap, regardless of the zone of the value."""
     if not isinstance(value, datetime):
         return value and value.isoformat()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from datetime import date, datetime
 from math import floor
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db.models import DateTimeField, Value
 from django.db.models.functions import Cast, Coalesce
 
-from tests.invariants.fuzz.facts import UTC, Fact, stored
+from tests.invariants.fuzz.facts import UTC, stored
 
 #: A naive time, as in `Fact`.
 OLD = datetime(2019, 5, 17, 22, 30)
@@ -30,16 +29,16 @@ RELATIONS = {
 _MAIN = ("notes", "notes", "children", "children", "tags", "tags", *RELATIONS)
 
 
-def old() -> Value:
+def old():
     return Value(stored(OLD))
 
 
-def at() -> Coalesce:
+def at():
     """Return a time without nulls. On MariaDB, Django raises an error for a part of a null."""
     return Coalesce("at", Cast(old(), DateTimeField()))
 
 
-def zone() -> Any:
+def zone():
     """Return the zone. MariaDB knows only UTC if its time zone tables are not loaded."""
     return UTC if settings.USE_TZ else None
 
@@ -53,7 +52,7 @@ class Aggregate(NamedTuple):
     least: int | None = None
     distinct: bool = False
 
-    def __str__(self) -> str:
+    def __str__(self):
         made = f"{self.function}('{self.path}{self.field and f'__{self.field}'}'"
         if self.least is not None:
             made += f", filter=Q({self.path}__{RELATIONS[self.path][0]}__gt={self.least})"
@@ -61,7 +60,7 @@ class Aggregate(NamedTuple):
         # An average has other digits on each database.
         return f"Cast(Floor({made}), IntegerField())" if self.function == "Avg" else made
 
-    def value(self, fact: Fact) -> Any:
+    def value(self, fact):
         """Return the aggregate of all rows that are related to a row."""
         number = RELATIONS[self.path][0]
         rows = fact.related(self.path)
@@ -80,22 +79,17 @@ class Aggregate(NamedTuple):
         return _FUNCTIONS[self.function](values)
 
 
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "Sum": sum,
-    "Max": max,
-    "Min": min,
-    "Avg": lambda values: floor(fmean(values)),
-}
+_FUNCTIONS = {"Sum": sum, "Max": max, "Min": min, "Avg": lambda values: floor(fmean(values))}
 
 
-def a_time(rng: random.Random, *, but: str | None = None) -> Aggregate:
+def a_time(rng, *, but=None):
     """Return the first or the last time of related rows, not of the relation `but`."""
     path = rng.choice([path for path in _MAIN if path != but])
     least = rng.randrange(3) if rng.random() < 0.25 else None
     return Aggregate(rng.choice(["Max", "Max", "Min"]), path, RELATIONS[path][1], least)
 
 
-def a_number(rng: random.Random) -> Aggregate:
+def a_number(rng):
     """Return an aggregate whose value is a whole number."""
     path = rng.choice(_MAIN)
     function = rng.choice(["Count", "Count", "Count", "Sum", "Sum", "Max", "Min", "Avg"])
@@ -110,12 +104,12 @@ class Number(NamedTuple):
 
     aggregates: tuple[Aggregate, ...]
 
-    def __str__(self) -> str:
+    def __str__(self):
         if len(self.aggregates) == 1:
             return str(self.aggregates[0])
         return " + ".join(f"Coalesce({aggregate}, 0)" for aggregate in self.aggregates)
 
-    def value(self, *values: Any) -> Any:
+    def value(self, *values):
         return values[0] if len(values) == 1 else sum(value or 0 for value in values)
 
 
@@ -130,11 +124,11 @@ class Lastmod(NamedTuple):
     aggregates: tuple[Aggregate, ...] = ()
 
 
-def _midnight(value: datetime, **parts: int) -> datetime:
-    return value.replace(hour=0, minute=0, second=0, **parts)  # type: ignore[arg-type]
+def _midnight(value, **parts):
+    return value.replace(hour=0, minute=0, second=0, **parts)
 
 
-PLAIN: dict[str, Callable[[Fact], date | None]] = {
+PLAIN = {
     "None": lambda fact: None,
     "LEAP": lambda fact: LEAP,
     "F('at')": lambda fact: fact.at,
@@ -165,14 +159,14 @@ PLAIN: dict[str, Callable[[Fact], date | None]] = {
         fact.at or OLD, fact.group_at or OLD
     ),
 }
-RELATED: dict[str, Callable[[Fact], date | None]] = {
+RELATED = {
     "F('parent__at')": lambda fact: fact.parent and fact.parent.at,
     "Subquery(notes().filter(thing=OuterRef('pk'), at__isnull=False).order_by('-at').values('at')[:1])": (
         lambda fact: max((note.at for note in fact.notes if note.at), default=None)
     ),
 }
 #: Expressions around one or two aggregates, and their values for a fact and the values of the aggregates.
-AROUND: dict[str, Callable[..., date | None]] = {
+AROUND = {
     "{0}": lambda fact, first: first,
     "Coalesce({0}, 'at', old())": lambda fact, first: first or fact.at or OLD,
     "Case(When(flag=True, then={0}), default=F('at'))": lambda fact, first: first if fact.flag else fact.at,
@@ -183,7 +177,7 @@ AROUND: dict[str, Callable[..., date | None]] = {
 }
 
 
-def lastmod(rng: random.Random, kind: str, times: list[str]) -> Lastmod:
+def lastmod(rng, kind, times):
     """Return any lastmod. `times` are the annotations of the queryset that are times."""
     if kind == "composite" or rng.random() < 0.3:
         made = rng.choice([*PLAIN.items(), *([] if kind == "composite" else RELATED.items())])

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 
@@ -16,7 +16,7 @@ from tests.invariants.fuzz import models
 UTC = timezone.utc
 ROWS = 12
 #: A model for each kind of key, with the function that converts a number to a key.
-KINDS: dict[str, tuple[type[models.Thing], Any]] = {
+KINDS = {
     # With growing gaps, and several below 0.
     "integer": (models.Whole, lambda n: {"id": n * n * 3 - 40}),
     "uuid": (models.Random, lambda n: {"id": uuid.UUID(int=(n * 2**121 + n * 7919) % 2**128)}),
@@ -57,21 +57,21 @@ class Fact:
     tags: list[Tag]
     children: list[Fact] = field(default_factory=list)
 
-    def related(self, path: str) -> list[Any]:
+    def related(self, path):
         """Return the rows at the end of a path of relations, as often as joins would repeat them."""
-        rows: list[Any] = [self]
+        rows = [self]
         for name in path.split("__"):
             found = [getattr(row, name) for row in rows]
             rows = [row for part in found for row in (part if isinstance(part, list) else [part]) if row]
         return rows
 
 
-def facts(kind: str, seed: object) -> list[Fact]:
+def facts(kind, seed):
     """Return rows, the same ones for the same seed."""
     rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
     groups = [moment(rng) for _ in range(3)]
     tags = [Tag(word, rng.choice([None, 1, 2, 3]), _maybe(moment(rng), rng)) for word in WORDS]
-    found: list[Fact] = []
+    found = []
     for number in range(ROWS):
         group = rng.choice([None, 0, 1, 2])
         made = Fact(
@@ -96,26 +96,26 @@ def facts(kind: str, seed: object) -> list[Fact]:
     return found
 
 
-def _note(rng: random.Random) -> Note:
+def _note(rng):
     return Note(rng.choice(WORDS), rng.choice([None, 0, 1, 2, 2, 3, 4]), _maybe(moment(rng), rng))
 
 
-def _maybe(value: Any, rng: random.Random) -> Any:
+def _maybe(value, rng):
     return None if rng.random() < 0.15 else value
 
 
-def moment(rng: random.Random) -> datetime:
+def moment(rng):
     """Return a time in the daytime, since clocks change at night."""
     day = datetime(2020, 1, 1) + timedelta(days=rng.randrange(1_800))
     return day.replace(hour=rng.randrange(5, 24), minute=rng.randrange(60), second=rng.randrange(60))
 
 
-def stored(value: datetime | None) -> datetime | None:
+def stored(value):
     """Return a time as it is stored with the current settings."""
     return value and (value.replace(tzinfo=UTC) if settings.USE_TZ else value)
 
 
-def write(kind: str, known: list[Fact], using: str) -> None:
+def write(kind, known, using):
     """Create the rows in a database."""
     model, key = KINDS[kind]
     groups = {fact.group: fact.group_at for fact in known if fact.group is not None}
@@ -126,7 +126,7 @@ def write(kind: str, known: list[Fact], using: str) -> None:
         models.Anchor.objects.using(using).bulk_create(
             models.Anchor(id=key(n)["anchor_id"]) for n in range(1, len(known) + 1)
         )
-    made: dict[str, Any] = {}
+    made = {}
     for number, fact in enumerate(known, 1):
         own = {} if kind == "composite" else {"parent": fact.parent and made[fact.parent.slug]}
         made[fact.slug] = model(
@@ -145,9 +145,9 @@ def write(kind: str, known: list[Fact], using: str) -> None:
         _write_related(kind, known, made, using)
 
 
-def _write_related(kind: str, known: list[Fact], made: dict[str, Any], using: str) -> None:
-    model: Any = KINDS[kind][0]
-    note: Any = model._meta.get_field("notes").related_model
+def _write_related(kind, known, made, using):
+    model = KINDS[kind][0]
+    note = model._meta.get_field("notes").related_model
     note.objects.using(using).bulk_create(
         note(thing=made[fact.slug], word=word, score=score, at=stored(at))
         for fact in known
@@ -167,6 +167,6 @@ def _write_related(kind: str, known: list[Fact], made: dict[str, Any], using: st
     )
 
 
-def _own(kind: str, number: int) -> int:
+def _own(kind, number):
     """Return an id that no other kind uses."""
     return [*KINDS].index(kind) * 10 + number + 1

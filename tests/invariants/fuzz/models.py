@@ -102,7 +102,7 @@ class Anchored(Related):
     anchor = models.OneToOneField(Anchor, primary_key=True, on_delete=models.CASCADE)
 
 
-def _notes_of(model: type[Related]) -> type[Note]:
+def _notes_of(model):
     thing = models.ForeignKey(model, on_delete=models.CASCADE, related_name="notes")
     return type(f"{model.__name__}Note", (Note,), {"__module__": __name__, "thing": thing})
 

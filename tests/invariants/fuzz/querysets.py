@@ -25,22 +25,22 @@ class Chain(NamedTuple):
     texts: tuple[str, ...] = ()
     fields: str = ""
 
-    def __str__(self) -> str:
+    def __str__(self):
         text = f"{self.model}._base_manager.using(using)"
         for step in self.steps:
             text = f"{text}{step}" if step[0] in ".[" else f"({text} {step})"
         # The caller must not share the cache of a queryset.
         return f"{text}" if self.steps else f"{text}.all()"
 
-    def then(self, *steps: str) -> Chain:
+    def then(self, *steps):
         return self._replace(steps=(*self.steps, *steps))
 
     @property
-    def is_related(self) -> bool:
+    def is_related(self):
         return self.kind != "composite"
 
 
-def queryset(rng: Rng, kind: str, using: str) -> Chain:
+def queryset(rng, kind, using):
     """Return any queryset. Django may refuse it."""
     model = KINDS[kind][0].__name__
     if kind == "integer" and rng.random() < 0.2:
@@ -48,7 +48,7 @@ def queryset(rng: Rng, kind: str, using: str) -> Chain:
     return _ended(rng, _combined(rng, Chain(model, kind)), using)
 
 
-def _plain(rng: Rng) -> str:
+def _plain(rng):
     return rng.choice(
         [
             "flag=True",
@@ -65,7 +65,7 @@ def _plain(rng: Rng) -> str:
     )
 
 
-def _related(rng: Rng) -> str:
+def _related(rng):
     return rng.choice(
         [
             f"notes__word='{rng.choice('abc')}'",
@@ -84,7 +84,7 @@ def _related(rng: Rng) -> str:
     )
 
 
-def _on_annotation(rng: Rng, chain: Chain) -> str:
+def _on_annotation(rng, chain):
     name = rng.choice([*chain.numbers, *chain.times, *chain.texts])
     if name in chain.times:
         return f"{name}__isnull={rng.random() < 0.2}"
@@ -93,7 +93,7 @@ def _on_annotation(rng: Rng, chain: Chain) -> str:
     return f"{name}{rng.choice(['', '__gte', '__gt', '__lt'])}={rng.choice([0, 1, 1, 2, 2, 3])}"
 
 
-def _condition(rng: Rng, chain: Chain) -> str:
+def _condition(rng, chain):
     """Return the arguments of `filter()` or `exclude()`."""
     named, chance = (*chain.numbers, *chain.times, *chain.texts), rng.random()
     if named and chance < 0.35:
@@ -108,15 +108,15 @@ def _condition(rng: Rng, chain: Chain) -> str:
     return f"Q({one}) {'|' if shape < 0.15 else rng.choice(['& ~', '| ~'])} ({other})".replace("~ ", "~")
 
 
-def _filtered(rng: Rng, chain: Chain) -> Chain:
+def _filtered(rng, chain):
     return chain.then(f".{rng.choice(['filter', 'filter', 'filter', 'exclude'])}({_condition(rng, chain)})")
 
 
-def _method(rng: Rng) -> str:
+def _method(rng):
     return "alias" if rng.random() < 0.2 else "annotate"
 
 
-def _numbered(chain: Chain, method: str, prefix: str, source: str, kind: str) -> Chain:
+def _numbered(chain, method, prefix, source, kind):
     """Annotate a queryset. The name is known to later steps, and if selected, to the section."""
     number = len(chain.numbers) + len(chain.times) + len(chain.texts) + 1
     name = f"{prefix}{number}"
@@ -124,7 +124,7 @@ def _numbered(chain: Chain, method: str, prefix: str, source: str, kind: str) ->
     return made._replace(**{kind: (*getattr(made, kind), name)})
 
 
-def _aggregated(rng: Rng, chain: Chain) -> Chain:
+def _aggregated(rng, chain):
     method = _method(rng)
     if rng.random() < 0.7:
         made = a_number(rng)
@@ -144,7 +144,7 @@ def _aggregated(rng: Rng, chain: Chain) -> Chain:
     return chain
 
 
-def _joined(rng: Rng, chain: Chain) -> Chain:
+def _joined(rng, chain):
     path = rng.choice(["notes", "tags", "children"])
     number, _, text = RELATIONS[path]
     if rng.random() < 0.5:
@@ -156,7 +156,7 @@ def _joined(rng: Rng, chain: Chain) -> Chain:
     return chain.then(f".filter({condition})") if rng.random() < 0.5 else chain
 
 
-def _annotated(rng: Rng, chain: Chain) -> Chain:
+def _annotated(rng, chain):
     """Annotate a queryset without joining a multi-valued relation."""
     found = [
         ("l", "Lower('slug')", "texts"),
@@ -176,14 +176,14 @@ def _annotated(rng: Rng, chain: Chain) -> Chain:
     return _numbered(chain, _method(rng), prefix, source, kind)
 
 
-def _existing(rng: Rng, chain: Chain) -> Chain:
+def _existing(rng, chain):
     least = rng.randrange(3)
     return chain.then(
         f".filter({rng.choice(['', '~'])}Exists(notes().filter(thing=OuterRef('pk'), score__gt={least})))"
     )
 
 
-def _ranked(rng: Rng, chain: Chain) -> Chain:
+def _ranked(rng, chain):
     # A join can repeat a row, and the numbers of the two rows would then be random.
     rank, order = rng.choice(["DenseRank", "Rank"]), rng.choice(["slug", "-slug", "weight"])
     source = f"Window({rank}(), partition_by={rng.choice(['group', 'flag'])!r}, order_by={order!r})"
@@ -193,12 +193,12 @@ def _ranked(rng: Rng, chain: Chain) -> Chain:
     return chain
 
 
-def _extra(rng: Rng, chain: Chain) -> Chain:
+def _extra(rng, chain):
     table = KINDS[chain.kind][0]._meta.db_table
     return chain.then(f".extra(where=['{table}.number < {rng.randrange(5, 29)}'])")
 
 
-def _ordered(rng: Rng, chain: Chain) -> Chain:
+def _ordered(rng, chain):
     named = [*chain.numbers, *chain.times, *chain.texts]
     orders = [
         "'-slug'",
@@ -222,7 +222,7 @@ def _ordered(rng: Rng, chain: Chain) -> Chain:
     return chain.then(f".order_by({rng.choice(orders)})")
 
 
-def _shown(rng: Rng, chain: Chain) -> Chain:
+def _shown(rng, chain):
     steps = [".distinct()"] * 3 + [
         ".reverse()",
         ".select_related('group')",
@@ -234,7 +234,7 @@ def _shown(rng: Rng, chain: Chain) -> Chain:
     return chain.then(rng.choice(steps))
 
 
-def _simple(rng: Rng, chain: Chain) -> Chain:
+def _simple(rng, chain):
     steps = {_filtered: 7, _ordered: 4, _shown: 3, _annotated: 3, _ranked: 1, _extra: 0.4}
     if chain.is_related:
         steps |= {_aggregated: 6, _joined: 2, _existing: 1}
@@ -243,7 +243,7 @@ def _simple(rng: Rng, chain: Chain) -> Chain:
     return chain
 
 
-def _combined(rng: Rng, chain: Chain) -> Chain:
+def _combined(rng, chain):
     one = _simple(rng, chain)
     if rng.random() < 0.85:
         return one
@@ -253,7 +253,7 @@ def _combined(rng: Rng, chain: Chain) -> Chain:
     return one.then(f"{rng.choice('||&')} {other}")
 
 
-def _values(rng: Rng, chain: Chain) -> Chain:
+def _values(rng, chain):
     """In an order that can repeat rows, in none, or of a union."""
     names, fields = ["slug", "at", *chain.numbers[:1]], rng.choice(["values", "values_list"])
     order = rng.choice(["'slug'", "'flag'", "", "'-notes__word'" if chain.is_related else "'-flag'"])
@@ -268,7 +268,7 @@ def _values(rng: Rng, chain: Chain) -> Chain:
     return made._replace(fields=fields, numbers=chain.numbers[:1], times=("at",), texts=())
 
 
-def _ended(rng: Rng, chain: Chain, using: str) -> Chain:
+def _ended(rng, chain, using):
     """Mostly as it is; a slice, a union or values of it now and then, in an order without ties."""
     chance = rng.random()
     if chance < 0.08:
