@@ -591,10 +591,27 @@ def an_annotation_beside_another_join(rows):
     return section, of_rows(queryset, rows.annotate(made=NEWEST))
 
 
+def dicts(lastmod):
+    """An aggregate of each row does not group its dicts."""
+
+    def build(rows):
+        section = section_of(rows.values("category__slug"), by("category__slug"), lastmod=lastmod)
+        return section, dated(rows, lastmod, lambda row: f"/{row.category and 'one'}/")
+
+    return build
+
+
+CASES["dicts beside an aggregate"] = dicts(NEWEST)
+CASES["dicts beside an aggregate of a column"] = dicts(Max("updated"))
+
+
 @case
-def dicts_beside_an_aggregate(rows):
-    section = section_of(rows.values("category__slug"), by("category__slug"))
-    return section, [("/one/", None)] * 6 + [("/None/", None)] * 6
+def distinct_dicts_beside_an_aggregate(rows):
+    distinct = rows.values("category__slug").distinct()
+    groups = distinct.annotate(at=NEWEST)
+    expected = [(f"/{row['category__slug']}/", lastmod_text(row["at"])) for row in groups]
+    assert len(expected) == 2
+    return section_of(distinct, by("category__slug"), lastmod=NEWEST), expected
 
 
 @case

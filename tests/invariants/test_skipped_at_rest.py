@@ -6,18 +6,14 @@ import pytest
 from django.db.models import F
 from django.utils.translation import get_language
 
-from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.databases import ALIASES, parameter
 from tests.support.published import pages, urls
+from tests.support.sections import declare
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.usefixtures("cached_site"),
-    pytest.mark.sitemaps09(ENGINE="serial", GZIP=False),
-    pytest.mark.filterwarnings("ignore"),
-]
+LIMIT = 12
+CODES = ["en", "de", "pt-br"]
 #: Which of 400 items have a URL.
 LISTED = {
     "one of ten": lambda number: number % 10 == 3,
@@ -30,81 +26,68 @@ LISTED = {
     "at random": lambda number: number * 7_919 % 101 < 30,
     "all but a few": lambda number: number % 50 != 7,
 }
-LIMIT = 12
 
 
-class Columns(ModelSitemap[Article]):
-    limit = LIMIT
-    location = F("slug")
-    lastmod = F("updated")
+def has_url(item):
+    return item.slug.startswith("/")
 
 
-class Methods(ModelSitemap[Article]):
-    limit = LIMIT
-
-    def location(self, item):
-        if not item.slug.startswith("/"):
-            raise ValueError("no URL")
-        return item.slug
+def method(self, item):
+    if not has_url(item):
+        raise ValueError("no URL")
+    return item.slug
 
 
-class Languages(Methods):
-    """Items without a URL in most languages have one entry, and the others three."""
+COLUMNS = {"location": F("slug"), "lastmod": F("updated")}
+#: Items without a URL in most languages have one entry, and the others three.
+LANGUAGES = {
+    "i18n": True,
+    "languages": CODES,
+    "get_languages_for_item": lambda self, item: CODES if has_url(item) else ["en"],
+    "location": lambda self, item: f"/{get_language()}/{item.pk}/",
+}
+#: Hooks, and whether they are exported with `--changed-only`. What a method skips does not depend on the
+#: database, and a full export reads what the other one does.
+KINDS = {
+    "columns, changed only": (COLUMNS, True),
+    "columns": (COLUMNS, False),
+    "methods": ({"location": method}, False),
+    "languages": (LANGUAGES, True),
+}
+PARAMETERS = [
+    pytest.param(alias, kind, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{kind}")
+    for alias in ALIASES
+    for kind in (KINDS if alias == "default" else ["columns, changed only"])
+]
 
-    i18n = True
-    languages = ("en", "de", "pt-br")
 
-    def get_languages_for_item(self, item):
-        return ["en", "de", "pt-br"] if item.slug.startswith("/") else ["en"]
-
-    def location(self, item):
-        return f"/{get_language()}/{item.pk}/"
-
-
-#: Sections, and whether they are exported with `--changed-only`.
-WAYS = [(Columns, True), (Columns, False), (Methods, False), (Languages, True)]
-
-
-@pytest.mark.parametrize(
-    ("using", "declared", "changed_only"),
-    # What a method skips does not depend on the database, and a full export reads what the other one does.
-    [
-        pytest.param(
-            *(alias, declared, changed_only),
-            marks=found.marks,
-            id=f"{found.id}-{declared.__name__}-{'changed-only' if changed_only else 'full'}",
-        )
-        for alias, found in ((alias, parameter(alias)) for alias in ALIASES)
-        for declared, changed_only in (WAYS if alias == "default" else WAYS[:1])
-    ],
-    indirect=["using"],
-)
+@pytest.mark.slow
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.sitemaps09(ENGINE="serial", GZIP=False)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("using", "kind"), PARAMETERS, indirect=["using"])
 @pytest.mark.parametrize("name", LISTED)
-def test_a_second_export_writes_nothing(name, declared, changed_only, using, folder):
-    is_listed = LISTED[name]
+def test_a_second_export_of_a_section_that_skips_many_items_writes_nothing(name, kind, using, folder):
+    is_listed, (hooks, changed_only) = LISTED[name], KINDS[kind]
     rows = Article.objects.using(using)
     rows.bulk_create(
         Article(pk=number + 1, slug=f"/{number}/" if is_listed(number) else f"no#{number}")
         for number in range(400)
     )
-    section = type("Section", (declared,), {"queryset": rows.all()})
+    section = declare(queryset=rows.all(), limit=LIMIT, **hooks)
 
     def run():
         return export(sitemaps={"s": section}, output=folder, changed_only=changed_only)
 
     [first] = run().sections
-    has_languages = declared is Languages
     # Items without most languages are listed. Others are counted once, however often a page is rendered.
-    assert (first.failure, first.skipped_items) == (
-        None,
-        0 if has_languages else sum(not is_listed(number) for number in range(400)),
-    )
+    most, least = (3, 1) if hooks is LANGUAGES else (1, 0)
+    counts = [most if is_listed(number) else least for number in range(400)]
+    assert (first.failure, first.skipped_items) == (None, counts.count(0))
     assert run().written == ()
     found = [url for page in pages(folder) for url in urls(folder, page)]
-    counts = [(3 if has_languages else 1) if is_listed(number) else has_languages for number in range(400)]
-    expected = sum(counts)
-    assert len(found) == len({*found}) == expected
-    assert len(pages(folder)) <= 2 * -(-expected // LIMIT) + 2
+    assert len(found) == len({*found}) == sum(counts)
+    assert len(pages(folder)) <= 2 * -(-sum(counts) // LIMIT) + 2
     # Items that get their URL now, and items that lose it, are listed and removed by one run.
     rows.filter(pk__in=range(100, 140)).update(slug="no#")
     for number in range(300, 320):

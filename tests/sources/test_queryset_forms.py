@@ -54,7 +54,7 @@ from tests.support.sources import (
 )  # fmt: skip
 
 # isort: on
-from tests.support.ways import WAYS, by, compatible_index, entries, exported_files, native
+from tests.support.ways import WAYS, by, compatible_index, entries
 
 pytestmark = [
     pytest.mark.usefixtures("cached_site"),
@@ -477,8 +477,8 @@ def test_an_aggregate_of_a_text_that_is_not_a_time_affects_only_its_row(value, s
     location, last = lambda _, item: f"/articles/{item['slug']}/", lambda _, item: item["last"]
     groups = section(shelf.values("slug").annotate(last=NEWEST), location, 5, lastmod=last)
     for declared in (section(shelf, limit=5, lastmod=NEWEST), groups):
-        for read in (native, exported_files):
-            assert {path for path, _ in read(declared)} == rest
+        for way in ("native", "exported"):
+            assert {entry.path for entry in WAYS[way](declared)[0]} == rest
         request = RequestFactory().get("/sitemap.xml")
         index = views.sitemap_index(request, sitemaps={"a": declared, "b": section(shelf)}).content
         assert {path[len("/sitemap-")] for path, _ in entries(index)} == {"a", "b"}

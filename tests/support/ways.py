@@ -276,10 +276,6 @@ def native(section):
     return _flat(native_pages(section))
 
 
-def exported_files(section):
-    return _flat(exported_pages(section))
-
-
 def compatible(section):
     """Return the entries on the pages of the compatibility views."""
     return compatible_entries(section, entries)
@@ -294,23 +290,13 @@ def compatible_index(section):
     return lastmod_text(section().get_latest_lastmod())
 
 
-READERS = {"native": native, "exported": exported_files, "compatible": compatible}
-
-
-def assert_entries(section, expected):
-    """Check that each reader lists exactly these entries, each as often as it is given."""
-    for way, read in READERS.items():
-        _assert_same(way, Counter(read(section)), Counter(expected))
-
-
 def assert_paths(section, expected):
-    """Check that each reader lists exactly these paths, each as often as it is given."""
-    for way, read in READERS.items():
-        _assert_same(way, Counter(path for path, _ in read(section)), Counter(expected))
-
-
-def _assert_same(way, found, expected):
-    assert found == expected, f"{way}: too many {found - expected}, missing {expected - found}"
+    """Check that live pages, files and the compatibility views list these paths, each as often as given."""
+    for way in ("native", "exported", "compatible"):
+        found, errors = WAYS[way](section)
+        assert errors == [], way
+        found, given = Counter(entry.path for entry in found), Counter(expected)
+        assert found == given, f"{way}: too many {found - given}, missing {given - found}"
 
 
 # Declarations.
@@ -336,12 +322,3 @@ def by(*names):
         return "/" + "".join(f"{part}/" for part in parts)
 
     return location
-
-
-def listed(section):
-    """Count what the declared location gives for each row of `list(queryset)`."""
-    sitemap = section()
-    return Counter(
-        sitemap.location(item) if callable(sitemap.location) else f"/articles/{item.slug}/"
-        for item in section.queryset.all()
-    )
