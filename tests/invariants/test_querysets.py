@@ -31,7 +31,7 @@ from tests.support.factories import InvoiceFactory, SeatFactory
 from tests.support.sections import declare
 from tests.support.shelves import OLD, at_least
 from tests.support.sources import set_slices
-from tests.support.ways import WAYS, by, compatible_index, native_pages
+from tests.support.ways import WAYS, by, changed_only, compatible_index, native_pages
 
 # Django warns on its own pages; what they list is asserted.
 pytestmark = [
@@ -333,6 +333,9 @@ def test_a_section_lists_the_rows_of_its_queryset(name, way, shelf):
             assert way not in OURS or len(found) == len(expected if is_method else {*found}), hooks
         assert errors == []
         assert_newest(section, way, [lastmod for _, lastmod, _ in expected])
+    if way == "changed_only":
+        found, _ = changed_only(section, lambda: shelf.filter(slug="a03").update(slug="a99", updated=OLD))
+        assert found == WAYS["exported"](section)[0]
 
 
 # The rows of dicts and tuples.
