@@ -27,7 +27,7 @@ from django_sitemaps09.sources import QuerySource, members, slices
 from tests.invariants.fuzz.cases import case_of, expected
 from tests.invariants.fuzz.facts import KINDS, facts, write
 from tests.support.databases import ALIASES, parameter, require
-from tests.support.shelves import BASE, LIMITS
+from tests.support.sources import BASE, LIMITS
 from tests.support.ways import compatible, exported_pages, native_pages, url_dicts
 
 # Django warns in the compatibility views, as with contrib. The content of pages is asserted.

@@ -114,14 +114,11 @@ def test_compile_query(articles):
         internals.compile_query(articles.none(), connection)
 
 
-def test_add_condition(articles):
+def test_add_condition_and_filter_first(articles):
     pk = articles[1].pk
     rows = internals.add_condition(articles, GreaterThan(F("pk"), pk))
     assert slugs(rows) == ["a2", "a3"]
     assert slugs(articles) == ["a0", "a1", "a2", "a3"]
-
-
-def test_filter_first(articles):
     rows = internals.filter_first(articles.filter(slug__gte="a1"), pk__lte=articles[2].pk)
     assert slugs(rows) == ["a1", "a2"]
     sql, *_ = internals.compile_query(rows, connection)
@@ -129,13 +126,10 @@ def test_filter_first(articles):
     assert clause.index('"id"') < clause.index('"slug"')
 
 
-def test_remove_order(articles):
+def test_remove_order_and_reorder(articles):
     rows = internals.remove_order(articles.reverse())
     assert not rows.ordered
     assert slugs(rows.order_by("pk")) == ["a0", "a1", "a2", "a3"]
-
-
-def test_reorder(articles):
     rows = internals.reorder(articles[:3], "-slug")
     assert slugs(rows) == ["a3", "a2", "a1"]
     with pytest.raises(TypeError):
@@ -154,12 +148,9 @@ def test_having_columns(articles):
     assert [c.target.column for c in internals.having_columns(counted.query)] == ["slug"]
 
 
-def test_to_many_aliases(articles):
+def test_to_many_aliases_and_to_many_joins(articles):
     assert internals.to_many_aliases(articles.filter(category__slug="c").query) == set()
     assert internals.to_many_aliases(articles.filter(comments__pk__gt=0).query) == {"tests_comment"}
-
-
-def test_to_many_joins(articles):
     query = articles.annotate(x=Max("comments__article__category__slug"), n=Count("tags")).query
     columns = [internals.columns_in([query.annotations[name]]) for name in "xn"]
     joins = [internals.to_many_joins(query, [column.alias for column in part]) for part in columns]
@@ -168,13 +159,10 @@ def test_to_many_joins(articles):
     assert internals.to_many_joins(articles.filter(category__slug="c").query) == frozenset()
 
 
-def test_group_columns(articles):
+def test_group_columns_and_columns_in(articles):
     counted = articles.annotate(n=Count("pk")).filter(Q(n__gt=0) | Q(comments__pk__gt=0))
     assert "tests_comment" in {column.alias for column in internals.group_columns(counted.query)}
     assert list(internals.group_columns(articles.query)) == []
-
-
-def test_columns_in(articles):
     chosen = articles.annotate(x=Case(When(category__slug="c", then=F("slug"))))
     columns = internals.columns_in([chosen.query.annotations["x"]])
     assert {column.alias for column in columns} == {"tests_article", "tests_category"}

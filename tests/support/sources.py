@@ -228,13 +228,8 @@ def articles(using):
         )
         for number in range(1, 15)
     )
-    add_related(
-        using,
-        (
-            (row, tags[: n % 4], n % 3, [NOON + timedelta(days=n, hours=hour) for hour in range(n % 3)])
-            for n, row in enumerate(rows)
-        ),
-    )
+    visits = [[NOON + timedelta(days=n, hours=hour) for hour in range(n % 3)] for n in range(14)]
+    add_related(using, ((row, tags[: n % 4], n % 3, visits[n]) for n, row in enumerate(rows)))
     return Article.objects.using(using).all()
 
 

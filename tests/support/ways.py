@@ -40,12 +40,6 @@ for _prefix, _namespace in NAMESPACES.items():
     ElementTree.register_namespace(_prefix, _namespace)
 
 
-#: The path of each entry and its lastmod.
-Entries = list[tuple[str, str | None]]
-#: The entries of each page, with the lastmod of the page in the index.
-Pages = list[tuple[str | None, Entries]]
-
-
 class Entry(NamedTuple):
     """A whole entry. `others` has the canonical text of all other elements, in their order.
 
