@@ -21,7 +21,6 @@ from django_sitemaps09.pages import (
     find_changed,
     fit_together,
     render_all,
-    split,
 )
 from django_sitemaps09.protocol import Limits
 
@@ -172,19 +171,6 @@ def test_a_page_keeps_its_number_and_a_new_number_was_never_used(keys, inserted,
     new = after.keys() - {page.number for page in before}
     highest = max(page.number for page in before)
     assert sorted(new) == list(range(highest + 1, highest + 1 + len(new)))
-
-
-@given(KEYS.filter(bool), st.data())
-def test_the_halves_of_a_page_are_the_page(keys, data):
-    rows = Rows(keys)
-    limit = data.draw(LIMITS)
-    page = data.draw(st.sampled_from(cut(rows, limit)))
-    at = data.draw(st.sampled_from(rows.on(page)))
-    first, second = split(page, rows.text(at), 99)
-    assert (first.number, second.number) == (page.number, 99)
-    assert (first.after, second.until) == (page.after, page.until)
-    assert rows.on(first) + rows.on(second) == rows.on(page)
-    assert rows.on(first)[-1] == at
 
 
 @given(KEYS, LIMITS)
