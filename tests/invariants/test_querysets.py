@@ -31,7 +31,7 @@ from tests.support.factories import InvoiceFactory, SeatFactory
 from tests.support.sections import declare
 from tests.support.shelves import OLD, at_least
 from tests.support.sources import set_slices
-from tests.support.ways import WAYS, by, changed_only, compatible_index, native_pages
+from tests.support.ways import WAYS, by, changed_only, compatible_index
 
 # Django warns on its own pages; what they list is asserted.
 pytestmark = [
@@ -889,23 +889,6 @@ def test_evaluated_groups_languages_and_composite_keys_are_read_as_they_were_fet
             section = declare(Sitemap, items=lambda _, rows=rows: rows, location=location, limit=50)
             expected = {f"/{getattr(row, name)}/" for row in shelf}
             assert {path for path, _ in read(section, way)} == expected
-
-
-# A count() that estimates, as of a package that asks the planner of the database.
-
-
-@pytest.mark.parametrize("estimate", [0, 1, 29, 30, 31, 10_000])
-def test_a_wrong_count_loses_and_repeats_no_row_and_fills_each_page(estimate, way, using):
-    estimated = type("Estimated", (type(Article.objects.all()),), {"count": lambda self: estimate})
-    Article.objects.using(using).bulk_create(Article(pk=n, slug=f"s{n:02}") for n in range(1, 31))
-    rows = estimated(Article, using=using).order_by("slug")[:30]
-    for location in (ROUTE, METHOD):
-        for limit in (5, 30, 100):
-            section = declare(queryset=rows, limit=limit, location=location)
-            if way in OURS:
-                assert read(section, way) == [(f"/articles/s{n:02}/", None) for n in range(1, 31)]
-            if way == "native":
-                assert all(0 < len(page) <= limit for _, page in native_pages(section))
 
 
 # Querysets that no way lists, with what to do instead.

@@ -13,7 +13,7 @@ from django.db import NotSupportedError, OperationalError, connections, transact
 
 # isort: off
 from django.db.models import (
-    Case, CharField, Count, DateTimeField, F, Func, IntegerField, Prefetch, Q, Value, When,
+    Case, CharField, Count, DateTimeField, F, Func, IntegerField, Prefetch, Q, QuerySet, Value, When,
 )  # fmt: skip
 
 # isort: on
@@ -54,7 +54,7 @@ from tests.support.sources import (
 )  # fmt: skip
 
 # isort: on
-from tests.support.ways import WAYS, by, compatible_index, entries
+from tests.support.ways import WAYS, by, compatible_index, entries, exported_pages, native_pages
 
 pytestmark = [
     pytest.mark.usefixtures("cached_site"),
@@ -246,6 +246,21 @@ def test_rows_that_only_their_order_or_a_window_repeats_are_counted(shelf):
     assert [getattr(name, "name", name) for name in tagged_twice().items().query.order_by] == ["pk", "tag"]
     terms = compiled(tagged_twice).items.query.order_by
     assert "tag" in [term.expression.name for term in terms]
+
+
+@pytest.mark.parametrize("estimate", [0, 1, 29, 30, 31, 10_000])
+def test_a_count_that_estimates_loses_and_repeats_no_row_and_fills_each_page(estimate, using):
+    """As that of a package that asks the planner of the database for the number of rows."""
+    estimated = type("Estimated", (QuerySet,), {"count": lambda self: estimate})
+    Article.objects.using(using).bulk_create(Article(pk=n, slug=f"s{n:02}") for n in range(1, 31))
+    rows = estimated(Article, using=using).order_by("slug")[:30]
+    for location in (ROUTE, METHOD):
+        for limit in (5, 30, 100):
+            declared = section(rows, location, limit)
+            for found in (native_pages(declared), exported_pages(declared, again=True)):
+                assert all(0 < len(page) <= limit for _, page in found)
+                paths = [path for _, page in found for path, _ in page]
+                assert paths == [f"/articles/s{n:02}/" for n in range(1, 31)]
 
 
 @ON_SQLITE
