@@ -1,25 +1,40 @@
-"""Complete documents: everything that a sitemap can declare, in any combination, read in every way."""
+"""Complete documents: everything that a sitemap can declare, in any combination and with any value."""
 
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from urllib.parse import unquote
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db.models import Case, F, Value, When
 from django.urls import reverse
+from hypothesis import event, example, given, strategies as st
+from lxml import etree
 
-from django_sitemaps09 import NewsSitemap, Route
+from django_sitemaps09 import (
+    Alternate,
+    Extension,
+    Image,
+    News,
+    NewsSitemap,
+    Platform,
+    Restriction,
+    Route,
+    Video,
+)
 from django_sitemaps09.entries import NAMESPACES
+from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.documents import (
     COMBINATIONS,
     EVERYTHING,
+    LINKED,
     NOW,
+    SHOP,
     SLUGS,
     TEXTS,
     Combination,
@@ -30,15 +45,22 @@ from tests.support.documents import (
     images,
     live,
     localized,
-    parsed,
+    name_of,
     section,
+    shop,
     text_of,
     texts,
     videos,
 )
-from tests.support.strict_readers import SitemapJs
+from tests.support.sections import declare, listing
+from tests.support.sources import compiled, rendered
+from tests.support.writing import anything, parse
 
 pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
+
+
+def comparable(document):
+    return [*map(canonical, entries(document))]
 
 
 # Every combination
@@ -46,85 +68,72 @@ pytestmark = [pytest.mark.slow, pytest.mark.sitemaps09]
 
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize("declared", COMBINATIONS, ids=str)
-class TestEveryCombination:
-    def test_is_one_valid_document_live_compressed_and_exported(
-        self, declared: Combination, schema: Any, serve: Any, tmp_path: Path
-    ) -> None:
-        serve(section(declared))
-        document = live()
-        assert document == live("xml.gz") == exported(section(declared), tmp_path)
-        root = parsed(document)
-        schema.assertValid(root)
-        # No namespaces but those of what is declared.
-        assert root.nsmap == declared.namespaces
-        assert len(root) == len(SLUGS) * (3 if declared.alternates == "i18n" else 1)
-        # One line for each entry makes the difference of two documents readable.
-        head, first, *lines, tail = document.splitlines()
-        assert (head[:5], first[:7], tail) == (b"<?xml", b"<urlset", b"</urlset>")
-        assert all(re.fullmatch(rb"<url><loc>.*</url>", line) for line in lines)
-        assert b"\r" not in document
-
-    def test_as_text_is_exactly_its_locations(
-        self, declared: Combination, serve: Any, tmp_path: Path
-    ) -> None:
-        serve(section(declared))
-        lines = live("txt").decode().split("\n")
-        assert lines == [*texts(live(), "loc"), ""]
-        text = exported(section(declared, format="text"), tmp_path, "sitemap-x-1.txt")
-        assert text.decode().split("\n") == lines
-
-    def test_has_the_same_entries_on_compat_views(
-        self, declared: Combination, schema: Any, serve: Any
-    ) -> None:
-        """In these views, paths and codes of `i18n` are written as by contrib, which does not quote."""
-        found = section(declared)
-        # Unquoted values are not valid there, as in contrib's own view.
-        found.queryset = Article.objects.exclude(slug__in=["100%", "a[1]"])
-        if declared.alternates == "method":
-            # Such links are compared with unquoted URLs. A separate test below covers this.
-            found.queryset = Article.objects.filter(slug__in=["plain", "a+b;c=d,e"])
-        serve(found)
-        root = parsed(by_contrib(found))
-        schema.assertValid(root)
-        # Contrib's template always declares the namespace of links.
-        assert root.nsmap == declared.namespaces | {"xhtml": NAMESPACES["xhtml"]}
-        assert list(map(canonical, entries(by_contrib(found)))) == list(map(canonical, entries(live())))
+def test_a_combination_is_one_valid_document_by_each_way(declared, schema, serve, tmp_path):
+    found = section(declared)
+    serve(found)
+    document = live()
+    assert document == live("xml.gz") == exported(found, tmp_path)
+    root = parse(document)
+    schema.assertValid(root)
+    # No namespaces but those of what is declared.
+    assert root.nsmap == declared.namespaces
+    assert len(root) == len(SLUGS) * (3 if declared.alternates == "i18n" else 1)
+    # One line for each entry makes the difference of two documents readable.
+    head, first, *lines, tail = document.splitlines()
+    assert (head[:5], first[:7], tail) == (b"<?xml", b"<urlset", b"</urlset>")
+    assert all(re.fullmatch(rb"<url><loc>.*</url>", line) for line in lines)
+    assert b"\r" not in document
+    # As text, it is exactly its locations.
+    assert live("txt").decode().split("\n") == [*texts(document, "loc"), ""]
+    assert exported(section(declared, format="text"), tmp_path, "sitemap-x-1.txt") == live("txt")
+    # On Django's pages, locations and codes of `i18n` are as contrib writes them, which quotes nothing.
+    found.queryset = Article.objects.exclude(slug__in=["100%", "a[1]"])
+    if declared.alternates == "method":
+        # Such links are compared with unquoted locations.
+        found.queryset = Article.objects.filter(slug__in=["plain", "a+b;c=d,e"])
+    root = parse(by_contrib(found))
+    schema.assertValid(root)
+    # Contrib's template always declares the namespace of links.
+    assert root.nsmap == declared.namespaces | {"xhtml": NAMESPACES["xhtml"]}
+    assert comparable(by_contrib(found)) == comparable(live())
 
 
 @pytest.mark.usefixtures("articles")
-def test_what_is_declared_is_what_is_written(serve: Any) -> None:
-    """Check each value of one combination of everything."""
+def test_what_is_declared_is_what_is_written(serve):
     serve(section(Combination(True, "method", True, True, True)))
     second, third = entries(live())[1:3]
-    path = "/articles/k%C3%A4se%20&%20brot/"
-    assert [text for name, text, _ in second if name in ("loc", "lastmod", "changefreq", "priority")] == [
-        f"{BASE}{path}",
-        f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}",
-        "weekly",
-        "0.200",
+    path, caption = "/articles/k%C3%A4se%20&%20brot/", TEXTS[2]
+    found = {name: [text for each, text, _ in second if each == name] for name, _, _ in second}
+    links = [attributes for name, _, attributes in second if name == "xhtml:link"]
+    assert {name: found[name] for name in ("loc", "lastmod", "changefreq", "priority", "image:loc")} == {
+        "loc": [f"{BASE}{path}"],
+        "lastmod": [f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"],
+        "changefreq": ["weekly"],
+        "priority": ["0.200"],
+        "image:loc": [
+            "https://cdn.example.net/k%C3%A4se%20&%20brot.jpg?a=1&b=2",
+            f"{BASE}/covers/%C3%A4%20b.png",
+        ],
+    }
+    assert links == [
+        (("href", href), ("hreflang", language), ("rel", "alternate"))
+        for language, href in (
+            ("en", f"{BASE}{path}"),
+            ("de-AT", f"https://www.example.at{path}"),
+            ("x-default", f"{BASE}/any{path}"),
+        )
     ]
+    assert (found["video:title"], found["video:publication_date"]) == (
+        [caption, "Second"],
+        ["2026-01-31T07:00:00Z"],
+    )
+    assert (found["news:language"], found["news:title"]) == (["de"], [caption])
     assert [name for name, _, _ in third][:2] == ["loc", "priority"]
-    assert [dict(attributes) for name, _, attributes in second if name == "xhtml:link"] == [
-        {"rel": "alternate", "hreflang": "en", "href": f"{BASE}{path}"},
-        {"rel": "alternate", "hreflang": "de-AT", "href": f"https://www.example.at{path}"},
-        {"rel": "alternate", "hreflang": "x-default", "href": f"{BASE}/any{path}"},
-    ]
-    assert [text for name, text, _ in second if name == "image:loc"] == [
-        "https://cdn.example.net/k%C3%A4se%20&%20brot.jpg?a=1&b=2",
-        f"{BASE}/covers/%C3%A4%20b.png",
-    ]
-    [caption] = [text for name, text, _ in third if name == "image:caption"]
-    assert caption == TEXTS[3]
-    assert [text for name, text, _ in second if name == "video:title"] == [TEXTS[2], "Second"]
-    assert [text for name, text, _ in second if name == "video:publication_date"] == [
-        "2026-01-31T07:00:00Z"
-    ]
-    assert [text for name, text, _ in second if name in ("news:language", "news:title")] == ["de", TEXTS[2]]
+    assert [text for name, text, _ in third if name == "image:caption"] == [TEXTS[3]]
 
 
-CONSTANT: dict[str, Any] = {"lastmod": NOW, "changefreq": "weekly", "priority": Decimal("0.500")}
-
-WAYS: dict[str, dict[str, Any]] = {
+CONSTANT = {"lastmod": NOW, "changefreq": "weekly", "priority": Decimal("0.500")}
+DECLARATIONS = {
     "expressions": {
         "location": Route("word", word=F("slug")),
         "lastmod": F("updated"),
@@ -148,75 +157,337 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("i18n", [False, True])
+@pytest.mark.parametrize("linked", [{}, LINKED], ids=["one", "several"])
 @pytest.mark.parametrize("media", [False, True])
-def test_the_same_facts_give_the_same_bytes_however_they_are_declared(
-    serve: Any, media: bool, i18n: bool
-) -> None:
+def test_the_same_facts_give_the_same_bytes_however_they_are_declared(serve, media, linked):
     slugs = [slug for slug in SLUGS if not set(slug) & set("%?[")]
-    Article.objects.bulk_create(
-        Article(pk=number, slug=slug, updated=NOW, weight=Decimal("0.5"))
-        for number, slug in enumerate(slugs, 1)
-    )
-    found, lines = {}, set()
-    for way, declared in WAYS.items():
-        linked = {"i18n": True, "alternates": True, "x_default": True} if i18n else {}
+    rows = (Article(pk=n, slug=slug, updated=NOW, weight="0.5") for n, slug in enumerate(slugs, 1))
+    Article.objects.bulk_create(rows)
+    documents, lines = set(), set()
+    for declared in DECLARATIONS.values():
         serve(section(Combination(False, "none", media, media, media), **linked, **declared))
-        found[way] = live()
+        documents.add(live())
         lines.add(live("txt"))
-    assert len(set(found.values())) == len(lines) == 1
-    assert lines.pop().decode().splitlines() == texts(found["methods"], "loc")
-    assert len(texts(found["methods"], "priority")) == len(slugs) * (3 if i18n else 1)
+    [document], [line] = documents, lines
+    assert line.decode().splitlines() == texts(document, "loc")
+    assert len(texts(document, "priority")) == len(slugs) * (3 if linked else 1)
 
 
 @pytest.mark.usefixtures("articles")
-def test_items_may_have_languages_of_their_own(schema: Any, serve: Any, tmp_path: Path) -> None:
-    def languages_of(self: Any, item: Article) -> list[str]:
-        return ["en", "de", "pt-br"][: item.pk % 3 + 1]
+def test_items_may_have_languages_of_their_own_and_news_all_other_elements(schema, serve, tmp_path):
+    counts = [pk % 3 + 1 for pk in range(1, len(SLUGS) + 1)]
+    of_item = lambda self, item: ["en", "de", "pt-br"][: item.pk % 3 + 1]  # noqa: E731
+    declared = section(EVERYTHING, get_languages_for_item=of_item)
+    serve(declared)
+    schema.assertValid(parse(live()))
+    # The languages of each item, and the link for all others, in each of its entries.
+    links = [sum(name == "xhtml:link" for name, _, _ in entry) for entry in entries(live())]
+    assert links == [count + 1 for count in counts for _ in range(count)]
+    assert live("txt").decode().split("\n") == [*texts(live(), "loc"), ""]
+    assert exported(declared, tmp_path) == live()
 
-    declared = section(EVERYTHING, get_languages_for_item=languages_of)
+    hooks = {
+        "title": lambda self, item: text_of(item),
+        "images": images,
+        "videos": videos,
+        "location": localized,
+    }
+    facts = {"model": Article, "date_field": "updated", "publication_name": "The <Example> & Times"}
+    newest = declare(NewsSitemap, **facts, **hooks, **LINKED)
+    serve(newest)
+    schema.assertValid(parse(live()))
+    assert parse(live()).nsmap == EVERYTHING.namespaces
+    assert texts(live(), "news:title") == [TEXTS[1]] * 3
+    assert comparable(by_contrib(newest)) == comparable(live())
+
+
+@pytest.mark.usefixtures("articles")
+def test_an_extension_is_the_last_element_in_every_output(schema, serve, tmp_path):
+    price = lambda item: f'<shop:price currency="CHF">{item.pk}\n</shop:price>'  # noqa: E731
+    declared = section(EVERYTHING, **shop(price))
     serve(declared)
     document = live()
-    schema.assertValid(parsed(document))
-    links = [sum(name == "xhtml:link" for name, _, _ in entry) for entry in entries(document)]
-    # The languages of each item, and the link for all others, in each of its entries.
-    expected = [len(languages_of(None, Article(pk=pk))) for pk in range(1, len(SLUGS) + 1)]
-    assert links == [count + 1 for count in expected for _ in range(count)]
-    assert live("txt").decode().split("\n") == [*texts(document, "loc"), ""]
+    schema.assertValid(without(document))
+    assert parse(document).nsmap == EVERYTHING.namespaces | {"shop": SHOP}
+    assert {name_of(url[-1]) for url in parse(document)} == {"shop:price"}
+    assert texts(document, "shop:price") == [f"{n}\n" for n in range(1, len(SLUGS) + 1) for _ in "123"]
     assert exported(declared, tmp_path) == document
+    assert comparable(by_contrib(declared)) == comparable(document)
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_news_section_can_have_all_other_elements(schema: Any, serve: Any) -> None:
-    class Newest(NewsSitemap[Article]):
-        model = Article
-        date_field = "updated"
-        publication_name = "The <Example> & Times"
-        i18n = alternates = x_default = True
-        location = localized  # type: ignore[assignment]
-
-        def title(self, item: Article) -> str:
-            return text_of(item)
-
-    Newest.images, Newest.videos = images, videos  # type: ignore[method-assign]
-    serve(Newest)
-    schema.assertValid(parsed(live()))
-    assert parsed(live()).nsmap == EVERYTHING.namespaces
-    assert texts(live(), "news:title") == [TEXTS[1]] * 3
-    assert list(map(canonical, entries(by_contrib(Newest)))) == list(map(canonical, entries(live())))
-
-
-# Readers
-
-
-@pytest.mark.usefixtures("articles")
-def test_sitemap_js_accepts_any_combination(sitemap_js: SitemapJs, serve: Any) -> None:
+def test_sitemap_js_accepts_any_combination(sitemap_js, serve):
     documents = []
     for declared in COMBINATIONS:
         serve(section(declared))
         documents.append(live())
     items = sitemap_js.strictly(documents)
-    assert [[item["url"] for item in some] for some in items] == [texts(one, "loc") for one in documents]
+    assert [[item["url"] for item in each] for each in items] == [texts(one, "loc") for one in documents]
     full = items[COMBINATIONS.index(EVERYTHING)][0]
-    assert len(full["links"]) == 4
-    assert (len(full["img"]), len(full["video"])) == (2, 2)
+    assert [len(full[name]) for name in ("links", "img", "video")] == [4, 2, 2]
+
+
+# Extensions of a project
+
+OTHER = "https://example.org/other"
+
+
+def without(document):
+    """Return the document without the elements that the schemas do not know."""
+    root = parse(document)
+    for child in [child for url in root for child in url]:
+        if etree.QName(child).namespace in (SHOP, OTHER):
+            child.getparent().remove(child)
+    return root
+
+
+def page_of(section):
+    """Return the only page of a section, rendered from its source, and its errors."""
+    [page] = rendered(compiled(section))
+    return page.text.encode(), [(error.key, error.field) for error in page.written.errors]
+
+
+def with_extension(xml, *others):
+    """Return a document of three items. Only the second item, which is `True`, has the extension."""
+    return page_of(listing([False, True, False], **shop(xml, *others)))
+
+
+def test_an_extension_declares_its_namespace_once_and_can_follow_another_one(schema):
+    foreign = f'<other:a xmlns:other="{SHOP}" other:b="c"/>'
+    document, errors = with_extension(lambda item: foreign if item else '<shop:a shop:b="c"/>')
+    assert (errors, document.count(b"xmlns:"), document.count(SHOP.encode())) == ([], 1, 1)
+    assert parse(document).nsmap == {None: SITEMAP_NAMESPACE, "shop": SHOP}
+    assert document.count(b'<shop:a shop:b="c"/>') == 3
+    other = Extension("other", OTHER, lambda item: "<other:a/>" if item else "")
+    document, errors = with_extension(lambda item: "<shop:b/>" if item else "<shop:c/>", other)
+    names = [[etree.QName(child).localname for child in url] for url in parse(document)]
+    assert (errors, names) == ([], [["loc", "c"], ["loc", "b", "a"], ["loc", "c"]])
+    schema.assertValid(without(document))
+    # One that fails does not affect another one.
+    document, errors = with_extension(lambda item: 1 / 0, other)
+    assert (errors, document.count(b"<other:a/>")) == ([(key, "shop") for key in "123"], 1)
+
+
+def test_an_extension_with_line_ends_stays_on_the_line_of_its_entry():
+    xml = '\n<shop:a b="c\nd&#10;e">\r\nf\tg\n<!-- \n -->\n</shop:a\n>\n<shop:b/>\n'
+    document, errors = with_extension(lambda item: xml)
+    assert (errors, len(document.split(b"\n")), b"\r" in document) == ([], 2 + 3 + 1 + 1, False)
+    found = {(each.text, each.get("b")) for each in parse(document).iter(f"{{{SHOP}}}a")}
+    assert found == {("\nf\tg\n\n", "c d\ne")}
+
+
+pieces = st.sampled_from(["<shop:a>", "</shop:a>", "<shop:b c='", "'/>", "</url>"])
+
+
+@given(st.lists(pieces | anything).map("".join))
+@example("<shop:a>]]&gt;&#13;</shop:a>")
+def test_an_extension_of_any_text_breaks_nothing(schema, text):
+    document, errors = with_extension(lambda item: text if item else "<shop:ok/>")
+    root = parse(document)
+    assert (len(root), root.nsmap) == (3, {None: SITEMAP_NAMESPACE, "shop": SHOP})
+    assert len(document.split(b"\n")) == 7
+    schema.assertValid(without(document))
+    assert {etree.QName(element).namespace for element in root.iter("*")} == {SITEMAP_NAMESPACE, SHOP}
+    assert errors in ([], [("2", "shop")])
+    assert not errors or len(root[1]) == 1
+
+
+# Any value
+
+#: Characters that are allowed in XML.
+readable = st.text(st.sampled_from("aZ09 &<>\"'äß日😀\t\n\r\x85\u2028"), min_size=1, max_size=8)
+
+
+def mostly(good, other):
+    """Draw mostly valid values, because one invalid value is enough to skip all."""
+    return st.integers(0, 9).flatmap(lambda number: other if number == 9 else good)
+
+
+prose = mostly(readable.filter(lambda text: not text.isspace()), anything)
+good_urls = st.text("aZ09-._~ &<\"'äß日😀+;=,", max_size=8).map(str.strip)
+starts = ["/", "https://example.net/"]
+urls = mostly(
+    st.sampled_from(starts).flatmap(lambda start: good_urls.map(start.__add__))
+    | good_urls.filter(bool)
+    | st.sampled_from(["//cdn.example.net/a", "http://käse.example/ä", "HTTP://EXAMPLE.ORG"]),
+    st.sampled_from(["", *starts, "http://"]).flatmap(lambda start: anything.map(start.__add__))
+    | st.sampled_from(["ftp://a/b", "/" + "ä" * 400, "https://[::1/", "http://a.example:99999/"]),
+)
+offsets = [
+    timezone.utc,
+    timezone(timedelta(hours=14)),
+    timezone(-timedelta(hours=12)),
+    ZoneInfo("Asia/Tokyo"),
+]
+zones = st.sampled_from(offsets)
+ends = st.sampled_from([datetime.min, datetime.max])
+moments = (
+    st.dates()
+    | st.datetimes()
+    | st.datetimes(timezones=zones)
+    | st.sampled_from([date.min, date.max])
+    | st.builds(lambda moment, zone: moment.replace(tzinfo=zone), ends, st.none() | zones)
+)
+earliest = NOW.replace(tzinfo=None) - timedelta(hours=40)
+recent = st.datetimes(earliest, datetime(9999, 12, 30), timezones=zones)
+codes = ["en", "de-at", "pt_BR", "zh-hans", "zh_TW", "sr@latin", "es-419", "x-default", "fil", "gsw-CH"]
+languages = mostly(
+    st.sampled_from(codes),
+    st.sampled_from(["zh", "no language", "", "i-klingon"]) | st.text("abzXZ-_@.19", max_size=8) | anything,
+)
+
+
+def same_url(written, given_url):
+    """Return whether an absolute URI has the target of a path, a URL or a file name."""
+    assert re.fullmatch(r"https?://[a-z0-9.\-:\[\]_]+/[A-Za-z0-9\-._~:/?@!$&'()*+,;=%]*", written)
+    if re.match("[A-Za-z]+:", given_url) and not re.match("https?://[^/?#]", given_url, re.IGNORECASE):
+        # This is interpreted as a file name.
+        return written.startswith(f"{BASE}/")
+    if given_url.startswith("//"):
+        given_url = f"https:{given_url}"
+    elif not re.match("https?://", given_url, re.IGNORECASE):
+        given_url = f"{BASE}/{given_url.removeprefix('/')}"
+    scheme, _, rest = given_url.partition("://")
+    host, _, path = rest.partition("/")
+    found_scheme, _, found_rest = written.partition("://")
+    found_host, _, found_path = found_rest.partition("/")
+    assert found_scheme == scheme.lower()
+    # The tests of the protocol cover the result for other hosts. A percent sign is ambiguous.
+    is_plain = re.fullmatch(r"[A-Za-z0-9.\-]+", host)
+    return not is_plain or (found_host == host.lower() and ("%" in path or unquote(found_path) == path))
+
+
+def same_moment(written, given_moment):
+    """Return whether a text is this day, or this second in UTC. Naive times are in the zone of Zurich."""
+    if not isinstance(given_moment, datetime):
+        return written == given_moment.isoformat()
+    if given_moment.tzinfo is None:
+        given_moment = given_moment.replace(tzinfo=ZoneInfo("Europe/Zurich"))
+    assert re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", written)
+    found = datetime.fromisoformat(written.replace("Z", "+00:00"))
+    return found == given_moment.astimezone(timezone.utc).replace(microsecond=0)
+
+
+def rendered_item(schema, prefix=None, location="/2/", **hooks):
+    """Return the texts and links of the second of three items with these hooks, and its errors by field."""
+    declared = {
+        name: lambda self, item, value=value: value() if item == 2 and callable(value) else None
+        for name, value in hooks.items()
+    }
+    place = lambda self, item: location if item == 2 else f"/{item}/"  # noqa: E731
+    document, errors = page_of(listing([1, 2, 3], location=place, **declared))
+    schema.assertValid(parse(document))
+    first, *second, last = entries(document)
+    assert [first[0][1], last[0][1]] == [f"{BASE}/1/", f"{BASE}/3/"]
+    assert {key for key, _ in errors} <= {"2"}
+    fields = [field for _, field in errors]
+    assert len(fields) == len(set(fields))
+    assert len(second) == (0 if "location" in fields else 1)
+    found = second[0] if second else []
+    event("skipped" if fields else "written")
+    if prefix:
+        assert len([name for name, _, _ in found if name == f"{prefix}:{prefix}"]) <= 1
+        found = [(n[len(prefix) + 1 :], *rest) for n, *rest in found if n.startswith(f"{prefix}:")]
+    return found, fields
+
+
+class TestAnyValue:
+    @given(url=urls, caption=prose, title=prose)
+    @example(url="a.png", caption="\r\n", title="\x85")
+    def test_of_an_image_is_written_or_skipped(self, schema, url, caption, title):
+        image = lambda: [Image(url, caption=caption, title=title)]  # noqa: E731
+        found, fields = rendered_item(schema, "image", images=image)
+        assert fields == ([] if found else ["images"])
+        if found:
+            texts = {name: text for name, text, _ in found[1:]}
+            assert same_url(texts.pop("loc"), url)
+            assert texts == {name: text for name, text in (("caption", caption), ("title", title)) if text}
+
+    @given(
+        st.fixed_dictionaries(
+            {"thumbnail_loc": urls, "title": prose, "description": prose, "content_loc": urls | st.none()},
+            optional={
+                "player_loc": urls | st.none(),
+                "publication_date": moments | st.none(),
+                "expiration_date": moments | st.none(),
+                "tags": st.lists(prose, max_size=3),
+                "duration": st.integers(-1, 30_000) | st.timedeltas(timedelta(0), timedelta(hours=9)),
+                "rating": st.floats(0, 5) | st.integers(-1, 6) | st.decimals(0, 5),
+                "view_count": st.integers(0),
+                "family_friendly": st.booleans(),
+                "live": st.booleans(),
+                "uploader": prose,
+                "uploader_info": urls,
+                "restriction": st.builds(
+                    Restriction,
+                    st.sampled_from(["allow", "deny"]),
+                    st.lists(st.from_regex("[A-Za-z]{2}", fullmatch=True), min_size=1),
+                ),
+                "platform": st.builds(Platform, st.just("deny"), st.just(["web", "tv"])),
+            },
+        )
+    )
+    def test_of_a_video_is_written_or_skipped(self, schema, values):
+        found, fields = rendered_item(schema, "video", videos=lambda: [Video(**values)])
+        assert fields == ([] if found else ["videos"])
+        if not found:
+            return
+        texts = {name: text for name, text, _ in found}
+        for name in ("title", "description", "uploader"):
+            assert texts.get(name, "") == values.get(name, "")
+        for name in ("thumbnail_loc", "content_loc", "player_loc"):
+            assert (name in texts) == bool(values.get(name))
+            assert name not in texts or values[name].startswith("//") or same_url(texts[name], values[name])
+        for name in ("publication_date", "expiration_date"):
+            assert (name in texts) == (values.get(name) is not None)
+            assert name not in texts or same_moment(texts[name], values[name])
+        assert [text for name, text, _ in found if name == "tag"] == values.get("tags", [])
+        for name in ("family_friendly", "live"):
+            assert {"yes": True, "no": False, None: None}[texts.get(name)] == values.get(name)
+        if "rating" in values:
+            assert Decimal(texts["rating"]) == Decimal(str(values["rating"]))
+            assert set(texts["rating"]) <= set("0123456789.")
+
+    @given(name=prose, language=languages, published=mostly(recent, moments), title=prose)
+    @example(name="a", language="en", published=NOW, title="t")
+    @example(name="a", language="zh", published=NOW, title="t")
+    def test_of_news_is_written_or_skipped(self, schema, name, language, published, title):
+        """News older than two days are omitted without an error."""
+        found, fields = rendered_item(schema, "news", news=lambda: News(name, language, published, title))
+        assert fields in ([], ["news"])
+        if found:
+            texts = {each: text for each, text, _ in found}
+            assert (fields, texts["name"], texts["title"]) == ([], name, title)
+            assert same_moment(texts["publication_date"], published)
+            assert language.lower().startswith(texts["language"][:2])
+        elif not fields:
+            day = date(published.year, published.month, published.day)
+            assert day <= (datetime.now(timezone.utc) - timedelta(days=1)).date()
+
+    @given(code=languages, url=urls)
+    @example(code="de_AT", url="/")
+    def test_of_an_alternate_is_written_or_skipped(self, schema, code, url):
+        pairs = lambda: [("en", "/2/"), Alternate(code, url)]  # noqa: E731
+        found, fields = rendered_item(schema, "xhtml", alternates=pairs)
+        assert fields == ([] if found else ["alternates"])
+        assert len(found) in (0, 2)
+        for _, _, attributes in found[1:]:
+            link = dict(attributes)
+            assert url.startswith("//") or same_url(link["href"], url)
+            assert "@" in code or link["hreflang"].lower() == code.replace("_", "-").lower()
+
+    @given(location=urls, moment=moments | anything | st.integers() | st.none(), word=anything)
+    @example(location="/a/", moment=None, word="never")
+    def test_of_the_elements_of_the_protocol_is_written_or_skipped(self, schema, location, moment, word):
+        """Only here, the whole item can be skipped: if it has no valid location."""
+        hooks = {"lastmod": lambda: moment, "changefreq": lambda: word, "priority": lambda: "0.1"}
+        found, fields = rendered_item(schema, location=location, **hooks)
+        assert set(fields) <= {"location", "lastmod", "changefreq"}
+        if found:
+            texts = {name: text for name, text, _ in found}
+            assert location.startswith("//") or same_url(texts["loc"], location)
+            assert ("lastmod" in texts) == ("lastmod" not in fields and moment not in (None, ""))
+            assert "lastmod" not in texts or same_moment(texts["lastmod"], moment)
+            assert ("changefreq" in texts) == ("changefreq" not in fields and word != "")
+            assert texts.get("changefreq", word) == word or "changefreq" in fields
+            assert texts["priority"] == "0.1"
