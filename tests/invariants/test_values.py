@@ -14,6 +14,7 @@ from django.db.models import DateTimeField, F, Value
 from django.utils.functional import lazy
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 
 from django_sitemaps09 import Alternate, Extension, Image, News, Platform, Restriction, Route, Video
 from django_sitemaps09.entries import NAMESPACES
@@ -24,7 +25,7 @@ from tests.support.documents import NOW, SHOP, texts
 from tests.support.factories import ArticleFactory
 from tests.support.published import unpacked
 from tests.support.sections import declare, listing
-from tests.support.sources import compiled as source_of, rendered, through_get_urls
+from tests.support.sources import compiled as source_of, in_language, rendered, through_get_urls
 from tests.support.ways import WAYS, Entry
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
@@ -295,6 +296,124 @@ def test_a_constant_a_column_and_a_method_write_a_value_the_same_way(way, field,
     for given in (value, column, lambda self, item: value):
         section = declare(model=Article, **{"location": Route("article", slug=F("slug")), field: given})
         assert WAYS[way](section) == ([Entry("/articles/a/")._replace(**{field: text})], [])
+
+
+# Languages
+
+CODES = ("en", "de", "pt-br")
+
+
+def of_second(value, other=None):
+    """Return a hook with this value for the second item; functions are called."""
+    return lambda self, item: (value() if callable(value) else value) if item == 2 else other
+
+
+def linked(*codes, more=(), **others):
+    """Return the entries of the second item in languages that are linked to each other."""
+    written = [f"{code.replace('-br', '-BR')}=@/{code}/2/" for code in codes]
+    return {f"/{code}/2/": [*written, *more] for code in codes} | others
+
+
+def x_default(value):
+    return {"alternates": True, "x_default": of_second(value, other=True)}
+
+
+def languages(value, **attributes):
+    return {"get_languages_for_item": of_second(value, other=["de"]), **attributes}
+
+
+def own(*pairs, **attributes):
+    return {"alternates": of_second([*pairs], other=[]), **attributes}
+
+
+def not_translated():
+    raise LookupError("not translated")
+
+
+def without_german(self, item):
+    return not_translated() if (item, get_language()) == (2, "de") else in_language(self, item)
+
+
+FR, BARE, ANY = (
+    ("fr", "https://a.fr/"),
+    {f"/{code}/2/": [] for code in CODES},
+    {"alternates": True, "x_default": True},
+)
+MORE_THAN_ONCE = "item 2, alternates: ValueError: the links contain the language"
+#: Attributes of a section, the entries of its second item, and the beginning of the error.
+LANGUAGES = [
+    ({}, BARE, ""),
+    ({"x_default": True}, BARE, ""),
+    ({"alternates": True}, linked(*CODES), ""),
+    (ANY, linked(*CODES, more=["x-default=@/2/"]), ""),
+    *((x_default(value), linked(*CODES), "") for value in (False, None, "")),
+    (x_default(True), linked(*CODES, more=["x-default=@/2/"]), ""),
+    (x_default("/start/"), linked(*CODES, more=["x-default=@/start/"]), ""),
+    (x_default("/ü b"), linked(*CODES, more=["x-default=@/%C3%BC%20b"]), ""),
+    (x_default("https://a.b/x"), linked(*CODES, more=["x-default=https://a.b/x"]), ""),
+    (x_default("http://bücher.a"), linked(*CODES, more=["x-default=http://xn--bcher-kva.a/"]), ""),
+    *(
+        (x_default(value), linked(*CODES), "item 2, x_default: ")
+        for value in ("start", 1, "https://u@x.a/", "/a#b", "/\ud800", f"/{'a' * 2047}", not_translated)
+    ),
+    # Without the default language, there is no URL for all others.
+    ({**x_default(True), "languages": ["de"]}, linked("de"), ""),
+    (languages(["de"], **ANY), linked("de"), ""),
+    (languages(["en", "de"], **ANY), linked("en", "de", more=["x-default=@/2/"]), ""),
+    (languages(["fr"], **ANY), linked("fr"), ""),
+    (languages([], **ANY), {}, ""),
+    *(
+        (languages(lambda kind=kind: kind(["de", "en"])), {"/en/2/": [], "/de/2/": []}, "")
+        for kind in (set, iter)
+    ),
+    # Links of a method are added to those of the languages.
+    (own(FR), linked(*CODES, more=["fr=https://a.fr/"]), ""),
+    (own(FR, ("de", "https://a.de/")), linked(*CODES), MORE_THAN_ONCE),
+    (own(FR, ("pt_BR", "https://a.br/")), linked(*CODES), MORE_THAN_ONCE),
+    (
+        own(FR, ("x-default", "https://a.b/"), x_default=True),
+        linked(*CODES, more=["x-default=@/2/"]),
+        MORE_THAN_ONCE,
+    ),
+]
+#: The same, where contrib's pages raise the error or list what no reader knows.
+ONLY_OURS = [
+    *(
+        (languages(value), {}, "item 2, languages: ")
+        for value in (None, 7, ["de", None], ["a b"], [""], ["<>"])
+    ),
+    (
+        {"alternates": True, "location": without_german},
+        linked("en", "pt-br"),
+        "item 2, location: LookupError",
+    ),
+    # No link leads to a language that hreflang cannot express, or from its entry.
+    (
+        {"languages": ["en", "ca-valencia", "de"], "alternates": True},
+        {**linked("en", "de"), "/ca-valencia/2/": []},
+        "alternates of all items: ",
+    ),
+    (
+        {"languages": ["en", "ca-valencia"], **own(FR)},
+        {**linked("en", more=["fr=https://a.fr/"]), "/ca-valencia/2/": []},
+        "alternates of all items: ",
+    ),
+]
+CASES = [(way, *row) for row in LANGUAGES for way in WAYS]
+CASES += [(way, *row) for row in ONLY_OURS for way in WAYS if way not in DJANGOS]
+
+
+@pytest.mark.parametrize(("way", "attributes", "written", "error"), CASES, ids=range(len(CASES)))
+def test_an_item_is_listed_in_its_languages_and_links_to_them(way, attributes, written, error):
+    section = listing([1, 2], i18n=True, **{"location": in_language, **attributes})
+    found, errors = WAYS[way](section)
+    entries = {entry.path: lines(entry) for entry in found if entry.path.endswith("/2/")}
+    if way in DJANGOS:
+        # Each entry of an item is checked on its own, and contrib writes a code of a setting as it is.
+        errors = [*dict.fromkeys(errors)]
+        written = {key: [line.replace("-BR", "-br") for line in each] for key, each in written.items()}
+    assert entries == written
+    assert [text.startswith(error) for text in errors] == [True] * bool(error), errors
 
 
 # Strings that are marked as safe

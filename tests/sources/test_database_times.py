@@ -61,18 +61,18 @@ class Outcome(NamedTuple):
     failure: str | None = None
 
 
-def declared(rows: QuerySet[Any], lastmod: Any, slug: str) -> Any:
+def declared(rows, lastmod, slug) :
     attributes = {"queryset": rows, "location": Route("article", slug=F(slug)), "lastmod": lastmod}
     return type("Articles", (ModelSitemap,), attributes)
 
 
-def compiled(rows: QuerySet[Any], lastmod: Any, slug: str = "slug") -> Any:
+def compiled(rows, lastmod, slug = "slug") :
     return sources.source("articles", declared(rows, lastmod, slug), BASE, LIMITS)
 
 
-def outcome(source: Any) -> Outcome:
-    lastmods: list[str | None] = []
-    errors: list[Any] = []
+def outcome(source) :
+    lastmods = []
+    errors = []
     try:
         for page in page_map(source, LIMITS):
             for batch in source.batches(page):
@@ -85,35 +85,35 @@ def outcome(source: Any) -> Outcome:
     return Outcome(lastmods, errors)
 
 
-def by_columns(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+def by_columns(rows, expression, slug = "slug") :
     return outcome(compiled(rows, expression, slug))
 
 
-def by_instances(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+def by_instances(rows, expression, slug = "slug") :
     """Return the outcome if the expression is an attribute of the item, and `lastmod` a method."""
     return outcome(compiled(rows.annotate(found=expression), lambda self, item: item.found, slug))
 
 
-def same(rows: QuerySet[Any], expression: Any, slug: str = "slug") -> Outcome:
+def same(rows, expression, slug = "slug") :
     """Return the outcome of both ways, which must be the same."""
     found, wanted = by_columns(rows, expression, slug), by_instances(rows, expression, slug)
     assert found == wanted
     return found
 
 
-def reads_text(rows: QuerySet[Any], expression: Any) -> bool:
+def reads_text(rows, expression) :
     source = compiled(rows, expression)
     return text_converter(source.annotated_rows, alias("lastmod")) is not None
 
 
-def is_cast(sql: str, column: str = "updated") -> bool:
+def is_cast(sql, column = "updated") :
     """Return whether a column is read as text from the database."""
     quoted = rf"\(*[`\"]tests_article[`\"]\.[`\"]{column}[`\"]"
     return re.search(rf"CAST\({quoted} AS (?:text|char)\)|{quoted}\)::text", sql, re.IGNORECASE) is not None
 
 
-def utc(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
+def utc(*parts) :
+    return datetime(*parts, tzinfo=UTC)
 
 
 MOMENTS = [
@@ -138,7 +138,7 @@ EXTREMES = [
 ]
 
 
-def write(using: str, moments: Sequence[datetime | None], *, naive: bool = False) -> QuerySet[Any]:
+def write(using, moments, *, naive = False) :
     """Create an article with a visit for each time. The day is that of the time."""
     values = [moment and (moment.replace(tzinfo=None) if naive else moment) for moment in moments]
     articles = [
@@ -156,14 +156,14 @@ def write(using: str, moments: Sequence[datetime | None], *, naive: bool = False
     return stored
 
 
-def set_raw(using: str, column: str, slug: str, value: str) -> None:
+def set_raw(using, column, slug, value) :
     """Store a value as another program might."""
     with connections[using].cursor() as cursor:
         cursor.execute(f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
 
 
 @contextmanager
-def session(using: str, *statements: str) -> Iterator[None]:
+def session(using, *statements) :
     with connections[using].cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
@@ -171,17 +171,17 @@ def session(using: str, *statements: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def database_zone() -> Iterator[Callable[[str, str], None]]:
+def database_zone() :
     """Set the `TIME_ZONE` of a database, as if it had been set from the start."""
-    changed: list[tuple[Any, Any]] = []
+    changed = []
 
-    def apply(connection: Any, zone: str | None) -> None:
+    def apply(connection, zone) :
         connection.settings_dict["TIME_ZONE"] = zone
         for name in ("timezone", "timezone_name"):
             vars(connection).pop(name, None)
         connection.ensure_timezone()
 
-    def change(using: str, zone: str) -> None:
+    def change(using, zone) :
         changed.append((connections[using], connections[using].settings_dict["TIME_ZONE"]))
         apply(connections[using], zone)
 
@@ -190,28 +190,28 @@ def database_zone() -> Iterator[Callable[[str, str], None]]:
         apply(connection, before)
 
 
-def noon() -> Cast:
+def noon() :
     """Return an expression for one point in time, for each database."""
     return Cast(Value(NOON), DateTimeField())
 
 
-class Shifted(DateTimeField):  # type: ignore[type-arg]
+class Shifted(DateTimeField):
     """A field that converts its values."""
 
-    def from_db_value(self, value: Any, expression: object, connection: object) -> Any:
+    def from_db_value(self, value, expression, connection) :
         return value and value + timedelta(hours=1)
 
 
-class Converted(DateTimeField):  # type: ignore[type-arg]
+class Converted(DateTimeField):
     """A field that does the same with converters, which Django also documents."""
 
-    def get_db_converters(self, connection: Any) -> Any:
+    def get_db_converters(self, connection) :
         later = lambda value, expression, connection: value and value + timedelta(days=365)  # noqa: E731
         return [*super().get_db_converters(connection), later]
 
 
 #: Expressions over an article, and whether their column is read as text.
-EXPRESSIONS: dict[str, tuple[Callable[[], Any], bool]] = {
+EXPRESSIONS = {
     "time": (lambda: F("updated"), True),
     "date": (lambda: F("day"), True),
     "Coalesce": (lambda: Coalesce("updated", noon()), True),
@@ -242,7 +242,7 @@ EXPRESSIONS: dict[str, tuple[Callable[[], Any], bool]] = {
 }
 
 
-def on_the_same_database(expression: Any, using: str) -> Any:
+def on_the_same_database(expression, using) :
     if isinstance(expression, Subquery):
         expression.query._db = using
     return expression
@@ -252,7 +252,7 @@ class TestADeclaredTime:
     """On each database, a declared section has the same values as one with methods."""
 
     @pytest.mark.parametrize("name", EXPRESSIONS)
-    def test_is_what_python_makes_of_it_and_read_as_text_if_it_can_be(self, name: str, using: str) -> None:
+    def test_is_what_python_makes_of_it_and_read_as_text_if_it_can_be(self, name, using) :
         make, is_text = EXPRESSIONS[name]
         rows = write(using, MOMENTS)
         expression = on_the_same_database(make(), using)
@@ -266,25 +266,25 @@ class TestADeclaredTime:
         assert any(found.lastmods) is not nothing or (using == "mariadb" and name.startswith("TruncDay"))
 
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_is_exact_from_the_first_year_to_the_last(self, column: str, using: str) -> None:
+    def test_is_exact_from_the_first_year_to_the_last(self, column, using) :
         rows = write(using, [*EXTREMES, None])
         found = same(rows, F(column))
         assert found.lastmods == [
             w3c(moment if column == "updated" else moment.date(), UTC) for moment in EXTREMES
         ] + [None]
 
-    def test_loses_its_fraction_and_is_never_rounded(self, using: str) -> None:
+    def test_loses_its_fraction_and_is_never_rounded(self, using) :
         rows = write(using, [utc(2026, 12, 31, 23, 59, 59, micro) for micro in (0, 1, 500_000, 999_999)])
         assert same(rows, F("updated")).lastmods == ["2026-12-31T23:59:59Z"] * 4
 
-    def test_of_a_relation_is_read_like_one_of_the_row(self, using: str) -> None:
+    def test_of_a_relation_is_read_like_one_of_the_row(self, using) :
         write(using, MOMENTS)
         rows = Visit.objects.using(using)
         found = same(rows, F("article__updated"), "article__slug")
         assert len({*found.lastmods}) == len(MOMENTS) - 1
         assert same(rows, F("article__day"), "article__slug").lastmods[0] == "2026-01-31"
 
-    def test_of_the_present_is_the_present(self, using: str) -> None:
+    def test_of_the_present_is_the_present(self, using) :
         rows = write(using, MOMENTS)
         before = by_instances(rows, Now()).lastmods
         found = by_columns(rows, Now()).lastmods
@@ -293,7 +293,7 @@ class TestADeclaredTime:
         assert max(filter(None, before)) <= min(filter(None, found))
         assert max(filter(None, found)) <= min(filter(None, after))
 
-    def test_of_a_value_needs_no_cast_but_on_mariadb(self, using: str) -> None:
+    def test_of_a_value_needs_no_cast_but_on_mariadb(self, using) :
         rows = write(using, MOMENTS)
         if using == "mariadb":
             # Django returns it as a string. The value that is read as text is the same time.
@@ -313,8 +313,8 @@ class TestTheSettings:
         "zone", ["UTC", "Etc/UTC", "Europe/Berlin", "Asia/Kathmandu", "Europe/London", "Etc/GMT-5"]
     )
     def test_change_nothing_between_the_two_ways(
-        self, using: str, use_tz: bool, zone: str, settings: Any
-    ) -> None:
+        self, using, use_tz, zone, settings
+    ) :
         settings.USE_TZ = use_tz
         settings.TIME_ZONE = zone
         rows = write(using, MOMENTS, naive=not use_tz)
@@ -335,8 +335,8 @@ class TestTheSettings:
     )
     @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
     def test_leave_out_what_has_no_time_in_utc_in_either_way(
-        self, extreme: datetime, zone: str, settings: Any
-    ) -> None:
+        self, extreme, zone, settings
+    ) :
         settings.USE_TZ = False
         settings.TIME_ZONE = zone
         rows = write("default", [NOON, extreme], naive=True)
@@ -346,8 +346,8 @@ class TestTheSettings:
         "zone", ["UTC", "Europe/Berlin", "Europe/London", "Asia/Kathmandu", "Etc/GMT-5", "Etc/GMT+5"]
     )
     def test_of_a_database_may_name_a_zone(
-        self, using: str, zone: str, database_zone: Callable[[str, str], None]
-    ) -> None:
+        self, using, zone, database_zone
+    ) :
         database_zone(using, zone)
         # In such a database, a repeated hour is ambiguous in both ways.
         rows = write(using, MOMENTS[:5])
@@ -358,7 +358,7 @@ class TestTheSettings:
 
 
 class TestTheQueries:
-    def counted(self, source: Any) -> list[str]:
+    def counted(self, source) :
         """Return the SQL of the slices of all pages."""
         found = page_map(source, LIMITS)
         with CaptureQueriesContext(connections[source.members.rows.db]) as captured:
@@ -367,7 +367,7 @@ class TestTheQueries:
         return [query["sql"] for query in captured.captured_queries]
 
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_are_one_a_slice_each_of_which_casts_the_column(self, using: str, column: str) -> None:
+    def test_are_one_a_slice_each_of_which_casts_the_column(self, using, column) :
         rows = write(using, MOMENTS[:8])
         found = self.counted(compiled(rows, F(column)))
         assert [is_cast(sql, column) for sql in found] == [True] * 3
@@ -386,8 +386,8 @@ class TestTheQueries:
     )
     @on_sqlite
     def test_are_one_more_for_the_slice_with_an_odd_value_and_cast_nothing_from_there_on(
-        self, odd: str, casts: list[bool]
-    ) -> None:
+        self, odd, casts
+    ) :
         rows = write("default", MOMENTS[:8])
         set_raw("default", "updated", odd, "2026-01-31T10:30:00+02:00")
         source = compiled(rows, F("updated"))
@@ -397,7 +397,7 @@ class TestTheQueries:
 
 #: What may stand in a column of SQLite, and what Django and w3c make of it; `...` where that is an affair
 #: of Python's version.
-FOREIGN: dict[str, Any] = {
+FOREIGN = {
     "2026-01-31 10:30:00": "2026-01-31T10:30:00Z",
     "2026-01-31T10:30:00Z": "2026-01-31T10:30:00Z",
     "2026-01-31T10:30:00": "2026-01-31T10:30:00Z",
@@ -430,7 +430,7 @@ FOREIGN: dict[str, Any] = {
 class TestWhatAnotherProgramHasWrittenIntoSQLite:
     @pytest.mark.parametrize("text", FOREIGN, ids=repr)
     @pytest.mark.parametrize("slug", ["a0", "a5"], ids=["first slice", "second slice"])
-    def test_as_a_time_is_read_as_python_reads_it(self, text: str, slug: str) -> None:
+    def test_as_a_time_is_read_as_python_reads_it(self, text, slug) :
         rows = write("default", MOMENTS)
         set_raw("default", "updated", slug, text)
         found = same(rows, F("updated"))
@@ -447,7 +447,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
         "text",
         ["2026-01-31", "2026-1-31", "20260131", "2026-01-31 10:30:00", "2026-02-30", "0000-01-01", "x", ""],
     )
-    def test_as_a_date_is_read_as_python_reads_it(self, text: str) -> None:
+    def test_as_a_date_is_read_as_python_reads_it(self, text) :
         rows = write("default", MOMENTS)
         set_raw("default", "day", "a0", text)
         found = same(rows, F("day"))
@@ -458,13 +458,13 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
     @pytest.mark.parametrize(
         "value", ["x'323032362d30312d33312031303a33303a3030'", "20260131", "2026.5"], ids=str
     )
-    def test_that_is_not_a_text_is_read_as_python_reads_it(self, value: str) -> None:
+    def test_that_is_not_a_text_is_read_as_python_reads_it(self, value) :
         rows = write("default", MOMENTS)
         with session("default", f"UPDATE tests_article SET updated = {value} WHERE slug = 'a0'"):  # noqa: S608
             same(rows, F("updated"))
 
     @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
-    def test_with_a_zone_keeps_it_if_settings_are_naive(self, zone: str, settings: Any) -> None:
+    def test_with_a_zone_keeps_it_if_settings_are_naive(self, zone, settings) :
         settings.USE_TZ = False
         settings.TIME_ZONE = zone
         rows = write("default", MOMENTS, naive=True)
@@ -474,7 +474,7 @@ class TestWhatAnotherProgramHasWrittenIntoSQLite:
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
 class TestPostgreSQL:
-    def test_reads_a_column_without_a_zone_as_python_does(self, using: str) -> None:
+    def test_reads_a_column_without_a_zone_as_python_does(self, using) :
         with session(using, "ALTER TABLE tests_article ALTER COLUMN updated TYPE timestamp"):
             rows = write(using, MOMENTS)
         set_raw(using, "updated", "a0", "2026-01-31 10:30:00")
@@ -488,7 +488,7 @@ class TestPostgreSQL:
             *("DateStyle TO 'ISO, DMY'", "DateStyle TO 'ISO, YMD'"),
         ],
     )
-    def test_reads_the_same_whatever_the_options_of_the_session(self, using: str, option: str) -> None:
+    def test_reads_the_same_whatever_the_options_of_the_session(self, using, option) :
         rows = write(using, MOMENTS)
         with session(using, f"SET {option}"):
             found = same(rows, F("updated")).lastmods
@@ -498,7 +498,7 @@ class TestPostgreSQL:
             assert same(rows, F("day")).lastmods[0] == "2026-01-31"
 
     @pytest.mark.parametrize("style", ["German", "SQL, DMY", "SQL, MDY", "Postgres"])
-    def test_reads_the_same_if_the_session_writes_days_differently(self, using: str, style: str) -> None:
+    def test_reads_the_same_if_the_session_writes_days_differently(self, using, style) :
         rows = write(using, MOMENTS)
         with session(using, f"SET DateStyle TO '{style}'"):
             # The driver understands only one style of times, and all but one style of dates.
@@ -510,7 +510,7 @@ class TestPostgreSQL:
 class TestMariaDB:
     @pytest.mark.parametrize("value", ["0000-00-00 00:00:00", "2026-00-00 00:00:00", "2026-02-00 00:00:00"])
     @pytest.mark.parametrize("column", ["updated", "day"])
-    def test_reads_zero_dates_as_python_does(self, using: str, column: str, value: str) -> None:
+    def test_reads_zero_dates_as_python_does(self, using, column, value) :
         rows = write(using, MOMENTS)
         with connections[using].cursor() as cursor:
             cursor.execute("SELECT @@SESSION.sql_mode")
@@ -526,7 +526,7 @@ class TestMariaDB:
                 cursor.execute("SET SESSION sql_mode = %s", [before])
         assert found.failure or not str(found.lastmods[4]).startswith("0000")
 
-    def test_writes_a_fraction_that_a_column_has_room_for_or_none(self, using: str) -> None:
+    def test_writes_a_fraction_that_a_column_has_room_for_or_none(self, using) :
         rows = write(using, MOMENTS)
         texts = rows.annotate(text=Cast("updated", TextField())).values_list("text", flat=True)
         assert {len(text) for text in texts if text} == {26}

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any
-from zoneinfo import ZoneInfo
 
 import pytest
-from django.db.models import Case, CharField, Count, DateTimeField, F, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, F, Value, When
 from django.db.models.functions import Cast, Coalesce, Concat
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import Route
 from tests.models import Article
-from tests.support.factories import ArticleFactory
-from tests.support.sources import (
-    BASE,
-    COLUMNS,
-    UTC,
-    compiled,
-    declaration,
-    errors,
-    locations,
-    rendered,
-)
+from tests.support.sources import COLUMNS, UTC, compiled, declaration, errors, locations, rendered
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 
 
 # Columns and methods return the same bytes for the same data.
 
-EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
+EXPRESSIONS = {
     "F over a foreign key": (
         "location",
         Concat(Value("/c"), "category__slug", Value("/"), "slug", output_field=CharField()),
@@ -54,7 +41,7 @@ EXPRESSIONS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
 
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_an_expression_gives_the_bytes_that_a_method_gives(name: str, articles: QuerySet[Article]) -> None:
+def test_an_expression_gives_the_bytes_that_a_method_gives(name, articles):
     field, expression, method = EXPRESSIONS[name]
     for queryset in (articles, articles.filter(tags__pk__gt=0), articles.order_by("day")[:9]):
         texts = []
@@ -102,7 +89,7 @@ FACT_METHODS = {
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(facts=FACTS, limit=st.integers(1, 9))
-def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, Any]], limit: int) -> None:
+def test_the_same_facts_give_the_same_bytes(using, facts, limit):
     """This includes invalid values, which are skipped for the same reason."""
     rows = Article.objects.using(using)
     rows.all().delete()
@@ -118,37 +105,3 @@ def test_the_same_facts_give_the_same_bytes(using: str, facts: list[dict[str, An
     assert outcomes[0::2] == [outcomes[0]] * 3
     assert outcomes[1::2] == [outcomes[1]] * 3
     assert len(locations(done)) == len(facts)
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("field", "value", "text"),
-    [
-        ("lastmod", datetime(2026, 7, 1, 12, 30, 15, 999_999, tzinfo=UTC), "2026-07-01T12:30:15Z"),
-        ("lastmod", datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("America/New_York")), "2026-07-01T16:00:00Z"),
-        ("lastmod", datetime(2026, 7, 1, 12), "2026-07-01T10:00:00Z"),
-        ("lastmod", datetime(2026, 1, 1), "2025-12-31T23:00:00Z"),
-        ("lastmod", date(2026, 7, 1), "2026-07-01"),
-        ("lastmod", None, None),
-        ("priority", 0.5, "0.5"),
-        ("priority", 1, "1"),
-        ("priority", None, None),
-        ("changefreq", "weekly", "weekly"),
-        ("changefreq", "", None),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:DateTimeField .* received a naive datetime")
-def test_a_constant_a_column_and_a_method_write_a_value_the_same_way(
-    field: str, value: Any, text: str | None
-) -> None:
-    ArticleFactory(slug="a")
-    written = f"<{field}>{text}</{field}>" if text else ""
-    expected = f"<url><loc>{BASE}/articles/a/</loc>{written}</url>"
-    column = Value(value) if value is not None else Value(None, output_field=DateTimeField())
-    for hook in (value, column, lambda self, item: value):
-        (page,) = rendered(
-            compiled(declaration(model=Article, **{"location": COLUMNS["location"], field: hook}))
-        )
-        assert expected in page.text
-        assert page.written.errors == ()
-        assert page.written.lastmod == (text if field == "lastmod" else None)
