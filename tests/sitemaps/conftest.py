@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.declarations import articles
 from tests.support.news import stopped_clock
 
-__all__ = ["articles", "stopped_clock"]
+__all__ = ["stopped_clock"]

@@ -1,0 +1,259 @@
+"""What a class declares before it is used: its locations, its items, and their order."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from django.contrib import sitemaps as contrib
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, InterfaceError
+from django.db.models import F, QuerySet
+from django.test import Client, RequestFactory
+from django.utils import translation
+
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, views
+from django_sitemaps09.export import export
+from django_sitemaps09.hooks.annotations import annotate
+from django_sitemaps09.hooks.expressions import FIELDS, declared_expressions
+from tests.models import Article, Category, Recent, Seat
+from tests.support.factories import ArticleFactory, SeatFactory, hours_before
+from tests.support.sections import declare, listing
+
+# Locations
+
+
+def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_and_may_be_extended():
+    item = Article(slug="a")
+    for base in (Sitemap, ModelSitemap, GenericSitemap):
+        section = base.__new__(base)
+        assert section.location(item) == section.default_location(item) == "/articles/a/"
+
+    class Longer(Sitemap):
+        def location(self, item):
+            return f"{self.default_location(item)}?from=sitemap"
+
+    class Other(Sitemap):
+        def default_location(self, item):
+            return f"/other{super().default_location(item)}"
+
+    assert Longer().location(item) == "/articles/a/?from=sitemap"
+    assert Other().location(item) == "/other/articles/a/"
+
+
+def test_an_item_without_a_location_is_a_clear_error():
+    way = r"get_absolute_url.*Sitemap has no `location`: define `def location\(self, item\)`"
+    with pytest.raises(AttributeError, match=f"{way}$"):
+        Sitemap().location(Category(slug="a"))
+    with pytest.raises(AttributeError, match=f"{way}, or use StaticViewSitemap for view names$"):
+        Sitemap().location("a")
+
+
+@pytest.mark.parametrize("base", [Sitemap, ModelSitemap, StaticViewSitemap])
+def test_a_new_class_declares_nothing(base):
+    assert declared_expressions(base()) == declared_expressions(base) == {}
+    assert [getattr(base(), name, None) for name in FIELDS[1:]] == [None, None, None]
+
+
+# Items
+
+
+def returning(value, base=Sitemap, method="items", **attributes):
+    """Return a class `Own` whose method returns a value."""
+    methods = {method: lambda self: value() if callable(value) else value}
+    return type("Own", (base,), {"location": lambda self, item: "/a/", **methods, **attributes})
+
+
+NO_RETURN = "Own.items() returned None. Add `return` before its queryset or list."
+NO_QUERYSET = "Own.items() must return a queryset, such as `Article.objects.all()`, not "
+GENERIC = "GenericSitemap.queryset must be a queryset, such as `Article.objects.all()`, not "
+CATEGORY = "Own.queryset must be a queryset, such as `Category.objects.all()`, not the class Category."
+OWN_METHOD = "Own.get_queryset() returned None. Add `return` before its queryset or list."
+WRONG = [
+    (lambda: returning(None), NO_RETURN),
+    (lambda: returning(None, i18n=True), NO_RETURN),
+    (lambda: returning(None, lastmod=F("updated")), NO_RETURN),
+    (lambda: returning(None, ModelSitemap, "get_queryset"), OWN_METHOD),
+    (lambda: returning(lambda: Article.objects), f"{NO_QUERYSET}Manager."),
+    (lambda: returning(lambda: Article), f"{NO_QUERYSET}the class Article."),
+    (lambda: returning(5), f"{NO_QUERYSET}int."),
+    (lambda: type("Own", (ModelSitemap,), {"queryset": Category}), CATEGORY),
+    (lambda: type("Own", (ModelSitemap,), {"queryset": None}), "Own has no queryset: set"),
+    (lambda: GenericSitemap({"queryset": Article}), f"{GENERIC}the class Article."),
+    (lambda: GenericSitemap({"queryset": None}), f"{GENERIC}NoneType."),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize(("make", "message"), WRONG, ids=range(len(WRONG)))
+def test_items_that_are_not_iterable_say_what_to_write(make, message, tmp_path, register):
+    register(x=make())
+    [section] = export(output=tmp_path).sections
+    assert (section.failure or "").startswith(f"ImproperlyConfigured: {message}")
+    djangos_page = lambda: views.sitemap(RequestFactory().get("/"), {"x": make()})  # noqa: E731
+    for call in (lambda: Client().get("/sitemap-x-1.xml"), djangos_page):
+        with pytest.raises(ImproperlyConfigured) as raised:
+            call()
+        assert str(raised.value).startswith(message)
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09
+def test_a_class_of_contrib_without_a_return_says_so_too(tmp_path, register):
+    register(x=returning(None, contrib.Sitemap))
+    [section] = export(output=tmp_path).sections
+    assert section.failure == f"ImproperlyConfigured: {NO_RETURN}"
+
+
+ITERABLES = {
+    "a generator": lambda: (item for item in "ab"),
+    "a set": lambda: {"a", "b"},
+    "a dict": lambda: {"a": 1, "b": 2},
+    "values of a dict": lambda: {1: "a", 2: "b"}.values(),
+    "a tuple": lambda: ("a", "b"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09
+@pytest.mark.parametrize("name", ITERABLES)
+@pytest.mark.parametrize("i18n", [False, True])
+def test_items_can_be_any_iterable(name, i18n, tmp_path, register):
+    """Deviation 15: contrib needs a length and slices."""
+    own = {"i18n": i18n, "languages": ["en"], "location": lambda self, item: f"/{item}/"}
+    section = returning(ITERABLES[name], **own)
+    register(x=section)
+    assert export(output=tmp_path).urls == 2
+    assert Client().get("/sitemap-x-1.xml").content.count(b"<loc>") == 2
+    for _ in range(2):
+        answer = views.sitemap(RequestFactory().get("/"), {"x": section}).render()
+        assert answer.content.count(b"<loc>") == 2
+
+
+# Rows
+
+ROWS = [
+    {"model": Article},
+    {"queryset": Article.objects.all()},
+    {"queryset": Article.objects},
+    {"get_queryset": lambda self: Article.objects.all()},
+    {"model": Recent},
+]
+
+
+@pytest.fixture
+def articles(db):
+    return [ArticleFactory(slug=f"S{n}", updated=hours_before(-n), published=n != 2) for n in (3, 1, 2)]
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=range(len(ROWS)))
+def test_rows_of_a_model_a_queryset_or_a_method_are_queried_each_time(rows, articles):
+    section = declare(**rows)()
+    assert {item.pk for item in section.items()} == {item.pk for item in articles}
+    ArticleFactory(slug="later")
+    assert len(section.items()) == len(declare(**rows)().items()) == 4
+
+
+@pytest.mark.parametrize("rows", ROWS, ids=range(len(ROWS)))
+def test_making_a_sitemap_and_its_items_does_not_query_the_database(rows, monkeypatch):
+    def refuse(self):
+        raise AssertionError("a declaration has opened a connection")
+
+    monkeypatch.setattr("django.db.backends.base.base.BaseDatabaseWrapper.ensure_connection", refuse)
+    section = declare(**rows, lastmod=F("updated"))()
+    assert isinstance(section.items(), QuerySet)
+    assert isinstance(annotate(section, section.items()), QuerySet)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        ({"model": Article}, ["S3", "S1", "S2"]),
+        ({"model": Article, "key": "updated"}, ["S3", "S1", "S2"]),
+        ({"model": Article, "queryset": Article.objects.filter(published=True)}, ["S3", "S1"]),
+        ({"queryset": Article.objects.order_by("-slug")}, ["S3", "S2", "S1"]),
+        ({"queryset": Article.objects.order_by("-slug"), "key": "updated"}, ["S3", "S2", "S1"]),
+        ({"model": Recent}, ["S3", "S2", "S1"]),
+        ({"queryset": Recent.objects.order_by(), "key": "updated"}, ["S3", "S1", "S2"]),
+    ],
+    ids=range(7),
+)
+def test_items_have_the_order_of_the_queryset_else_that_of_the_primary_key(attributes, names, articles):
+    assert [item.slug for item in declare(**attributes)().items()] == names
+
+
+@pytest.mark.django_db
+def test_a_key_of_two_columns_is_an_order_too():
+    for row, number in [("b", 1), ("a", 2), ("a", 1)]:
+        SeatFactory(row=row, number=number)
+    assert [seat.pk for seat in declare(model=Seat)().items()] == [("a", 1), ("a", 2), ("b", 1)]
+
+
+def test_a_class_without_rows_says_each_way_to_give_it_some():
+    ways = r"Declared.*`queryset`.*`model`.*`get_queryset\(\)`.*`items\(\)`"
+    with pytest.raises(ImproperlyConfigured, match=ways):
+        declare()().items()
+
+
+def test_the_items_of_a_section_of_views_are_a_list_of_its_own():
+    section = declare(StaticViewSitemap, viewnames=["about"])()
+    section.items().append("home")
+    assert section.items() == ["about"]
+    assert declare(StaticViewSitemap)().items() == []
+
+
+# The dicts of `get_urls()`
+
+SITE = SimpleNamespace(domain="www.example.com")
+#: A path that is too long only together with the host. Contrib writes it.
+LONG = f"/{'x' * 2_039}/"
+
+
+def section_of(*items, **attributes):
+    links = lambda self, item: [("en", item), ("de", f"https://example.de{item}")]  # noqa: E731
+    return listing(items, location=lambda self, item: item, alternates=links, **attributes)
+
+
+def test_long_links_stay_as_contrib_has_long_locations_even_on_a_site_whose_domain_is_unicode():
+    [url] = section_of(LONG)().get_urls(site=SITE, protocol="https")
+    assert url["location"] == f"https://www.example.com{LONG}"
+    assert url["alternates"] == [
+        {"lang_code": "en", "location": f"https://www.example.com{LONG}"},
+        {"lang_code": "de", "location": f"https://example.de{LONG}"},
+    ]
+    [url] = section_of(LONG)().get_urls(site=SimpleNamespace(domain="bücher.example"), protocol="https")
+    assert url["location"] == f"https://bücher.example{LONG}"
+    assert url["alternates"][0]["location"] == f"https://xn--bcher-kva.example{LONG}"
+
+
+@pytest.mark.django_db
+def test_a_section_without_languages_has_no_entries():
+    ArticleFactory.create_batch(2)
+    sitemap = declare(model=Article, i18n=True, languages=[], location=Route("home"))()
+    assert (sitemap.get_urls(site=SITE, protocol="https"), sitemap.paginator.count) == ([], 0)
+
+
+class Named(str):
+    """An item whose name depends on the language."""
+
+    def __str__(self):
+        return f"item in {translation.get_language()}"
+
+
+REASON = "does not begin with a slash, so its URL is not on https://www.example.com"
+
+
+@pytest.mark.parametrize("error", [None, DatabaseError, InterfaceError])
+def test_skipped_entries_are_logged_in_the_language_of_the_site_even_if_another_hook_fails(error, caplog):
+    def images(self, item):
+        raise error("the connection is closed")
+
+    with translation.override("de"):
+        if error is None:
+            assert section_of(Named(".evil.com/"))().get_urls(site=SITE, protocol="https") == []
+        else:
+            with pytest.raises(error):
+                section_of(Named(".evil.com/"), LONG, images=images)().get_urls(site=SITE, protocol="https")
+    assert "Skipped item item in en, location: " in caplog.text
+    assert REASON in caplog.text
