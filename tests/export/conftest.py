@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from tests.support.manifests import state
-from tests.support.news import stopped_clock
 
-__all__ = ["state", "stopped_clock"]
+__all__ = ["state"]
