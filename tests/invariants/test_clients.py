@@ -11,21 +11,20 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
 
 import django_sitemaps09
 from tests.invariants.readers import READERS
-from tests.support.clients import require
 from tests.support.paths import ROOT
+from tests.support.strict_readers import require
 
 EXAMPLE = ROOT / "example_project"
 ARTICLES, PRODUCTS = 3_000, 60
@@ -46,7 +45,7 @@ class Site(NamedTuple):
     public: Path
     requested: list[str]
 
-    def expected(self) -> list[str]:
+    def expected(self):
         """Return every URL of the site, computed only from the rows."""
         with closing(sqlite3.connect(self.database)) as database:
             paths = ["/", "/about/", "/contact/"]
@@ -67,18 +66,18 @@ class Site(NamedTuple):
 class Handler(SimpleHTTPRequestHandler):
     """Python's `http.server`, which records requests instead of printing them."""
 
-    def __init__(self, *arguments: Any, requested: list[str], **options: Any) -> None:
+    def __init__(self, *arguments, requested, **options):
         self.requested = requested
         super().__init__(*arguments, **options)
 
-    def log_request(self, code: object = "-", size: object = "-") -> None:
+    def log_request(self, code="-", size="-"):
         self.requested.append(self.path)
 
-    def log_message(self, format: str, *arguments: object) -> None:
+    def log_message(self, format, *arguments):
         pass
 
 
-def environment(folder: Path, base: str) -> dict[str, str]:
+def environment(folder, base):
     """Return the environment of processes that can import the example and use no proxy."""
     package = Path(django_sitemaps09.__file__).parents[1]
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
@@ -91,7 +90,7 @@ def environment(folder: Path, base: str) -> dict[str, str]:
     }
 
 
-def run(folder: Path, base: str, *command: object) -> str:
+def run(folder, base, *command):
     done = subprocess.run(  # noqa: S603 our own interpreter and arguments
         [sys.executable, *map(str, command)],
         env=environment(folder, base),
@@ -106,12 +105,12 @@ def run(folder: Path, base: str, *command: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("clients")
     public = folder / "public"
     public.mkdir()
     (folder / "client_settings.py").write_text(SETTINGS)
-    requested: list[str] = []
+    requested = []
     handler = partial(Handler, directory=str(public), requested=requested)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
@@ -133,13 +132,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.mark.slow
 @pytest.mark.services
 @pytest.mark.parametrize("reader", READERS)
-def test_a_reader_finds_every_url_once(request: pytest.FixtureRequest, reader: str) -> None:
+def test_a_reader_finds_every_url_once(request, reader):
     require(READERS[reader][1])
     # Created only if a reader is installed.
-    site: Site = request.getfixturevalue("site")
+    site = request.getfixturevalue("site")
     site.requested.clear()
     said = run(site.public.parent, site.base, "-m", "tests.invariants.readers", reader, site.base)
-    found: Sequence[str] = json.loads(said.splitlines()[-1])
+    found = json.loads(said.splitlines()[-1])
     expected = site.expected()
     assert len(expected) == len(set(expected)) == 3 + 4 + ARTICLES * 49 // 50 + 2 * PRODUCTS
     assert sorted(found) == sorted(expected)

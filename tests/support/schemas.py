@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lxml import etree
@@ -21,14 +20,14 @@ SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
 class Schemas:
     """Schemas that must agree on a document."""
 
-    def __init__(self, *files: Path) -> None:
+    def __init__(self, *files):
         self.each = [etree.XMLSchema(etree.parse(file)) for file in files]
 
-    def assertValid(self, document: Any) -> None:
+    def assertValid(self, document):
         for schema in self.each:
             schema.assertValid(document)
 
-    def validate(self, document: Any) -> bool:
+    def validate(self, document):
         """Return whether the document is valid; fail if the schemas disagree."""
         answers = {schema.validate(document) for schema in self.each}
         assert len(answers) == 1, [str(schema.error_log) for schema in self.each]
@@ -36,10 +35,10 @@ class Schemas:
 
 
 @cache
-def schemas() -> Schemas:
+def schemas():
     return Schemas(*(file for file in (OWN, SHARED) if file.exists()))
 
 
 @pytest.fixture(scope="session")
-def schema() -> Schemas:
+def schema():
     return schemas()

@@ -24,22 +24,19 @@ lacks in an extension, a video with neither `content_loc` nor `player_loc`.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
 from lxml import etree
-
-from tests.support.clients import lacking
-
-__all__ = ["Reading", "SitemapJs", "sitemap_js"]
 
 PACKAGE = {"private": True, "dependencies": {"sitemap": ">=9.0.1"}}
 #: Reads the documents `0.xml` and so on of a folder. The script is beside the package, where node finds it.
@@ -76,6 +73,19 @@ process.stdout.write(JSON.stringify(readings));
 STRICT, LAX = b'processContents="strict"', b'processContents="lax"'
 
 
+def lacking(reason):
+    """Skip a test that lacks a reader; fail it if `SITEMAPS09_REQUIRE_CLIENTS=1`."""
+    if os.environ.get("SITEMAPS09_REQUIRE_CLIENTS") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def require(package):
+    """Skip a test without a package of the extra `test-clients`."""
+    if find_spec({"ultimate-sitemap-parser": "usp"}.get(package, package)) is None:
+        lacking(f"{package} is not installed; it is in the extra `test-clients`")
+
+
 class Reading(NamedTuple):
     """Result of sitemap.js for one document."""
 
@@ -92,7 +102,7 @@ class SitemapJs:
 
     folder: Path
 
-    def read(self, documents: Sequence[bytes]) -> list[Reading]:
+    def read(self, documents):
         """Parse all documents at once, since starting node takes longer than parsing one."""
         answers = self._run(documents)
         schema = self._schema()
@@ -102,35 +112,34 @@ class SitemapJs:
             readings.append(Reading(answer["items"], complaints))
         return readings
 
-    def strictly(self, documents: Sequence[bytes]) -> list[list[dict[str, Any]]]:
+    def strictly(self, documents):
         """Return the items of each document; fail if sitemap.js rejects one."""
         readings = self.read(documents)
         complaints = {number: read.complaints for number, read in enumerate(readings) if read.complaints}
         assert not complaints, complaints
         return [reading.items for reading in readings]
 
-    def _run(self, documents: Sequence[bytes]) -> list[dict[str, Any]]:
+    def _run(self, documents):
         with TemporaryDirectory(dir=self.folder) as folder:
             for number, document in enumerate(documents):
                 (Path(folder) / f"{number}.xml").write_bytes(document)
             done = _run(self.folder, "node", self.folder / SCRIPT, folder, len(documents))
         assert done.returncode == 0, done.stderr
-        answers: list[dict[str, Any]] = json.loads(done.stdout)
-        return answers
+        return json.loads(done.stdout)
 
-    def _schema(self) -> etree.XMLSchema:
+    def _schema(self):
         document = (self.folder / "node_modules" / "sitemap" / "schema" / "sitemap.xsd").read_bytes()
         assert STRICT in document
         return etree.XMLSchema(etree.fromstring(document.replace(STRICT, LAX)))
 
 
 @pytest.fixture(scope="session")
-def sitemap_js(tmp_path_factory: pytest.TempPathFactory) -> SitemapJs:
+def sitemap_js(tmp_path_factory):
     """Install sitemap.js once for each process of a run, which takes about a second."""
     return ready(tmp_path_factory.mktemp("sitemap-js"))
 
 
-def ready(folder: Path) -> SitemapJs:
+def ready(folder):
     """sitemap.js in an empty folder.
 
     A machine may lack npm, so that skips a test even where all readers are promised to be there; an npm
@@ -143,7 +152,7 @@ def ready(folder: Path) -> SitemapJs:
     return SitemapJs(folder)
 
 
-def install(folder: Path) -> str:
+def install(folder):
     """Install sitemap.js in an empty folder; return the reason if this fails."""
     (folder / "package.json").write_text(json.dumps(PACKAGE))
     (folder / SCRIPT).write_text(READ)
@@ -162,7 +171,7 @@ def install(folder: Path) -> str:
     return ""
 
 
-def _run(folder: Path, command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def _run(folder, command, *arguments):
     return subprocess.run(  # noqa: S603 our own arguments
         [shutil.which(command) or command, *map(str, arguments)],
         cwd=folder,
@@ -173,13 +182,13 @@ def _run(folder: Path, command: str, *arguments: object) -> subprocess.Completed
     )
 
 
-def _error_line(said: str) -> str:
+def _error_line(said):
     """Return the line of the output of npm or node that names the error."""
     lines = [line for line in said.splitlines() if re.search(r"\bERR|error", line)]
     return (lines or said.splitlines() or ["without a word"])[0]
 
 
-def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]]) -> Iterator[str]:
+def _faults(document, schema, items):
     """Yield the errors of a document, and the parts that the parser dropped silently."""
     try:
         root = etree.fromstring(document, etree.XMLParser(resolve_entities=False, no_network=True))
@@ -199,14 +208,14 @@ def _faults(document: bytes, schema: etree.XMLSchema, items: list[dict[str, Any]
             yield f"lost {sorted(written - given)}, made up {sorted(given - written)} in {item['url']!r}"
 
 
-def _values(url: etree._Element) -> Iterator[str]:
+def _values(url):
     """Yield all texts and attributes below an element."""
     for element in url.iter("*"):
         texts = [element.text or "", *(value for name, value in element.items() if name != "rel")]
         yield from (_comparable(text) for text in texts if text.strip())
 
 
-def _leaves(item: Any) -> Iterator[str]:
+def _leaves(item):
     """Yield all texts and numbers in an item."""
     if isinstance(item, dict | list):
         for part in item.values() if isinstance(item, dict) else item:
@@ -215,7 +224,7 @@ def _leaves(item: Any) -> Iterator[str]:
         yield _comparable(item)
 
 
-def _comparable(value: object) -> str:
+def _comparable(value):
     """Normalize numbers, and strip spaces around texts as the parser does."""
     text = str(value).strip()
     return str(float(text)) if re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", text) else text
