@@ -200,36 +200,6 @@ class TestAnExportOfText:
             assert looked_at.states(folder) == before
             Article.objects.update(updated="2026-01-01T00:00:00Z")
 
-    def test_skips_pages_whose_rows_did_not_change(self, folder):
-        write(0, 25)
-        Article.objects.update(updated="2026-01-01T00:00:00Z")
-        self.run(folder, changed_only=True)
-        assert self.run(folder, changed_only=True).sections[0].skipped == 3
-        Article.objects.filter(slug="s12").update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
-        report = self.run(folder, changed_only=True)
-        assert (report.sections[0].skipped, report.written) == (
-            2,
-            ("sitemap-articles-2.txt", "sitemap.xml"),
-        )
-        assert indexed(folder) == published_urls()
-
-    @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
-    def test_is_split_if_a_page_is_full_by_urls_or_by_bytes(self, folder, configure, keys):
-        write(0, 6)
-        # The first entries determine how many fit, and these are longer.
-        Article.objects.bulk_create(Article(pk=100 + n, slug=f"{'long' * 10}{n}") for n in range(9))
-        configure(**keys)
-        for run in range(3):
-            assert self.run(folder).failures == []
-            assert indexed(folder) == published_urls()
-            counts = [len(urls(folder, name)) for name in names(folder)]
-            assert (sum(counts), max(counts) <= keys.get("MAX_URLS", 10)) == (Article.objects.count(), True)
-            assert max((folder / name).stat().st_size for name in names(folder)) <= keys.get(
-                "MAX_BYTES", 9_999
-            )
-            # Add rows to a page with an upper bound.
-            Article.objects.create(pk=2 * run + 2, slug=f"even{run}")
-
     def test_tells_which_urls_have_changed_as_they_are_in_text(self, folder):
         notifications = Notifications()
         write(0, 25)
@@ -252,21 +222,6 @@ class TestAnExportOfText:
         assert notifications.changes()["added"] == {"/?a=1&b=2", "/&amp;", "/%C3%BC", "/x"}
         run(of("/?a=1&b=2", "/&amp;", "/&"))
         assert notifications.changes() == {"added": {"/&"}, "removed": {"/%C3%BC", "/x"}, "changed": set()}
-
-    @pytest.mark.sitemaps09(ENGINE="serial", KEEP_REMOVED=0)
-    def test_deletes_no_file_that_is_not_its_own(self, folder):
-        write(0, 25)
-        folder.mkdir()
-        foreign = ("sitemap-articles-2.txt", "sitemap-articles-7.txt", "sitemap-other-1.txt", "sitemap.txt")
-        for name in foreign:
-            (folder / name).write_bytes(b"of somebody")
-        for kept in (25, 10, 3):
-            Article.objects.filter(pk__gt=2 * kept).delete()
-            self.run(folder, force=["articles"])
-            assert indexed(folder) == published_urls()
-        self.run(folder, rebalance=True)
-        self.run(folder)
-        assert {(folder / name).read_bytes() for name in foreign} == {b"of somebody"}
 
     @pytest.mark.parametrize(
         ("suffix", "to"), [("txt", TextArticles), ("xml", Articles)], ids=["text", "gzip"]

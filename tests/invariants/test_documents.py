@@ -9,22 +9,10 @@ from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db.models import Case, F, Value, When
-from django.urls import reverse
 from hypothesis import event, example, given, strategies as st
 from lxml import etree
 
-from django_sitemaps09 import (
-    Alternate,
-    Extension,
-    Image,
-    News,
-    NewsSitemap,
-    Platform,
-    Restriction,
-    Route,
-    Video,
-)
+from django_sitemaps09 import Alternate, Extension, Image, News, NewsSitemap, Platform, Restriction, Video
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from tests.models import Article
@@ -37,7 +25,6 @@ from tests.support.documents import (
     SHOP,
     SLUGS,
     TEXTS,
-    Combination,
     by_contrib,
     canonical,
     entries,
@@ -96,81 +83,6 @@ def test_a_combination_is_one_valid_document_by_each_way(declared, schema, serve
     # Contrib's template always declares the namespace of links.
     assert root.nsmap == declared.namespaces | {"xhtml": NAMESPACES["xhtml"]}
     assert comparable(by_contrib(found)) == comparable(live())
-
-
-@pytest.mark.usefixtures("articles")
-def test_what_is_declared_is_what_is_written(serve):
-    serve(section(Combination(True, "method", True, True, True)))
-    second, third = entries(live())[1:3]
-    path, caption = "/articles/k%C3%A4se%20&%20brot/", TEXTS[2]
-    found = {name: [text for each, text, _ in second if each == name] for name, _, _ in second}
-    links = [attributes for name, _, attributes in second if name == "xhtml:link"]
-    assert {name: found[name] for name in ("loc", "lastmod", "changefreq", "priority", "image:loc")} == {
-        "loc": [f"{BASE}{path}"],
-        "lastmod": [f"{NOW - timedelta(days=2):%Y-%m-%dT%H:%M:%SZ}"],
-        "changefreq": ["weekly"],
-        "priority": ["0.200"],
-        "image:loc": [
-            "https://cdn.example.net/k%C3%A4se%20&%20brot.jpg?a=1&b=2",
-            f"{BASE}/covers/%C3%A4%20b.png",
-        ],
-    }
-    assert links == [
-        (("href", href), ("hreflang", language), ("rel", "alternate"))
-        for language, href in (
-            ("en", f"{BASE}{path}"),
-            ("de-AT", f"https://www.example.at{path}"),
-            ("x-default", f"{BASE}/any{path}"),
-        )
-    ]
-    assert (found["video:title"], found["video:publication_date"]) == (
-        [caption, "Second"],
-        ["2026-01-31T07:00:00Z"],
-    )
-    assert (found["news:language"], found["news:title"]) == (["de"], [caption])
-    assert [name for name, _, _ in third][:2] == ["loc", "priority"]
-    assert [text for name, text, _ in third if name == "image:caption"] == [TEXTS[3]]
-
-
-CONSTANT = {"lastmod": NOW, "changefreq": "weekly", "priority": Decimal("0.500")}
-DECLARATIONS = {
-    "expressions": {
-        "location": Route("word", word=F("slug")),
-        "lastmod": F("updated"),
-        "changefreq": Case(When(pk__gt=0, then=Value("weekly")), default=Value("never")),
-        "priority": F("weight"),
-    },
-    "constants": {"location": Route("word", word=F("slug")), **CONSTANT},
-    "methods": {
-        "location": lambda self, item: reverse("word", kwargs={"word": item.slug}),
-        "lastmod": lambda self, item: item.updated,
-        "changefreq": lambda self, item: "weekly",
-        "priority": lambda self, item: item.weight,
-    },
-    "lists": {
-        "queryset": None,
-        "items": lambda self: list(Article.objects.order_by("pk")),
-        "location": lambda self, item: f"/words/{item.slug}/",
-        **CONSTANT,
-    },
-}
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("linked", [{}, LINKED], ids=["one", "several"])
-@pytest.mark.parametrize("media", [False, True])
-def test_the_same_facts_give_the_same_bytes_however_they_are_declared(serve, media, linked):
-    slugs = [slug for slug in SLUGS if not set(slug) & set("%?[")]
-    rows = (Article(pk=n, slug=slug, updated=NOW, weight="0.5") for n, slug in enumerate(slugs, 1))
-    Article.objects.bulk_create(rows)
-    documents, lines = set(), set()
-    for declared in DECLARATIONS.values():
-        serve(section(Combination(False, "none", media, media, media), **linked, **declared))
-        documents.add(live())
-        lines.add(live("txt"))
-    [document], [line] = documents, lines
-    assert line.decode().splitlines() == texts(document, "loc")
-    assert len(texts(document, "priority")) == len(slugs) * (3 if linked else 1)
 
 
 @pytest.mark.usefixtures("articles")

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 from django.utils import translation
 from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext_lazy
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate
@@ -273,26 +273,6 @@ def test_a_null_skips_the_item_and_is_reported():
     page = same(both(Article.objects.all(), "/{c}/{s}/", c="category__slug", s="slug"))
     assert page.locations == [f"{BASE}/c/b/"]
     assert [error[:2] for error in page.written.errors] == [(str(first.pk), "location")]
-
-
-@pytest.mark.django_db
-def test_a_dict_by_language_gives_the_bytes_of_the_method():
-    Article.objects.bulk_create(
-        Article(slug="" if n % 5 == 4 else f"s {n}", code=f"ü{n}" if n % 3 else None) for n in range(20)
-    )
-
-    def location(self, item):
-        return f"/de/{item.code}/" if get_language() == "de" else f"/en/{item.slug}/"
-
-    def languages(self, item):
-        return [code for code, slug in (("en", item.slug), ("de", item.code)) if slug]
-
-    english = PathTemplate("/{code}/{s}/", code="en", s=F("slug"))
-    columns = {"en": english, "de": PathTemplate("/de/{s}/", s=F("code"))}
-    attributes = {"queryset": Article.objects.all(), "i18n": True, "alternates": True, "x_default": True}
-    own = {"languages": ["en", "de"], "get_languages_for_item": languages}
-    page = same([declare(location=columns, **attributes), declare(location=location, **own, **attributes)])
-    assert len(page.locations) == 16 + 13
 
 
 @pytest.mark.django_db

@@ -18,7 +18,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09 import Route, sources, views
+from django_sitemaps09 import PathTemplate, Route, sources, views
 from django_sitemaps09.export import export
 from django_sitemaps09.pages import Page
 from django_sitemaps09.protocol import Limits
@@ -363,6 +363,12 @@ def path_in(code, column):
 
 BY_METHODS = {"languages": ["en", "de"], "location": location, "get_languages_for_item": languages_of}
 BY_ROUTES = {"location": {"en": BY_SLUG, "de": Route("article", slug=F("code"))}}
+BY_TEMPLATE = {
+    "location": {
+        "en": PathTemplate("/{code}/articles/{slug}/", code="en", slug=F("slug")),
+        "de": PathTemplate("/de/articles/{slug}/", slug=F("code")),
+    }
+}
 BY_TEXT = {
     "location": {
         "en": Case(When(slug="", then=None), default=path_in("en", "slug")),
@@ -372,7 +378,7 @@ BY_TEXT = {
 
 
 @prefixed
-@pytest.mark.parametrize("declared", [BY_ROUTES, BY_TEXT], ids=["route", "expression"])
+@pytest.mark.parametrize("declared", [BY_ROUTES, BY_TEXT, BY_TEMPLATE], ids=["route", "text", "template"])
 @pytest.mark.parametrize("switches", [LINKED, {"i18n": True}], ids=["linked", "not linked"])
 def test_columns_by_language_give_the_bytes_of_methods(rows, declared, switches, monkeypatch):
     by_columns, by_methods = (declare(queryset=rows, **switches, **each) for each in (declared, BY_METHODS))
