@@ -28,79 +28,34 @@ _REVERSED = "".join(sorted(_MARKS * 9, key=unicodedata.combining, reverse=True))
 _CJK = "".join(chr(0x4E00 + i) for i in range(252))
 _LABELS, _SHORT = (".".join(_CJK[i : i + size] for i in range(0, 252, size)) for size in (63, 12))
 
-#: A string is hostile if it is long, or becomes long when a step normalizes, escapes or quotes it.
-TEXTS = {
-    "host that NFKC makes 18 times as long": f"https://{1_000 * chr(0xFDFA)}/",
-    "short host that NFKC makes long": f"https://{14 * chr(0xFDFA)}.example/",
-    "labels that NFKC makes long": f"https://{'.'.join([3 * chr(0xFDFA)] * 80)}/",
-    "host of accents in reverse order": f"https://a{_REVERSED}/",
-    "short host of accents": f"https://a{''.join(_MARKS[:62])}/",
-    "label of many characters": f"https://{_CJK}/",
-    "labels of many characters": f"https://{_LABELS}/",
-    "short labels of many characters": f"https://{_SHORT}/",
-    "labels of one character": f"https://{'ü.' * 252}/",
-    "host of nothing": f"https://{252 * chr(0xAD)}a/",
-    "host of sharp s": f"https://{'.'.join(['ß' * 60] * 4)}/",
-    "host of dots": f"https://{'.' * 20_000}/",
-    "host of labels": f"https://{'a.' * 20_000}/",
-    "long host": f"https://{'a' * 1_000_000}/",
-    "host of brackets": f"https://{'[' * 20_000}/",
-    "host of an address": f"https://[{'0:' * 10_000}]/",
-    "host of users": f"https://{'@' * 20_000}/",
-    "host without a scheme": f"//{1_000 * chr(0xFDFA)}/",
-    "port": f"https://a.example:{'9' * 20_000}/",
-    "percents": "/" + "%" * 20_000,
-    "fewer percents": "/" + "%" * 2_000,
-    "percents that fit": "/" + "%" * 670,
-    "escapes": "/" + "%41" * 680,
-    "letters to be quoted": "/" + "ü" * 20_000,
-    "fewer letters to be quoted": "/" + "aü" * 1_000,
-    "letters to be quoted that fit": "/" + "aü" * 280,
-    "emoji": "/" + "\U0001f600" * 2_000,
-    "long path": "/" + "a" * 1_000_000,
-    "long path to be quoted": "/" + "aü" * 500_000,
-    "long path of spaces": "/" + " " * 1_000_000,
-    "long path with a fragment": f"/{'a' * 1_000_000}#",
-    "slashes": "/" * 1_000_000,
-    "ampersands": "/" + "&" * 2_000,
-    "quotes": "/" + chr(39) * 1_000_000,
-    "backslashes": "\\" * 1_000_000,
-    "spaces": " " * 1_000_000,
-    "control characters": "\x00" * 1_000_000,
-    "escape sequences": "\x1b[31m" * 200_000,
-    "line ends": "\r\n" * 500_000,
-    "surrogates": "\ud800" * 1_000_000,
-    "digits": "9" * 1_000_000,
-    "fraction": f"0.{'0' * 1_000_000}1",
-    "exponent": "1e-999999999",
-    "languages": "de-" * 300_000 + "de",
-    "letters": "a" * 1_000_000,
-    "letters as a language": "a" * 9 + "-" * 9 + "Latn" * 9,
-    "markup": "<" * 1_000_000,
-    "elements": "<x:a/>" * 200_000,
-    "some elements": "<x:a/>" * 2_700,
-    "elements within each other": "<x:a>" * 200_000,
-    "some elements within each other": "<x:a>" * 49 + "a" + "</x:a>" * 49,
-    "attributes": "<x:a " + " ".join(f'a{i}=""' for i in range(50_000)) + "/>",
-    "some attributes": "<x:a " + " ".join(f'a{i}=""' for i in range(1_500)) + "/>",
-    "long attribute": f'<x:a b="{"&amp;" * 3_000}"/>',
-    "references": f"<x:a>{'&#10;' * 3_000}</x:a>",
-    "references with text": f"<x:a>{'&lt;a' * 3_000}</x:a>",
-    "comments": f"<x:a>{'<!---->' * 2_000}</x:a>",
-    "sections of CDATA": f"<x:a>{'<![CDATA[]]>' * 1_300}</x:a>",
-    "entity": "<!DOCTYPE a [<!ENTITY b 'c'>]><x:a>&b;</x:a>",
-}
-VALUES = {
-    **TEXTS,
-    "number": 10**4_000,
-    "number that has no text": 10**1_000_000,
-    "decimal": Decimal("0." + "1" * 5_000),
-    "exponent of a decimal": Decimal("1e-999999"),
-    "bytes": b"a" * 1_000_000,
-    "list": list(range(1_000_000)),
-    "infinity": float("inf"),
-    "year 10000 in UTC": datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))),
-}
+#: A string is hostile if it is long, or becomes long when a step normalizes, escapes or quotes it: hosts,
+#: paths, anything, and XML.
+TEXTS = [
+    *(f"https://{1_000 * chr(0xFDFA)}/", f"https://{14 * chr(0xFDFA)}.example/"),
+    *(f"https://{'.'.join([3 * chr(0xFDFA)] * 80)}/", f"https://a{_REVERSED}/"),
+    *(f"https://a{''.join(_MARKS[:62])}/", f"https://{_CJK}/", f"https://{_LABELS}/"),
+    *(f"https://{_SHORT}/", f"https://{'ü.' * 252}/", f"https://{252 * chr(0xAD)}a/"),
+    *(f"https://{'.'.join(['ß' * 60] * 4)}/", f"https://{'.' * 20_000}/", f"https://{'a.' * 20_000}/"),
+    *(f"https://{'a' * 1_000_000}/", f"https://{'[' * 20_000}/", f"https://[{'0:' * 10_000}]/"),
+    *(f"https://{'@' * 20_000}/", f"//{1_000 * chr(0xFDFA)}/", f"https://a.example:{'9' * 20_000}/"),
+    *("/" + "%" * 20_000, "/" + "%" * 2_000, "/" + "%" * 670, "/" + "%41" * 680, "/" + "ü" * 20_000),
+    *("/" + "aü" * 1_000, "/" + "aü" * 280, "/" + "\U0001f600" * 2_000, "/" + "a" * 1_000_000),
+    *("/" + "aü" * 500_000, "/" + " " * 1_000_000, f"/{'a' * 1_000_000}#", "/" * 1_000_000),
+    *("/" + "&" * 2_000, "/" + chr(39) * 1_000_000, "\\" * 1_000_000, " " * 1_000_000, "\x00" * 1_000_000),
+    *("\x1b[31m" * 200_000, "\r\n" * 500_000, "\ud800" * 1_000_000, "9" * 1_000_000),
+    *(f"0.{'0' * 1_000_000}1", "1e-999999999", "de-" * 300_000 + "de", "a" * 1_000_000),
+    *("a" * 9 + "-" * 9 + "Latn" * 9, "<" * 1_000_000, "<x:a/>" * 200_000, "<x:a/>" * 2_700),
+    *("<x:a>" * 200_000, "<x:a>" * 49 + "a" + "</x:a>" * 49),
+    "<x:a " + " ".join(f'a{i}=""' for i in range(50_000)) + "/>",
+    *("<x:a " + " ".join(f'a{i}=""' for i in range(1_500)) + "/>", f'<x:a b="{"&amp;" * 3_000}"/>'),
+    *(f"<x:a>{'&#10;' * 3_000}</x:a>", f"<x:a>{'&lt;a' * 3_000}</x:a>", f"<x:a>{'<!---->' * 2_000}</x:a>"),
+    *(f"<x:a>{'<![CDATA[]]>' * 1_300}</x:a>", "<!DOCTYPE a [<!ENTITY b 'c'>]><x:a>&b;</x:a>"),
+]
+VALUES = [
+    *TEXTS,
+    *(10**4_000, 10**1_000_000, Decimal("0." + "1" * 5_000), Decimal("1e-999999"), b"a" * 1_000_000),
+    *(list(range(1_000_000)), float("inf"), datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))),
+]
 MADE = {
     "images": (Image, {"loc": "/a.png"}),
     "videos": (Video, {"thumbnail_loc": "/a", "title": "a", "description": "a", "content_loc": "/b"}),
@@ -199,7 +154,8 @@ def written(attributes):
 
 
 def too_long(works):
-    return {name: ratio for name, ratio in ((name, cost(work)) for name, work in works) if ratio > 1}
+    costs = ((excerpt(value)[:60], cost(work)) for value, work in works)
+    return {shown: ratio for shown, ratio in costs if ratio > 1}
 
 
 @pytest.mark.slow
@@ -207,7 +163,7 @@ def too_long(works):
 @pytest.mark.parametrize("name", FIELDS)
 def test_no_value_takes_longer_than_the_reference(name):
     """Each value is on a separate page, and the whole page is measured."""
-    assert too_long((key, partial(written, FIELDS[name](value))) for key, value in VALUES.items()) == {}
+    assert too_long((value, partial(written, FIELDS[name](value))) for value in VALUES) == {}
 
 
 def columns_of(location):
@@ -229,7 +185,7 @@ def columns_of(location):
 )
 def test_no_argument_of_a_location_takes_longer_than_the_reference(location):
     batch = columns_of(location)
-    assert too_long((key, partial(batch, value)) for key, value in TEXTS.items()) == {}
+    assert too_long((value, partial(batch, value)) for value in TEXTS) == {}
 
 
 def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named():
@@ -239,7 +195,7 @@ def test_an_argument_of_a_route_that_no_location_can_hold_is_skipped_and_named()
     assert error.reason.endswith("has 2,048 characters; at most 2,047 are allowed")
 
 
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
 def test_what_a_message_shows_is_one_printable_line_of_at_most_200_characters(value):
     for text in (excerpt(value), short_repr(value), reason_of(ValueError(value)).partition(": ")[2]):
         assert text.isprintable()
