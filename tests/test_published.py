@@ -139,14 +139,11 @@ def numbers(section, output):
     return [record.highest for record in section.records(source, output)]
 
 
-@pytest.mark.parametrize(
-    ("backup", "current", "expected"),
-    [
-        # The record of the backup is one more if it differs. Records end at one with another key.
-        *(((1, "id"), (2, "id"), [2, 1]), ((2, "id"), (2, "id"), [2])),
-        *(((1, "slug"), (2, "id"), [2]), ((1, "id"), (2, "slug"), [])),
-    ],
-)
+@pytest.mark.parametrize(("backup", "current", "expected"), [
+    # The record of the backup is one more if it differs. Records end at one with another key.
+    ((1, "id"), (2, "id"), [2, 1]), ((2, "id"), (2, "id"), [2]), ((1, "slug"), (2, "id"), [2]),
+    ((1, "id"), (2, "slug"), []),
+])  # fmt: skip
 def test_the_records_of_a_section_are_the_current_and_the_previous_one(output, backup, current, expected):
     publish(output, OF_A, A, 1, *backup, root=BACKUP)
     publish(output, OF_A, A, 2, *current)

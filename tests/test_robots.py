@@ -30,43 +30,33 @@ def block(*urls, eol=b"\n"):
 LF, CRLF, CR = (block(URL, eol=eol) for eol in EOLS)
 
 
-@pytest.mark.parametrize(
-    ("content", "urls", "expected"),
-    [
-        (None, [URL, OTHER, URL], block(URL, OTHER) + b"\n"),
-        (b"", [URL], LF + b"\n"),
-        (None, [], b""),
-        (b"User-agent: *", [], b"User-agent: *"),
-        # A block that lists nothing keeps its place.
-        (b"# a\n" + LF + b"\n# b\n", [], b"# a\n" + block() + b"\n# b\n"),
-        (b"# a\n" + block() + b"\n# b\n", [URL], b"# a\n" + LF + b"\n# b\n"),
-        # The block has the line end of the file, and a blank line before it.
-        (b"# a\n", [URL], b"# a\n\n" + LF + b"\n"),
-        (b"# a\r\n", [URL], b"# a\r\n\r\n" + CRLF + b"\r\n"),
-        (b"# a\r", [URL], b"# a\r\r" + CR + b"\r"),
-        (b"# a", [URL], b"# a\n\n" + LF + b"\n"),
-        (b"# a\r\n# b", [URL], b"# a\r\n# b\r\n\r\n" + CRLF + b"\r\n"),
-        (b"# a\n\n", [URL], b"# a\n\n" + LF + b"\n"),
-        (b"# a\n \t\n", [URL], b"# a\n \t\n" + LF + b"\n"),
-        # That is the most frequent one, LF if two are equally frequent. A last CR and LF are two line ends.
-        (b"# a\n# b\r\n# c\r\n", [URL], b"# a\n# b\r\n# c\r\n\r\n" + CRLF + b"\r\n"),
-        (b"# a\r\n# b\n", [URL], b"# a\r\n# b\n\n" + LF + b"\n"),
-        (b"# a\n# b\n# c\r", [URL], b"# a\n# b\n# c\r\n\n" + LF + b"\n"),
-        # Many clients cannot read a line that begins with a BOM.
-        (BOM + b"# a\n", [URL], BOM + b"# a\n\n" + LF + b"\n"),
-        (BOM, [URL], BOM + b"\n\n" + LF + b"\n"),
-        (BOM + block(OTHER) + b"\n", [URL], BOM + b"\n" + LF + b"\n"),
-        # A block is replaced in its place, by one with the line end of the rest, if there is a rest.
-        (block(OTHER, eol=b"\r\n") + b"\r\n", [URL], CRLF + b"\r\n"),
-        (block(OTHER, eol=b"\r\n"), [URL], CRLF),
-        (b"Allow: /\n" + block(OTHER) + b"\nDisallow: /\n", [URL], b"Allow: /\n" + LF + b"\nDisallow: /\n"),
-        (b"# a\r# b\r# c\r" + block(OTHER) + b"\n\n# d", [URL], b"# a\r# b\r# c\r" + CR + b"\n\n# d"),
-        # Marks may have other blanks and letters, but no more than that.
-        (b"\t#begin  Django-Sitemaps09 \nSitemap: x\n#END django-sitemaps09\t\n# a", [URL], LF + b"\n# a"),
-        (BEGIN + b"\n\n" + END + b"\n", [URL], LF + b"\n"),
-        (BEGIN + b"-extra\n", [URL], BEGIN + b"-extra\n\n" + LF + b"\n"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "urls", "expected"), [
+    (None, [URL, OTHER, URL], block(URL, OTHER) + b"\n"), (b"", [URL], LF + b"\n"), (None, [], b""),
+    (b"User-agent: *", [], b"User-agent: *"),
+    # A block that lists nothing keeps its place.
+    (b"# a\n" + LF + b"\n# b\n", [], b"# a\n" + block() + b"\n# b\n"),
+    (b"# a\n" + block() + b"\n# b\n", [URL], b"# a\n" + LF + b"\n# b\n"),
+    # The block has the line end of the file, and a blank line before it.
+    (b"# a\n", [URL], b"# a\n\n" + LF + b"\n"), (b"# a\r\n", [URL], b"# a\r\n\r\n" + CRLF + b"\r\n"),
+    (b"# a\r", [URL], b"# a\r\r" + CR + b"\r"), (b"# a", [URL], b"# a\n\n" + LF + b"\n"),
+    (b"# a\r\n# b", [URL], b"# a\r\n# b\r\n\r\n" + CRLF + b"\r\n"),
+    (b"# a\n\n", [URL], b"# a\n\n" + LF + b"\n"), (b"# a\n \t\n", [URL], b"# a\n \t\n" + LF + b"\n"),
+    # That is the most frequent one, LF if two are equally frequent. A last CR and LF are two line ends.
+    (b"# a\n# b\r\n# c\r\n", [URL], b"# a\n# b\r\n# c\r\n\r\n" + CRLF + b"\r\n"),
+    (b"# a\r\n# b\n", [URL], b"# a\r\n# b\n\n" + LF + b"\n"),
+    (b"# a\n# b\n# c\r", [URL], b"# a\n# b\n# c\r\n\n" + LF + b"\n"),
+    # Many clients cannot read a line that begins with a BOM.
+    (BOM + b"# a\n", [URL], BOM + b"# a\n\n" + LF + b"\n"), (BOM, [URL], BOM + b"\n\n" + LF + b"\n"),
+    (BOM + block(OTHER) + b"\n", [URL], BOM + b"\n" + LF + b"\n"),
+    # A block is replaced in its place, by one with the line end of the rest, if there is a rest.
+    (block(OTHER, eol=b"\r\n") + b"\r\n", [URL], CRLF + b"\r\n"), (block(OTHER, eol=b"\r\n"), [URL], CRLF),
+    (b"Allow: /\n" + block(OTHER) + b"\nDisallow: /\n", [URL], b"Allow: /\n" + LF + b"\nDisallow: /\n"),
+    (b"# a\r# b\r# c\r" + block(OTHER) + b"\n\n# d", [URL], b"# a\r# b\r# c\r" + CR + b"\n\n# d"),
+    # Marks may have other blanks and letters, but no more than that.
+    (b"\t#begin  Django-Sitemaps09 \nSitemap: x\n#END django-sitemaps09\t\n# a", [URL], LF + b"\n# a"),
+    (BEGIN + b"\n\n" + END + b"\n", [URL], LF + b"\n"),
+    (BEGIN + b"-extra\n", [URL], BEGIN + b"-extra\n\n" + LF + b"\n"),
+])  # fmt: skip
 def test_an_update_writes_the_block_and_nothing_else(content, urls, expected):
     assert update(content, urls) == update(expected, urls) == expected
 
@@ -224,14 +214,11 @@ def test_a_url_is_refused_or_written_unchanged_on_one_line(url):
         assert (lines[2], len(lines)) == (f"Sitemap: {url}", 4)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *(f"sitemap:{URL}", f"SITEMAP : {URL}", f"\t Sitemap:\t{URL}  ", f"Sitemap: {URL}#by-hand"),
-        f"Sitemap: {URL.replace('https://www.', 'HTTPS://WWW.')} # by hand",
-        f"Sitemap: {URL.replace('.com', '.com:443')}",
-    ],
-)
+@pytest.mark.parametrize("line", [
+    f"sitemap:{URL}", f"SITEMAP : {URL}", f"\t Sitemap:\t{URL}  ", f"Sitemap: {URL}#by-hand",
+    f"Sitemap: {URL.replace('https://www.', 'HTTPS://WWW.')} # by hand",
+    f"Sitemap: {URL.replace('.com', '.com:443')}",
+])  # fmt: skip
 def test_an_update_does_not_repeat_what_the_owner_lists(line):
     for content in (
         f"{bom}{line}{eol}".encode() for bom in ("", "\ufeff") for eol in ("\n", "\r\n", "\r", "")
@@ -258,73 +245,49 @@ def test_the_largest_file_is_500_kib():
     assert len(update(TOO_LARGE[1:] + b"\n", [URL])) == MAX_BYTES == 500 * 1024
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([b"# a", BEGIN], "(BEGIN on line 2). Keep one line"),
-        ([b"# a", END], "(END on line 2). Keep one line"),
-        ([b"# a", END, BEGIN], "(END on line 2, BEGIN on line 3). Keep one line"),
-        ([b"# a", BEGIN, BEGIN, END], "(BEGIN on line 2, BEGIN on line 3, END on line 4). Keep one line"),
-        ([b"# a", BEGIN, END, END], "(BEGIN on line 2, END on line 3, END on line 4). Keep one line"),
-        ([BEGIN, END] * 2, "(BEGIN on line 1, END on line 2, BEGIN on line 3, END on line 4). Keep"),
-        ([b"# a", BEGIN + b" edited", END], "(END on line 3). Keep one line"),
-        ([END] * 9, f"({', '.join(f'END on line {line}' for line in range(1, 6))}). Keep one line"),
-        ([BEGIN, b"Sitemap: x", b"Disallow: /s", END], "'Disallow: /s' on line 3, inside the generated"),
-        ([OWNER.decode().encode("utf-16")], "byte 0xff on line 1"),
-        ([OWNER.decode().encode("utf-16-le")], "byte 0x00 on line 1"),
-        ([b"# a", b"# b", b"# caf\xe9", b""], "byte 0xe9 on line 3"),
-        ([b"# a", b"\x00"], "byte 0x00 on line 2"),
-        ([b"\x1f\x8b\x08\x00"], "byte 0x8b on line 1"),
-        ([b"\xef\xbb"], "byte 0xef on line 1"),
-        ([TOO_LARGE + b"\n"], "512,001 bytes, but crawlers may stop reading after 512,000"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "message"), [
+    ([b"# a", BEGIN], "(BEGIN on line 2). Keep one line"),
+    ([b"# a", END], "(END on line 2). Keep one line"),
+    ([b"# a", END, BEGIN], "(END on line 2, BEGIN on line 3). Keep one line"),
+    ([b"# a", BEGIN, BEGIN, END], "(BEGIN on line 2, BEGIN on line 3, END on line 4). Keep one line"),
+    ([b"# a", BEGIN, END, END], "(BEGIN on line 2, END on line 3, END on line 4). Keep one line"),
+    ([BEGIN, END] * 2, "(BEGIN on line 1, END on line 2, BEGIN on line 3, END on line 4). Keep"),
+    ([b"# a", BEGIN + b" edited", END], "(END on line 3). Keep one line"),
+    ([END] * 9, f"({', '.join(f'END on line {line}' for line in range(1, 6))}). Keep one line"),
+    ([BEGIN, b"Sitemap: x", b"Disallow: /s", END], "'Disallow: /s' on line 3, inside the generated"),
+    ([OWNER.decode().encode("utf-16")], "byte 0xff on line 1"),
+    ([OWNER.decode().encode("utf-16-le")], "byte 0x00 on line 1"),
+    ([b"# a", b"# b", b"# caf\xe9", b""], "byte 0xe9 on line 3"),
+    ([b"# a", b"\x00"], "byte 0x00 on line 2"), ([b"\x1f\x8b\x08\x00"], "byte 0x8b on line 1"),
+    ([b"\xef\xbb"], "byte 0xef on line 1"),
+    ([TOO_LARGE + b"\n"], "512,001 bytes, but crawlers may stop reading after 512,000"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_updated_is_refused_with_the_line(content, message):
     for eol in EOLS:
         with pytest.raises(RobotsError, match=re.escape(message)):
             update(eol.join(content), [URL])
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "",
-        " https://www.example.com/sitemap.xml",
-        "https://www.example.com/site map.xml",
-        *("/sitemap.xml", "//example.com/s.xml", "www.example.com/s.xml", "ftp://example.com/s.xml"),
-        *(
-            "javascript:alert(1)",
-            "https:sitemap.xml",
-            "https:///s.xml",
-            "https://https://example.com/s.xml",
-        ),
-        *(
-            "https://:80/s.xml",
-            "https://[::1/s.xml",
-            "https://a.example:port/s",
-            "https://a.example:99999/s",
-        ),
-        *("https://example.com:/sitemap.xml", "https://www.example.com/a.xml#part"),
-        *(
-            f"https://a.example/a{bad}User"
-            for bad in "\n\r\t\0\x0b\x1c\x7f\x85\xa0\u2028\u200b\ufeff\ud800"
-        ),
-    ],
-)
+@pytest.mark.parametrize("url", [
+    "", " https://www.example.com/sitemap.xml", "https://www.example.com/site map.xml", "/sitemap.xml",
+    "//example.com/s.xml", "www.example.com/s.xml", "ftp://example.com/s.xml", "javascript:alert(1)",
+    "https:sitemap.xml", "https:///s.xml", "https://https://example.com/s.xml", "https://:80/s.xml",
+    "https://[::1/s.xml", "https://a.example:port/s", "https://a.example:99999/s",
+    "https://example.com:/sitemap.xml", "https://www.example.com/a.xml#part",
+    *(
+        f"https://a.example/a{bad}User"
+        for bad in "\n\r\t\0\x0b\x1c\x7f\x85\xa0\u2028\u200b\ufeff\ud800"
+    ),
+])  # fmt: skip
 def test_a_url_that_no_line_can_hold_is_refused_by_name(url):
     with pytest.raises(RobotsError, match=re.escape(repr(url))):
         update(OWNER, [URL, url])
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://localhost:8000/sitemap.xml",
-        "https://[2001:db8::1]/sitemap.xml",
-        "https://cdn.example.net/a/b/sitemap.xml.gz?v=1&w=%20",
-        "https://bücher.example/übersicht.xml",
-    ],
-)
+@pytest.mark.parametrize("url", [
+    "http://localhost:8000/sitemap.xml", "https://[2001:db8::1]/sitemap.xml",
+    "https://cdn.example.net/a/b/sitemap.xml.gz?v=1&w=%20", "https://bücher.example/übersicht.xml",
+])  # fmt: skip
 def test_any_absolute_url_on_any_host_is_a_line(url):
     assert sitemap_line(url) == f"Sitemap: {url}"
     assert parsed(update(OWNER, [url])).site_maps() == [unquote(url)]
@@ -345,50 +308,38 @@ def test_warnings_are_about_too_many_bytes_and_lines():
     ]
 
 
-@pytest.mark.parametrize(
-    ("rules", "line"),
-    [
-        *((f"User-agent: *\nDisallow: {rule}", 2) for rule in ("/", "/sitemap", "/*.xml$", "*map*l$")),
-        *((f"User-agent: *\nDisallow: {rule}", None) for rule in ("", "/Sitemap", "sitemap", "/sitemap$")),
-        ("User-agent: *\nDisallow: /\nAllow: /sitemap.xml", None),
-        ("User-agent: *\nAllow: /s\nDisallow: /sitemap", 3),
-        ("User-agent: *\nDisallow: /s\nAllow: /s", None),
-        ("User-agent: bad\nDisallow: /", None),
-        ("User-agent: bad\nUser-agent: *\nDisallow: /", 3),
-        ("User-agent: *\nUser-agent: bad\nDisallow: /", 3),
-        ("User-agent: *\nAllow: /a\nUser-agent: bad\nDisallow: /", None),
-        ("User-agent: *\nAllow: /a\n\nUser-agent: *\nDisallow: /", 5),
-        ("user-AGENT : *\n\nCrawl-delay: 5\n# note\nDISALLOW:/ # all", 5),
-        ("\ufeffUser-agent: *\rDisallow: /", 2),
-        ("Disallow: /", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rules", "line"), [
+    *((f"User-agent: *\nDisallow: {rule}", 2) for rule in ("/", "/sitemap", "/*.xml$", "*map*l$")),
+    *((f"User-agent: *\nDisallow: {rule}", None) for rule in ("", "/Sitemap", "sitemap", "/sitemap$")),
+    ("User-agent: *\nDisallow: /\nAllow: /sitemap.xml", None),
+    ("User-agent: *\nAllow: /s\nDisallow: /sitemap", 3), ("User-agent: *\nDisallow: /s\nAllow: /s", None),
+    ("User-agent: bad\nDisallow: /", None), ("User-agent: bad\nUser-agent: *\nDisallow: /", 3),
+    ("User-agent: *\nUser-agent: bad\nDisallow: /", 3),
+    ("User-agent: *\nAllow: /a\nUser-agent: bad\nDisallow: /", None),
+    ("User-agent: *\nAllow: /a\n\nUser-agent: *\nDisallow: /", 5),
+    ("user-AGENT : *\n\nCrawl-delay: 5\n# note\nDISALLOW:/ # all", 5),
+    ("\ufeffUser-agent: *\rDisallow: /", 2), ("Disallow: /", None),
+])  # fmt: skip
 def test_a_sitemap_that_the_rules_for_all_forbid_is_warned_about(rules, line):
     found = warnings(update(rules.encode(), [URL]), [URL])
     assert len(found) == (line is not None)
     assert all(f"line {line} (" in warning and URL in warning for warning in found)
 
 
-@pytest.mark.parametrize(
-    ("path", "rule", "forbidden"),
-    [
-        *(("", "/", True), ("/a?p=1", "/*?p=", True), ("/a?p=1", "/a$", False), ("/a?p=1", "/a?p", True)),
-        *(("/ü.xml", "/ü", True), ("/%C3%BC.xml", "/ü", True)),
-    ],
-)
+@pytest.mark.parametrize(("path", "rule", "forbidden"), [
+    ("", "/", True), ("/a?p=1", "/*?p=", True), ("/a?p=1", "/a$", False), ("/a?p=1", "/a?p", True),
+    ("/ü.xml", "/ü", True), ("/%C3%BC.xml", "/ü", True),
+])  # fmt: skip
 def test_rules_are_compared_with_the_path_and_query_as_they_are_sent(path, rule, forbidden):
     content = f"User-agent: *\nDisallow: {rule}\n".encode()
     assert bool(warnings(content, [f"https://www.example.com{path}"])) is forbidden
 
 
-@pytest.mark.parametrize(
-    ("content", "warned"),
-    [
-        *((f"Sitemap: {URL}\n", 0), (f" SITEMAP:{URL} \n", 0), (f"\ufeff\nSitemap: {URL}\n", 0)),
-        *((f"Sitemap : {URL}\n", 1), (f"Sitemap: {URL} # by hand\n", 1), (f"\ufeffSitemap: {URL}\n", 1)),
-        (f"Sitemap : {URL}\nSitemap: {URL}\n", 0),
-    ],
-)
+@pytest.mark.parametrize(("content", "warned"), [
+    (f"Sitemap: {URL}\n", 0), (f" SITEMAP:{URL} \n", 0), (f"\ufeff\nSitemap: {URL}\n", 0),
+    (f"Sitemap : {URL}\n", 1), (f"Sitemap: {URL} # by hand\n", 1), (f"\ufeffSitemap: {URL}\n", 1),
+    (f"Sitemap : {URL}\nSitemap: {URL}\n", 0),
+])  # fmt: skip
 def test_an_owners_line_that_some_clients_cannot_read_is_warned_about(content, warned):
     found = warnings(content.encode(), [URL])
     assert len(found) == warned
@@ -413,11 +364,9 @@ def test_a_rule_covers_what_its_pattern_says(rule, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [b"Disallow: /%07d*b\n", b"Disallow: /*s*%07d\n", b"Sitemap: https://a/%07d\n", b"%07d\n"],
-    ids=["rules", "patterns", "sitemaps", "lines"],
-)
+@pytest.mark.parametrize("line", [
+    b"Disallow: /%07d*b\n", b"Disallow: /*s*%07d\n", b"Sitemap: https://a/%07d\n", b"%07d\n",
+], ids=["rules", "patterns", "sitemaps", "lines"])  # fmt: skip
 def test_five_megabytes_cost_a_few_seconds_at_most(line):
     """Once, patterns took 20 seconds, in which no other export could run."""
     content = b"User-agent: *\n" + b"".join(line % number for number in range(5_000_000 // len(line % 0)))

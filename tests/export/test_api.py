@@ -178,21 +178,18 @@ def test_sections_as_arguments_keep_the_entries_of_others_whose_files_are_there(
 LAUGHS = "".join(f'<!ENTITY {b} "{f"&{a};" * 100}">' for a, b in zip("abcdef", "bcdefg", strict=True))
 
 
-@pytest.mark.parametrize(
-    ("name", "index"),
-    [
-        *(("empty", ""), ("not well-formed", "<sitemapindex>"), ("without a namespace", "<sitemapindex/>")),
-        ("a urlset", f'<urlset xmlns="{SPACE[1:-1]}"><url><loc>{BASE}/x/</loc></url></urlset>'),
-        ("a type", f'<!DOCTYPE sitemapindex SYSTEM "file:///etc/passwd">{INDEX}</sitemapindex>'),
-        (
-            "a billion laughs",
-            f'<!DOCTYPE x [<!ENTITY a "{"ha" * 500}">{LAUGHS}]>{INDEX}<sitemap><loc>&g;</loc></sitemap>'
-            "</sitemapindex>",
-        ),
-        ("UTF-16", f'<?xml version="1.0" encoding="UTF-16"?>{INDEX}</sitemapindex>'.encode("utf-16")),
-        ("compressed", b"\x1f\x8b\x08\x00"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "index"), [
+    ("empty", ""), ("not well-formed", "<sitemapindex>"), ("without a namespace", "<sitemapindex/>"),
+    ("a urlset", f'<urlset xmlns="{SPACE[1:-1]}"><url><loc>{BASE}/x/</loc></url></urlset>'),
+    ("a type", f'<!DOCTYPE sitemapindex SYSTEM "file:///etc/passwd">{INDEX}</sitemapindex>'),
+    (
+        "a billion laughs",
+        f'<!DOCTYPE x [<!ENTITY a "{"ha" * 500}">{LAUGHS}]>{INDEX}<sitemap><loc>&g;</loc></sitemap>'
+        "</sitemapindex>",
+    ),
+    ("UTF-16", f'<?xml version="1.0" encoding="UTF-16"?>{INDEX}</sitemapindex>'.encode("utf-16")),
+    ("compressed", b"\x1f\x8b\x08\x00"),
+])  # fmt: skip
 def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, name, index):
     sitemaps = {"a": Numbers(1), "b": Numbers(1)}
     write_index(folder, index)
@@ -309,36 +306,28 @@ def test_the_help_and_the_signature_of_a_function_name_each_option(function, opt
         function(*[[BASE]] * has_hosts, [], "public")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"strict": "yes"}, "strict must be True or False, not 'yes' (str)."),
-        ({"dry_run": 1}, "dry_run must be True or False, not 1 (int)."),
-        ({"gzip": 0}, "gzip must be True or False, not 0 (int)."),
-        ({"workers": "2"}, "workers must be a whole number, not '2' (str)."),
-        ({"workers": True}, "workers must be a whole number, not True (bool)."),
-        ({"engine": 5}, "engine must be a string, not 5 (int)."),
-        ({"names": "a"}, "names must be a list of strings, not 'a' (str)."),
-        ({"names": [None]}, "names must be a list of strings, but contains None."),
-        ({"remove": [1]}, "remove must be a list of strings, but contains 1 (int)."),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"strict": "yes"}, "strict must be True or False, not 'yes' (str)."),
+    ({"dry_run": 1}, "dry_run must be True or False, not 1 (int)."),
+    ({"gzip": 0}, "gzip must be True or False, not 0 (int)."),
+    ({"workers": "2"}, "workers must be a whole number, not '2' (str)."),
+    ({"workers": True}, "workers must be a whole number, not True (bool)."),
+    ({"engine": 5}, "engine must be a string, not 5 (int)."),
+    ({"names": "a"}, "names must be a list of strings, not 'a' (str)."),
+    ({"names": [None]}, "names must be a list of strings, but contains None."),
+    ({"remove": [1]}, "remove must be a list of strings, but contains 1 (int)."),
+], ids=str)  # fmt: skip
 def test_a_wrong_type_is_an_error_that_says_what_is_right(folder, options, message):
     with pytest.raises(ImproperlyConfigured) as raised:
         export(output=folder, sitemaps={"a": Numbers(1)}, **options)
     assert (str(raised.value), folder.exists()) == (message, False)
 
 
-@pytest.mark.parametrize(
-    ("base_urls", "message"),
-    [
-        (BASE, f"base_urls must be a list of strings, not '{BASE}' (str)."),
-        ([None], "base_urls must be a list of strings, but contains None."),
-        ([], "base_urls must be a list of at least one base URL."),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("base_urls", "message"), [
+    (BASE, f"base_urls must be a list of strings, not '{BASE}' (str)."),
+    ([None], "base_urls must be a list of strings, but contains None."),
+    ([], "base_urls must be a list of at least one base URL."),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("function", [export_hosts, verify_hosts])
 def test_base_urls_are_a_list_of_strings(folder, function, base_urls, message):
     with pytest.raises((ExportError, ImproperlyConfigured)) as raised:

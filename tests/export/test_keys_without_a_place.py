@@ -98,16 +98,13 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(model_of_view, fol
 
 
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-@pytest.mark.parametrize(
-    ("kind", "field", "values"),
-    [
-        ("date", models.DateField, ["infinity", "-infinity", "2020-01-01", "0044-03-15 BC", "10000-01-01"]),
-        ("timestamptz", models.DateTimeField, ["infinity", "-infinity", "2020-01-01", "10000-01-01"]),
-        ("time", models.TimeField, ["24:00", "23:59"]),
-        # Django's own field may have fewer digits than the column, as in a view.
-        ("numeric", models.DecimalField, ["NaN", "123456.5"]),
-    ],
-)
+@pytest.mark.parametrize(("kind", "field", "values"), [
+    ("date", models.DateField, ["infinity", "-infinity", "2020-01-01", "0044-03-15 BC", "10000-01-01"]),
+    ("timestamptz", models.DateTimeField, ["infinity", "-infinity", "2020-01-01", "10000-01-01"]),
+    ("time", models.TimeField, ["24:00", "23:59"]),
+    # Django's own field may have fewer digits than the column, as in a view.
+    ("numeric", models.DecimalField, ["NaN", "123456.5"]),
+])  # fmt: skip
 def test_keys_that_python_cannot_represent_are_skipped_and_counted(kind, field, values, using, folder):
     arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
     meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_moment"})

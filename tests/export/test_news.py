@@ -230,16 +230,12 @@ class TestNewsOfTheLastTwoDays:
 # Elements
 
 
-@pytest.mark.parametrize(
-    ("site", "attributes", "said"),
-    [
-        ("en-us", {}, {}),
-        ("de", {"publication_language": "zh_TW"}, {"language": "zh-tw"}),
-        ("de", {"publication_language": ""}, {"language": "de"}),
-        ("en", {"title": NewsSitemap.title}, {"title": "Article object (1)"}),
-    ],
-    ids=["required", "a language", "that of the site", "the text of the item"],
-)
+@pytest.mark.parametrize(("site", "attributes", "said"), [
+    ("en-us", {}, {}),
+    ("de", {"publication_language": "zh_TW"}, {"language": "zh-tw"}),
+    ("de", {"publication_language": ""}, {"language": "de"}),
+    ("en", {"title": NewsSitemap.title}, {"title": "Article object (1)"}),
+], ids=["required", "a language", "that of the site", "the text of the item"])  # fmt: skip
 def test_news_have_all_tags_that_are_required(settings, site, attributes, said):
     settings.LANGUAGE_CODE = site
     Article.objects.create(pk=1, slug="a", updated=NOW - HOUR)
@@ -248,18 +244,11 @@ def test_news_have_all_tags_that_are_required(settings, site, attributes, said):
     assert news_by_slug(live(declare(Fresh, **attributes))) == {"a": required | said}
 
 
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {"publication_name": ""},
-        {"publication_language": "english"},
-        {"publication_language": 7},
-        {"title": lambda self, item: ""},
-        {"title": lambda self, item: 1 // 0},
-        {"news": lambda self, item: [item]},
-    ],
-    ids=range(6),
-)
+@pytest.mark.parametrize("attributes", [
+    {"publication_name": ""}, {"publication_language": "english"}, {"publication_language": 7},
+    {"title": lambda self, item: ""}, {"title": lambda self, item: 1 // 0},
+    {"news": lambda self, item: [item]},
+], ids=range(6))  # fmt: skip
 def test_invalid_news_are_skipped_and_reported_and_the_url_stays(folder, attributes):
     publish(a=NOW)
     sitemaps = {"news": declare(Fresh, **attributes)}

@@ -84,13 +84,10 @@ def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_change
     assert own == {f"{STATE}/{name}" for name in names}
 
 
-@pytest.mark.parametrize(
-    ("backend", "cache", "why"),
-    [
-        ("django.core.files.storage.InMemoryStorage", None, "replace"),
-        (None, "locmem.LocMemCache", r"'sitemaps'.*cache 'default'.*not shared.*CACHES"),
-    ],
-)
+@pytest.mark.parametrize(("backend", "cache", "why"), [
+    ("django.core.files.storage.InMemoryStorage", None, "replace"),
+    (None, "locmem.LocMemCache", r"'sitemaps'.*cache 'default'.*not shared.*CACHES"),
+])  # fmt: skip
 def test_a_storage_that_renames_or_has_no_shared_cache_is_refused(
     in_memory, declare, settings, backend, cache, why
 ):

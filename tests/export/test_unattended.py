@@ -80,18 +80,10 @@ def test_a_queue_cannot_choose_hosts_that_are_not_allowed(root, settings, allowe
     assert run_export(base_urls=allowed)["status"] == 0
 
 
-@pytest.mark.parametrize(
-    ("url", "is_allowed"),
-    [
-        *(
-            (f"{A}:1", False),
-            (f"{A}:80", False),
-            ("http://a.example:443", False),
-            ("https://[::1]:1", False),
-        ),
-        *((f"{A}:443", True), ("http://a.example:80", True), (f"{A}:8000", True)),
-    ],
-)
+@pytest.mark.parametrize(("url", "is_allowed"), [
+    (f"{A}:1", False), (f"{A}:80", False), ("http://a.example:443", False), ("https://[::1]:1", False),
+    (f"{A}:443", True), ("http://a.example:80", True), (f"{A}:8000", True),
+])  # fmt: skip
 def test_a_queue_cannot_invent_ports(root, configure, settings, url, is_allowed):
     settings.ALLOWED_HOSTS = ["a.example", "[::1]"]
     configure(BASE_URL="http://www.example.com:8000")
@@ -152,18 +144,15 @@ def test_a_queue_cannot_choose_paths_or_code_or_confirm_losses(root, name):
     assert not root.exists()
 
 
-@pytest.mark.parametrize(
-    ("names", "options", "expected"),
-    [
-        *(([name], {}, "names must be a list of strings") for name in (None, 5, True, [], {})),
-        *(
-            ([], {"base_urls": urls}, "base_urls must be a list of strings")
-            for urls in (None, 5, False, BASE, [5], [None], [BASE, []])
-        ),
-        *(([], {"rebalance": value}, "rebalance must be True or False") for value in (0, "no", [], {})),
-        *(([], {name: 0}, f"{name} must be True or False") for name in ("changed_only", "strict")),
-    ],
-)
+@pytest.mark.parametrize(("names", "options", "expected"), [
+    *(([name], {}, "names must be a list of strings") for name in (None, 5, True, [], {})),
+    *(
+        ([], {"base_urls": urls}, "base_urls must be a list of strings")
+        for urls in (None, 5, False, BASE, [5], [None], [BASE, []])
+    ),
+    *(([], {"rebalance": value}, "rebalance must be True or False") for value in (0, "no", [], {})),
+    *(([], {name: 0}, f"{name} must be True or False") for name in ("changed_only", "strict")),
+])  # fmt: skip
 def test_a_message_with_a_wrong_type_says_what_is_wrong(root, names, options, expected):
     assert refusal(*names, **options).startswith(expected)
     assert not root.exists()

@@ -118,14 +118,11 @@ def test_a_verification_is_possible_while_an_export_has_the_lock_but_no_repair(p
             run(public, repair=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        *((PAGES[1], damage) for damage in (flip, truncate, append, delete, overwrite, replace_by_link)),
-        *(("sitemap.xml", damage) for damage in (flip, truncate, append, delete)),
-        ("sitemap-numbers-1.xml.gz", flip),
-    ],
-)
+@pytest.mark.parametrize(("name", "damage"), [
+    *((PAGES[1], damage) for damage in (flip, truncate, append, delete, overwrite, replace_by_link)),
+    *(("sitemap.xml", damage) for damage in (flip, truncate, append, delete)),
+    ("sitemap-numbers-1.xml.gz", flip),
+])  # fmt: skip
 def test_a_damaged_file_is_found_and_repaired_alone(public, name, damage, django_assert_num_queries):
     contents, index = paths(public), entries(public)
     damage(public / name)
@@ -165,16 +162,10 @@ def test_a_damaged_page_of_a_section_whose_declaration_has_changed_has_all_its_p
     assert {*result.repair.written} == {*PAGES, "sitemap.xml"}
 
 
-@pytest.mark.parametrize(
-    ("sitemaps", "words"),
-    [
-        ({"numbers": TwoOnAPage(3)}, "--remove articles"),
-        (
-            {"articles": declare(Numbers, items=lambda self: 1 / 0)(3)},
-            "Section 'articles': ZeroDivisionError",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("sitemaps", "words"), [
+    ({"numbers": TwoOnAPage(3)}, "--remove articles"),
+    ({"articles": declare(Numbers, items=lambda self: 1 / 0)(3)}, "Section 'articles': ZeroDivisionError"),
+])  # fmt: skip
 def test_a_damaged_page_of_a_section_that_fails_or_is_not_declared_stays_damaged(public, sitemaps, words):
     delete(public / PAGES[0])
     # One of another section is not looked at.
@@ -273,15 +264,11 @@ def test_a_robots_txt_without_the_index_is_found(public, tmp_path):
     assert is_whole(public, robots=path)
 
 
-@pytest.mark.parametrize(
-    ("harm", "options", "error", "advice"),
-    [
-        (shutil.rmtree, {}, ExportError, "Export first"),
-        (lambda public: flip(public / STATE / ROOT), {}, UnreadableError, "without --verify"),
-        (lambda public: None, {"base_url": "https://other.example"}, ExportError, "another target"),
-    ],
-    ids=["missing", "damaged", "of another site"],
-)
+@pytest.mark.parametrize(("harm", "options", "error", "advice"), [
+    (shutil.rmtree, {}, ExportError, "Export first"),
+    (lambda public: flip(public / STATE / ROOT), {}, UnreadableError, "without --verify"),
+    (lambda public: None, {"base_url": "https://other.example"}, ExportError, "another target"),
+], ids=["missing", "damaged", "of another site"])  # fmt: skip
 def test_a_manifest_is_needed(public, harm, options, error, advice):
     harm(public)
     with pytest.raises(error, match=advice):

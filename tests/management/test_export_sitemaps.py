@@ -126,13 +126,10 @@ def test_the_table_counts_skipped_items_and_elements_apart(folder, monkeypatch):
     assert counts == {"a": (1, 4, 3), "products": (0, 1, 1), "fine": (0, 0, 2)}
 
 
-@pytest.mark.parametrize(
-    ("sections", "option", "words", "end"),
-    [
-        ("FINE", "--dry-run", ["to write", "to remove"], "Without --dry-run, 3 files would be written."),
-        ("LAME", "--strict", ["not written", "not removed"], "Nothing was written."),
-    ],
-)
+@pytest.mark.parametrize(("sections", "option", "words", "end"), [
+    ("FINE", "--dry-run", ["to write", "to remove"], "Without --dry-run, 3 files would be written."),
+    ("LAME", "--strict", ["not written", "not removed"], "Nothing was written."),
+])  # fmt: skip
 def test_the_table_does_not_say_written_if_nothing_was(folder, use, sections, option, words, end):
     use(sections)
     if option == "--strict":
@@ -220,21 +217,17 @@ DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("line", "asked"),
-    [
-        ("", {}),
-        ("products a", {"names": ["products", "a"]}),
-        ("--output x --robots r", {"output": "x", "robots": "r"}),
-        ("--base-url https://example.org --no-gzip", {"base_url": "https://example.org", "gzip": False}),
-        ("--force a --force products --remove b", {"force": ["a", "products"], "remove": ["b"]}),
-        ("--engine serial --workers 1", {"engine": "serial", "workers": 1}),
-        ("--strict --dry-run --changes", {"strict": True, "dry_run": True, "changes": True}),
-        ("--changed-only --rebalance", {"changed_only": True, "rebalance": True}),
-        ("--submit", {"submit": True}),
-        ("--moved-from https://a.test --moved-from b", {"moved_from": ["https://a.test", "b"]}),
-    ],
-)
+@pytest.mark.parametrize(("line", "asked"), [
+    ("", {}), ("products a", {"names": ["products", "a"]}),
+    ("--output x --robots r", {"output": "x", "robots": "r"}),
+    ("--base-url https://example.org --no-gzip", {"base_url": "https://example.org", "gzip": False}),
+    ("--force a --force products --remove b", {"force": ["a", "products"], "remove": ["b"]}),
+    ("--engine serial --workers 1", {"engine": "serial", "workers": 1}),
+    ("--strict --dry-run --changes", {"strict": True, "dry_run": True, "changes": True}),
+    ("--changed-only --rebalance", {"changed_only": True, "rebalance": True}),
+    ("--submit", {"submit": True}),
+    ("--moved-from https://a.test --moved-from b", {"moved_from": ["https://a.test", "b"]}),
+])  # fmt: skip
 def test_each_option_is_an_argument_of_export(monkeypatch, line, asked):
     def recorded(*arguments, **options):
         found = inspect.signature(export).bind(*arguments, **options).arguments
@@ -264,21 +257,15 @@ def test_each_option_has_the_text_of_its_argument():
     assert [option for option in (*options, "--no-gzip") if option not in help_text] == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keys", "words"),
-    [
-        ([], {"ROOT": None}, "--output DIR"),
-        (["--ouptut", "x"], {}, "--ouptut"),
-        (["--format", "xml"], {}, "xml"),
-        (["prodcts"], {}, "Did you mean 'products'?"),
-        (["--base-url", "example.com"], {}, "--base-url: 'example.com'"),
-        ([], {"SITEMAPS": f"{__name__}.NOTHING"}, "NOTHING"),
-        ([], {"SITEMAPS": f"{__name__}.BASE"}, "not a dict"),
-        ([], {"SITEMAPS": "tests.support.commands.NONE"}, "no section to export"),
-        ([], {"BASE_URL": "example.com"}, "BASE_URL"),
-        ([], {"ROBOTS_TXT": 1}, "ROBOTS_TXT"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "keys", "words"), [
+    ([], {"ROOT": None}, "--output DIR"), (["--ouptut", "x"], {}, "--ouptut"),
+    (["--format", "xml"], {}, "xml"), (["prodcts"], {}, "Did you mean 'products'?"),
+    (["--base-url", "example.com"], {}, "--base-url: 'example.com'"),
+    ([], {"SITEMAPS": f"{__name__}.NOTHING"}, "NOTHING"),
+    ([], {"SITEMAPS": f"{__name__}.BASE"}, "not a dict"),
+    ([], {"SITEMAPS": "tests.support.commands.NONE"}, "no section to export"),
+    ([], {"BASE_URL": "example.com"}, "BASE_URL"), ([], {"ROBOTS_TXT": 1}, "ROBOTS_TXT"),
+])  # fmt: skip
 def test_an_error_is_named_before_anything_is_written(folder, configure, arguments, keys, words):
     configure(**{"ROOT": folder, **keys})
     out, _, error = failed(*arguments)
@@ -336,13 +323,10 @@ def test_an_error_of_a_folder_that_cannot_be_written_says_what_to_do(parent, nam
 
 @needs_root
 @pytest.mark.parametrize("private", [False, True])
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("export_sitemaps", "export_sitemaps --dry-run", "export_sitemaps --verify"),
-        *("submit_sitemaps", f"submit_sitemaps --base-url {BASE}"),
-    ],
-)
+@pytest.mark.parametrize("command", [
+    "export_sitemaps", "export_sitemaps --dry-run", "export_sitemaps --verify", "submit_sitemaps",
+    f"submit_sitemaps --base-url {BASE}",
+])  # fmt: skip
 def test_an_error_of_a_folder_of_another_user_names_the_owner(parent, configure, private, command):
     folder = parent / "public"
     said("--output", folder)

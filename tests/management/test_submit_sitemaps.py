@@ -89,16 +89,11 @@ def test_a_second_submission_exits_with_75(folder, engine, queue):
     assert engine.requests == []
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keys", "words"),
-    [
-        ([], {"INDEXNOW_KEY": None}, "--generate-key"),
-        ([], {"ROOT": None}, "There is no target"),
-        (["--base-url", "nonsense"], {}, "--base-url: 'nonsense'"),
-        ([], {"STORAGE": "nowhere"}, "nowhere"),
-        ([], {}, "public. Run export_sitemaps --submit first."),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "keys", "words"), [
+    ([], {"INDEXNOW_KEY": None}, "--generate-key"), ([], {"ROOT": None}, "There is no target"),
+    (["--base-url", "nonsense"], {}, "--base-url: 'nonsense'"), ([], {"STORAGE": "nowhere"}, "nowhere"),
+    ([], {}, "public. Run export_sitemaps --submit first."),
+])  # fmt: skip
 def test_a_submission_that_cannot_begin_exits_with_1(configure, arguments, keys, words):
     configure(**keys)
     status, out, error = failed(*arguments)

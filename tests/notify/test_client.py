@@ -20,13 +20,10 @@ def requested(url, body=b"{}", *, timeout=5, seconds=20):
         return client.request(url, body)
 
 
-@pytest.mark.parametrize(
-    ("failure", "status"),
-    [
-        *((failure, 200) for failure in (503, 408, "garbage", "nothing", (429, {"Retry-After": "0"}))),
-        *((500, status) for status in (200, 202, 204, 400, 403, 404, 422)),
-    ],
-)
+@pytest.mark.parametrize(("failure", "status"), [
+    *((failure, 200) for failure in (503, 408, "garbage", "nothing", (429, {"Retry-After": "0"}))),
+    *((500, status) for status in (200, 202, 204, 400, 403, 404, 422)),
+])  # fmt: skip
 def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
     engine.answer(failure, failure, status)
     assert requested(engine.url) == EngineResponse(status)
@@ -37,15 +34,10 @@ def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(eng
         assert request.headers["User-Agent"].startswith("django-sitemaps09/")
 
 
-@pytest.mark.parametrize(
-    ("failure", "words"),
-    [
-        (500, "500: Internal Server Error"),
-        (799, "799: this is not a known status"),
-        ("garbage", "it did not send a valid HTTP response"),
-        ("nothing", "the server closed the connection"),
-    ],
-)
+@pytest.mark.parametrize(("failure", "words"), [
+    (500, "500: Internal Server Error"), (799, "799: this is not a known status"),
+    ("garbage", "it did not send a valid HTTP response"), ("nothing", "the server closed the connection"),
+])  # fmt: skip
 def test_a_lasting_failure_is_returned_after_four_requests(engine, failure, words):
     engine.answer(failure)
     response = requested(engine.url)

@@ -66,26 +66,22 @@ OTHER = message("https://c.d/b", host="c.d")
 X, Y, BOTH = (message(A, endpoints=endpoints) for endpoints in (("x",), ("y",), ("x", "y")))
 
 
-@pytest.mark.parametrize(
-    ("runs", "most", "dropped", "expected"),
-    [
-        # Each URL is sent once, in few messages. One that changed twice is counted once.
-        ([[message(A, B)], [message(B, C), OTHER]], 100, 0, [message(A, B, C), OTHER]),
-        ([[message(A)], [message(B)], [message(A, B)]], 100, 0, [message(A, B)]),
-        ([[message(A, B)], [message(A, B)]], 2, 0, [message(A, B)]),
-        # No more are dropped than exceed the limit, and the oldest messages.
-        ([[message(A, B)], [message(C)]], 2, 1, [message(A, C)]),
-        ([[message(A)], [message(B)], [message(C)]], 2, 1, [message(B, C)]),
-        # A single message is changed only if it is too long.
-        ([[message(C, A)]], 2, 0, [message(C, A)]),
-        ([[message(C, A)]], 1, 1, [message(C)]),
-        # Pings are neither dropped nor merged, but each URL has only one.
-        ([[ping(A), ping(B)], [ping(A)]], 1, 0, [ping(A), ping(B)]),
-        # Every endpoint that needs a URL is kept.
-        *(([[X], [message(A)]], 100, 0, [message(A)]), ([[message(A)], [X]], 100, 0, [message(A)])),
-        *(([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X])),
-    ],
-)
+@pytest.mark.parametrize(("runs", "most", "dropped", "expected"), [
+    # Each URL is sent once, in few messages. One that changed twice is counted once.
+    ([[message(A, B)], [message(B, C), OTHER]], 100, 0, [message(A, B, C), OTHER]),
+    ([[message(A)], [message(B)], [message(A, B)]], 100, 0, [message(A, B)]),
+    ([[message(A, B)], [message(A, B)]], 2, 0, [message(A, B)]),
+    # No more are dropped than exceed the limit, and the oldest messages.
+    ([[message(A, B)], [message(C)]], 2, 1, [message(A, C)]),
+    ([[message(A)], [message(B)], [message(C)]], 2, 1, [message(B, C)]),
+    # A single message is changed only if it is too long.
+    ([[message(C, A)]], 2, 0, [message(C, A)]), ([[message(C, A)]], 1, 1, [message(C)]),
+    # Pings are neither dropped nor merged, but each URL has only one.
+    ([[ping(A), ping(B)], [ping(A)]], 1, 0, [ping(A), ping(B)]),
+    # Every endpoint that needs a URL is kept.
+    ([[X], [message(A)]], 100, 0, [message(A)]), ([[message(A)], [X]], 100, 0, [message(A)]),
+    ([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X]),
+])  # fmt: skip
 def test_compacting_merges_messages_of_all_runs_and_drops_the_oldest(ledger, runs, most, dropped, expected):
     for number, messages in enumerate(runs):
         queue(ledger, f"run-{number}", *messages)
@@ -122,15 +118,11 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        *(b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001),
-        *(manifest.seal(invalid._asdict()) for invalid in INVALID),
-        manifest.seal({**message()._asdict(), "urls": A}),
-    ],
-    ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}",
-)
+@pytest.mark.parametrize("content", [
+    b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001,
+    *(manifest.seal(invalid._asdict()) for invalid in INVALID),
+    manifest.seal({**message()._asdict(), "urls": A}),
+], ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}")  # fmt: skip
 def test_a_damaged_message_is_set_aside(ledger, content):
     queue(ledger, "run-1", message(A), message(B))
     name = ledger.names()[0]

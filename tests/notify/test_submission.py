@@ -68,14 +68,10 @@ def counts(result):
     return [(report.accepted, report.rejected, report.pending) for report in result.endpoints]
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        *((answer, (3, 0, 0)) for answer in (200, 202)),
-        *((answer, (0, 3, 0)) for answer in (400, 413, 422)),
-        *((answer, (0, 0, 3)) for answer in (301, 401, 403, 404, 500, "garbage", "nothing", (429, {}))),
-    ],
-)
+@pytest.mark.parametrize(("answer", "found"), [
+    *((answer, (3, 0, 0)) for answer in (200, 202)), *((answer, (0, 3, 0)) for answer in (400, 413, 422)),
+    *((answer, (0, 0, 3)) for answer in (301, 401, 403, 404, 500, "garbage", "nothing", (429, {}))),
+])  # fmt: skip
 def test_a_message_is_accepted_or_rejected_once_or_sent_again(target, engine, at, answer, found):
     engine.answer(answer)
     target.queue(*URLS)
@@ -202,14 +198,10 @@ def test_only_the_newest_urls_up_to_the_limit_stay_pending(target, engine, confi
     assert engine.submitted == [*URLS[1:]]
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        (200, (1, 0, 0)),
-        *((answer, (0, 1, 0)) for answer in (404, 410, 301)),
-        *((answer, (0, 0, 1)) for answer in (500, "garbage", "nothing", 429)),
-    ],
-)
+@pytest.mark.parametrize(("answer", "found"), [
+    (200, (1, 0, 0)), *((answer, (0, 1, 0)) for answer in (404, 410, 301)),
+    *((answer, (0, 0, 1)) for answer in (500, "garbage", "nothing", 429)),
+])  # fmt: skip
 def test_a_ping_requests_each_endpoint_until_it_answers(target, engine, configure, answer, found):
     configure(PING_URLS=[engine.url, f"{engine.url}?token=secret"], INDEXNOW_KEY=None)
     target.queue(SITEMAP, kind="ping")

@@ -120,30 +120,18 @@ def recovers(folder, sitemaps):
     assert (export(output=folder, sitemaps=sitemaps).written, touched(folder)) == ((), new)
 
 
-@pytest.mark.parametrize(
-    ("which", "damage", "change"),
-    [
-        *((which, "gone", None) for which in (ROOT, "articles")),
-        *((which, "empty", lambda data: b"") for which in (ROOT, "articles")),
-        (ROOT, "cut", lambda data: data[: len(data) // 2]),
-        (ROOT, "a list", lambda data: b"[]"),
-        (ROOT, "no UTF-8", lambda data: b"\xff" + data),
-        (
-            ROOT,
-            "a list of sections",
-            lambda data: json.dumps({**json.loads(data), "sections": []}).encode(),
-        ),
-        (
-            ROOT,
-            "a format of letters",
-            lambda data: json.dumps({**json.loads(data), "format": "x"}).encode(),
-        ),
-        ("articles", "cut", lambda data: data[:-20]),
-        ("articles", "without its head", lambda data: data[data.index(b"\n") + 1 :]),
-        ("articles", "an invalid page", lambda data: data + b"[1, 2]\n"),
-        ("articles", "a number as page", lambda data: data + b"7\n"),
-    ],
-)
+@pytest.mark.parametrize(("which", "damage", "change"), [
+    *((which, "gone", None) for which in (ROOT, "articles")),
+    *((which, "empty", lambda data: b"") for which in (ROOT, "articles")),
+    (ROOT, "cut", lambda data: data[: len(data) // 2]), (ROOT, "a list", lambda data: b"[]"),
+    (ROOT, "no UTF-8", lambda data: b"\xff" + data),
+    (ROOT, "a list of sections", lambda data: json.dumps({**json.loads(data), "sections": []}).encode()),
+    (ROOT, "a format of letters", lambda data: json.dumps({**json.loads(data), "format": "x"}).encode()),
+    ("articles", "cut", lambda data: data[:-20]),
+    ("articles", "without its head", lambda data: data[data.index(b"\n") + 1 :]),
+    ("articles", "an invalid page", lambda data: data + b"[1, 2]\n"),
+    ("articles", "a number as page", lambda data: data + b"7\n"),
+])  # fmt: skip
 def test_a_manifest_that_cannot_be_read_is_rebuilt_with_fresh_numbers(folder, state, which, damage, change):
     sitemaps = after_two_runs(folder)
     path = state / (ROOT if which == ROOT else known(folder).files[which])
@@ -331,13 +319,10 @@ def test_a_manifest_of_the_first_format_is_rebuilt(folder, state, before):
     assert settles(folder, sitemaps) == "published"
 
 
-@pytest.mark.parametrize(
-    ("keys", "advice"),
-    [
-        ({"BASE_URL": "https://www.example.org"}, f"pass --moved-from {BASE} once"),
-        ({"FILES_URL": f"{BASE}/maps/"}, r"remove manifest\.json"),
-    ],
-)
+@pytest.mark.parametrize(("keys", "advice"), [
+    ({"BASE_URL": "https://www.example.org"}, f"pass --moved-from {BASE} once"),
+    ({"FILES_URL": f"{BASE}/maps/"}, r"remove manifest\.json"),
+])  # fmt: skip
 def test_an_export_of_another_project_is_not_overwritten(folder, state, configure, keys, advice):
     sitemaps = {"a": Numbers(3)}
     export(output=folder, sitemaps=sitemaps)
@@ -361,15 +346,12 @@ def victim(folder):
     return folder
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        *({"removed": {"index.html": 0}}, {"removed": {"../victim.txt": 0}}, {"indexes": ["index.html"]}),
-        {"sections": {"articles": "../../victim.txt"}},
-        {"sections": {"../x": f"section-../x-{'0' * 32}.jsonl"}},
-        {"sections": {"articles": f"section-other-{'0' * 32}.jsonl"}},
-    ],
-)
+@pytest.mark.parametrize("values", [
+    {"removed": {"index.html": 0}}, {"removed": {"../victim.txt": 0}}, {"indexes": ["index.html"]},
+    {"sections": {"articles": "../../victim.txt"}},
+    {"sections": {"../x": f"section-../x-{'0' * 32}.jsonl"}},
+    {"sections": {"articles": f"section-other-{'0' * 32}.jsonl"}},
+])  # fmt: skip
 def test_a_forged_manifest_names_no_foreign_file(victim, state, values):
     """An attacker who can write to the state folder can only cause files to be written again."""
     change_root(state, **values)

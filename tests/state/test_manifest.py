@@ -175,15 +175,11 @@ def test_the_record_of_a_page_is_the_same_row_in_the_manifest_and_in_replies(pag
     assert PageFile.from_row("a", suffix, after, reply["page"]) == page
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        *([], [1, 2], None, 7, [*ROWS[0], 1], ROWS[0][:-1], [0, *ROWS[0][1:]], [None, *ROWS[0][1:]]),
-        *([*ROWS[0][:place], -1, *ROWS[0][place + 1 :]] for place in (0, 2, 3, 4, 9)),
-        *([*ROWS[0][:8], fingerprint, 1] for fingerprint in ([-1, None, 5], [1, None])),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("row", [
+    [], [1, 2], None, 7, [*ROWS[0], 1], ROWS[0][:-1], [0, *ROWS[0][1:]], [None, *ROWS[0][1:]],
+    *([*ROWS[0][:place], -1, *ROWS[0][place + 1 :]] for place in (0, 2, 3, 4, 9)),
+    *([*ROWS[0][:8], fingerprint, 1] for fingerprint in ([-1, None, 5], [1, None])),
+], ids=str)  # fmt: skip
 def test_the_record_of_a_page_is_refused_if_its_row_is_invalid(row):
     with pytest.raises(manifest.PARSE_ERRORS):
         PageFile.from_row("a", "xml.gz", None, row)

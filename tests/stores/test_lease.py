@@ -165,18 +165,12 @@ class TestALease:
         assert "could not be released" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("backend", "why"),
-    [
-        (
-            "django.core.cache.backends.locmem.LocMemCache",
-            "not shared between processes.*Redis, Memcached or",
-        ),
-        ("django.core.cache.backends.dummy.DummyCache", "stores nothing.*Redis, Memcached or the database"),
-        ("django.core.cache.backends.filebased.FileBasedCache", "not shared between machines.*Redis, Memc"),
-        (f"{__name__}.Yes", "was lost"),
-    ],
-)
+@pytest.mark.parametrize(("backend", "why"), [
+    ("django.core.cache.backends.locmem.LocMemCache", "not shared between processes.*Redis, Memcached or"),
+    ("django.core.cache.backends.dummy.DummyCache", "stores nothing.*Redis, Memcached or the database"),
+    ("django.core.cache.backends.filebased.FileBasedCache", "not shared between machines.*Redis, Memc"),
+    (f"{__name__}.Yes", "was lost"),
+])  # fmt: skip
 def test_a_cache_that_cannot_hold_a_lease_is_refused_with_what_to_set(memory, tmp_path, backend, why):
     given = {"BACKEND": backend, "LOCATION": str(tmp_path)}
     with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=why) as raised:

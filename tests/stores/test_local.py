@@ -311,13 +311,10 @@ class TestALockedFolder:
             with pytest.raises(ExportError, match=f"{lock} was removed or replaced"):
                 check()
 
-    @pytest.mark.parametrize(
-        ("call", "numbers"),
-        [
-            ("django.core.files.locks.lock", [errno.ENOLCK, errno.ENOTSUP, errno.EIO]),
-            ("os.open", [errno.EROFS, errno.ENOSPC, errno.EIO]),
-        ],
-    )
+    @pytest.mark.parametrize(("call", "numbers"), [
+        ("django.core.files.locks.lock", [errno.ENOLCK, errno.ENOTSUP, errno.EIO]),
+        ("os.open", [errno.EROFS, errno.ENOSPC, errno.EIO]),
+    ])  # fmt: skip
     def test_says_what_to_do_if_it_cannot_be_locked(self, folder, monkeypatch, call, numbers):
         with exclusive_lock(LocalStore(folder)):
             pass

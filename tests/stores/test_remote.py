@@ -40,15 +40,12 @@ class Broken(Overwriting):
 HINT = r".*file_overwrite.*allow_overwrite.*'ROOT'"
 
 
-@pytest.mark.parametrize(
-    ("backend", "why"),
-    [
-        (InMemoryStorage, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
-        (Renaming, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
-        (Forgetful, f"'sitemaps' does not return the content that was saved last{HINT}"),
-        (Broken, "Access to .*probe-.*'sitemaps' failed: RuntimeError: out of order"),
-    ],
-)
+@pytest.mark.parametrize(("backend", "why"), [
+    (InMemoryStorage, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
+    (Renaming, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
+    (Forgetful, f"'sitemaps' does not return the content that was saved last{HINT}"),
+    (Broken, "Access to .*probe-.*'sitemaps' failed: RuntimeError: out of order"),
+])  # fmt: skip
 def test_a_storage_that_does_not_replace_is_refused_and_not_changed(declare, backend, why):
     declare(sitemaps=storage(backend))
     InMemoryStorage._save(storages["sitemaps"], "mine", ContentFile(b"mine"))

@@ -112,17 +112,12 @@ class TestChangesThatWereNotQueued:
         assert is_in("removed URLs are unknown", run(1, 2).warnings)
         assert (run.submitted(), submit(output=run.folder).failures) == (urls(1, 2), [])
 
-    @pytest.mark.parametrize(
-        ("before", "numbers", "keys", "options"),
-        [
-            ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {}),
-            ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {"changes": True}),
-            ([1], range(10, 20), {"INDEXNOW_MAX_URLS": 2}, {}),
-            ([1], [1, 2], {"INDEXNOW_KEY": None}, {}),
-            ([], [1], {}, {}),
-        ],
-        ids=["too many", "too many, counted", "a mass change", "no key", "a first export"],
-    )
+    @pytest.mark.parametrize(("before", "numbers", "keys", "options"), [
+        ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {}),
+        ([1], range(1, 5), {"INDEXNOW_MAX_URLS": 2}, {"changes": True}),
+        ([1], range(10, 20), {"INDEXNOW_MAX_URLS": 2}, {}), ([1], [1, 2], {"INDEXNOW_KEY": None}, {}),
+        ([], [1], {}, {}),
+    ], ids=["too many", "too many, counted", "a mass change", "no key", "a first export"])  # fmt: skip
     def test_are_only_a_ping_if_none_of_them_would_be_queued(self, run, before, numbers, keys, options):
         run.configure(PING_URLS=[run.ping], **keys)
         if before:
