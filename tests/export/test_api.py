@@ -1,12 +1,16 @@
-"""An export in Python: its options, its sections, its target, its base, and dry runs."""
+"""An export in Python: its options, sections, target and base, dry runs, and what fails."""
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import pydoc
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +18,15 @@ from django.apps import apps
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files import locks
+from django.db import OperationalError, connection
+from django.db.models import Model
 from django.db.models.functions import TruncDate
 from django.test import RequestFactory
+from django.test.utils import isolate_apps
 from django.utils import timezone as django_timezone, translation
+from django.utils.safestring import SafeString
 
-from django_sitemaps09 import views
+from django_sitemaps09 import ModelSitemap, views
 from django_sitemaps09.exceptions import ExportError, UnknownSectionError
 from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
 from django_sitemaps09.export.options import (
@@ -28,7 +36,8 @@ from django_sitemaps09.export.options import (
     VerifyOptions,
     documented_options,
 )
-from django_sitemaps09.stores import STATE
+from django_sitemaps09.state.journal import JOURNAL
+from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,
@@ -36,6 +45,7 @@ from tests.support.exports import (
     article_model,
     article_sitemap,
     content,
+    failing_at,
     local_storage,
     locations,
     named,
@@ -47,6 +57,7 @@ from tests.support.exports import (
     write_articles,
     write_index,
 )
+from tests.support.killing import dies_at
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare
 
@@ -194,9 +205,7 @@ def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, n
     sitemaps = {"a": Numbers(1), "b": Numbers(1)}
     write_index(folder, index)
     before = touched(folder)
-    with pytest.raises(
-        ExportError, match=rf"{folder}: sitemap\.xml is not a sitemap index.*remove the file"
-    ):
+    with pytest.raises(ExportError, match=rf"{folder}: sitemap\.xml is not a sitemap index.*remove the"):
         export(["a"], output=folder, sitemaps=sitemaps)
     assert (touched(folder), run_folders(folder)) == (before, [])
     # All sections replace it, and later the manifest does.
@@ -275,16 +284,12 @@ def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export
     assert content(tmp_path / "b") == content(tmp_path / "a")
 
 
-FUNCTIONS = [
-    (export, ExportOptions, False),
-    (export_hosts, ExportHostsOptions, True),
-    (verify, VerifyOptions, False),
-    (verify_hosts, VerifyHostsOptions, True),
-]
-
-
-@pytest.mark.parametrize(("function", "options_type", "has_hosts"), FUNCTIONS)
-def test_the_help_and_the_signature_of_a_function_name_each_option(function, options_type, has_hosts):
+@pytest.mark.parametrize(("function", "options_type"), [
+    (export, ExportOptions), (export_hosts, ExportHostsOptions),
+    (verify, VerifyOptions), (verify_hosts, VerifyHostsOptions),
+])  # fmt: skip
+def test_the_help_and_the_signature_of_a_function_name_each_option(function, options_type):
+    has_hosts = function in (export_hosts, verify_hosts)
     texts = {name: text for name, (_, text) in documented_options(options_type).items()}
     parameters = dict(inspect.signature(function).parameters)
     assert [*texts] == [*parameters] == [each.name for each in fields(options_type) if each.init]
@@ -335,13 +340,182 @@ def test_base_urls_are_a_list_of_strings(folder, function, base_urls, message):
     assert str(raised.value) == message
 
 
-class Text(str):
-    """A text of another type, such as the `SafeString` of a template."""
-
-
 @pytest.mark.parametrize("kind", [list, tuple, set, iter])
 def test_names_may_be_any_iterable_and_a_text_any_subclass(folder, kind):
-    options = {"base_url": Text("https://a.example"), "engine": Text("serial")}
+    options = {"base_url": SafeString("https://a.example"), "engine": SafeString("serial")}
     report = export(kind(["a"]), output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)}, **options)
     assert [section.section for section in report.sections] == ["a"]
     assert report.index_url == "https://a.example/sitemap.xml"
+
+
+# Exports that fail: sections, databases, disks, and processes that are killed
+
+
+A, B = "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"
+
+
+class Stumbling(Numbers):
+    """Section whose database fails in some calls of `location`: `failing` has their numbers, from 1."""
+
+    def __init__(self, count, failing):
+        super().__init__(count)
+        self.failing, self.calls = failing, 0
+
+    def location(self, item):
+        self.calls += 1
+        if self.calls in self.failing:
+            raise OperationalError("server closed the connection unexpectedly")
+        return super().location(item)
+
+
+def run(folder, a, b, **options):
+    """Export two sections. A number stands for a section of so many numbers."""
+    sitemaps = {"a": Numbers(a) if isinstance(a, int) else a, "b": Numbers(b) if isinstance(b, int) else b}
+    return export(output=folder, sitemaps=sitemaps, **options)
+
+
+@pytest.fixture
+def before(folder):
+    """Export two sections of three numbers, and return the state of their files."""
+    run(folder, 3, 3)
+    return touched(folder)
+
+
+@pytest.mark.sitemaps09(MAX_URLS=2)
+def test_a_section_that_fails_keeps_its_published_files_and_entries_and_the_others_are_published(folder):
+    export(output=folder, sitemaps={"a": Numbers(3), "b": Numbers(3), "c": Numbers(1)})
+    before = touched(folder)
+    sitemaps = {"a": Numbers(1), "b": Failing(9, fine=5), "c": Numbers(4, start=9)}
+    report = export(output=folder, sitemaps=sitemaps)
+    after = touched(folder)
+    kept = [{name: state[name] for name in state if "-b-" in name} for state in (before, after)]
+    assert kept[0] == kept[1]
+    assert paths(folder) == [*numbers(1), *numbers(3), *numbers(4, start=9)]
+    failures = ["Section 'b': ImproperlyConfigured: the project is broken."]
+    assert (report.failures, report.published, run_folders(folder)) == (failures, True, [])
+    # It does not keep what is removed beside it.
+    export(output=folder, sitemaps={"a": Failing(1, fine=0), "c": Numbers(4)}, remove=["b"])
+    assert [name[8:-7] for name in named(folder)] == ["a-1", "c-1", "c-2"]
+
+
+def test_a_section_that_fails_stops_all_under_strict_and_may_fail_before_its_first_row(folder, before):
+    def factory():
+        raise RuntimeError("no sitemap today")
+
+    report = run(folder, 9, factory, strict=True)
+    assert (report.published, touched(folder), run_folders(folder)) == (False, before, [])
+    assert "Section 'b': RuntimeError: no sitemap today." in report.failures
+    report = run(folder, 9, factory)
+    assert report.failures == ["Section 'b': RuntimeError: no sitemap today."]
+    assert paths(folder) == [*numbers(9), *numbers(3)]
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09(MAX_URLS=4)
+def test_a_database_that_fails_once_is_retried_at_any_point_and_for_each_page(folder):
+    for calls in (*([call] for call in range(1, 21)), [12, 18]):
+        public = folder / "-".join(map(str, calls))
+        sitemap = Stumbling(10, calls)
+        report = export(output=public, sitemaps={"a": sitemap})
+        assert sitemap.calls > calls[-1]
+        assert (report.failures, paths(public), report.urls) == ([], numbers(10), 10), calls
+        assert report.sections[0].errors == ()
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09(MAX_URLS=4)
+@pytest.mark.parametrize("call", [1, 5, 11, 16, 20])
+def test_a_database_that_fails_for_good_fails_its_section_and_nothing_of_it_is_published(folder, call):
+    report = run(folder, Stumbling(10, range(call, 1_000)), 1)
+    assert report.failures == ["Section 'a': OperationalError: server closed the connection unexpectedly."]
+    assert ({*content(folder)}, run_folders(folder)) == ({"sitemap.xml", B}, [])
+
+
+@pytest.mark.django_db
+@pytest.mark.sitemaps09(MAX_URLS=2)
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_database_that_fails_in_the_middle_of_a_query_is_retried_once_too(folder, times):
+    write_articles(*"abcde")
+    left = times
+
+    def gone(execute, sql, *arguments):
+        nonlocal left
+        if left and '."slug"' in sql and '."id" > ' in sql:
+            left -= 1
+            raise OperationalError("gone away")
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(gone):
+        report = export(output=folder, sitemaps={"a": article_sitemap()})
+    assert left == 0
+    if times == 1:
+        assert (report.failures, paths(folder)) == ([], [f"/articles/{slug}/" for slug in "abcde"])
+    else:
+        assert report.failures == ["Section 'a': OperationalError: gone away."]
+        assert (report.urls, content(folder)) == (0, {})
+
+
+@isolate_apps("tests")
+def test_a_missing_table_fails_its_section_and_names_migrate(snapshot_using, folder, caplog):
+    class Unmigrated(Model):
+        class Meta:
+            app_label = "tests"
+
+    sitemap = declare(ModelSitemap, queryset=Unmigrated.objects.using(snapshot_using))()
+    [failure] = run(folder, sitemap, 1).failures
+    assert re.match(r"Section 'a': \w+Error: a table is missing, run manage.py migrate: ", failure)
+    assert ("tests_unmigrated" in failure, paths(folder)) == (True, numbers(1))
+    # It is not read again.
+    [record] = caplog.records
+    assert "run manage.py migrate" in record.getMessage()
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_failure_of_fsync_fails_its_section_or_all_at_the_index(folder, before, monkeypatch, call):
+    monkeypatch.setattr(os, "fsync", failing_at(call, os.fsync))
+    if call == 3:
+        with pytest.raises(OSError, match="Input/output"):
+            run(folder, 9, 9)
+        assert (touched(folder), run_folders(folder)) == (before, [])
+        return
+    [failure] = run(folder, 9, 9).failures
+    assert failure.startswith(f"Section '{'ab'[call - 1]}': OSError")
+    after = touched(folder)
+    assert [after[name] == before[name] for name in (A, B)] == [call == 1, call == 2]
+
+
+@pytest.mark.parametrize(("call", "found"), [
+    # The files of both sections in the manifest, and the journal.
+    (1, [3, 3]), (2, [3, 3]), (3, [3, 3]),
+    # The pages, the index, the manifest of before, and that of now.
+    (4, [3, 3]), (5, [9, 3]), (6, [9, 9]), (7, [9, 9]), (8, [9, 9]),
+])  # fmt: skip
+def test_a_failure_while_publishing_leaves_whole_files(folder, before, monkeypatch, call, found):
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", failing_at(call, Path.replace))
+        with pytest.raises(OSError, match="Input/output"):
+            run(folder, 9, 9)
+    after = touched(folder)
+    assert [len(locations(plain(folder, name))) for name in named(folder)] == found
+    assert (after == before, JOURNAL in run_folders(folder)) == (call <= 4, call > 3)
+    report = run(folder, 9, 9)
+    assert (report.recovered, paths(folder), run_folders(folder)) == (call > 3, 2 * numbers(9), [])
+    if call > 3:
+        # Staged files are not rendered again.
+        replaced = {name: after[name] for name in after if after[name] != before[name]}
+        assert (report.written, touched(folder).items() >= replaced.items()) == ((), True)
+
+
+def test_a_killed_run_whose_files_cannot_be_read_is_finished_by_the_next_run_that_can(folder, monkeypatch):
+    sections = {"numbers": Numbers(3)}
+    assert dies_at(2, lambda: export(output=folder, sitemaps=sections))
+
+    def unreadable(store, name):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStore, "open", unreadable)
+        with pytest.raises(OSError, match=r"sitemap.*-1\.xml\.gz"):
+            export(output=folder, sitemaps=sections)
+    assert (folder / STATE / JOURNAL).exists()
+    assert (export(output=folder, sitemaps=sections).recovered, paths(folder)) == (True, numbers(3))

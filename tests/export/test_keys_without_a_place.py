@@ -44,9 +44,8 @@ def test_a_generated_key_that_is_null_is_skipped_and_counted(using, coupons, fol
     declared = {"s": section(coupons, "serial")}
     [found] = export(sitemaps=declared, output=folder).sections
     assert (found.urls, found.skipped_items, found.failure) == (16, 4, None)
-    assert [str(error) for error in found.errors] == [
-        "item NULL, row: 4 rows have no place on any page, because the key 'serial' is NULL"
-    ]
+    [error] = map(str, found.errors)
+    assert error == "item NULL, row: 4 rows have no place on any page, because the key 'serial' is NULL"
     paths = sorted(f"/{number}/" for number in range(20) if number % 5)
     assert indexed(folder) == {f"https://www.example.com{path}" for path in paths}
     assert not export(sitemaps=declared, output=folder).written
@@ -54,9 +53,8 @@ def test_a_generated_key_that_is_null_is_skipped_and_counted(using, coupons, fol
 
 
 def test_a_row_that_a_join_repeats_is_counted_once(using, coupons, folder):
-    Redemption.objects.using(using).bulk_create(
-        Redemption(coupon=coupon) for coupon in coupons for _ in range(coupon.number % 4)
-    )
+    repeated = [coupon for coupon in coupons for _ in range(coupon.number % 4)]
+    Redemption.objects.using(using).bulk_create(Redemption(coupon=coupon) for coupon in repeated)
     rows = coupons.filter(redemptions__pk__gt=0)
     assert found_in(folder, rows) == found_in(folder, rows.distinct()) == (12, 3, None)
 
@@ -89,9 +87,7 @@ def test_null_in_a_view_is_skipped_and_counted(model_of_view, folder):
 
 
 def test_a_view_whose_key_repeats_fails_with_advice_for_views(model_of_view, folder):
-    rows = model_of_view(
-        "SELECT number AS number, number / number AS id FROM tests_coupon WHERE number > 0"
-    )
+    rows = model_of_view("SELECT number, number / number AS id FROM tests_coupon WHERE number > 0")
     failure = found_in(folder, rows, "pk")[2]
     assert "the key 'pk' of tests.Joined is not unique in sitemaps09_view" in failure
     assert ("primary_key=True" in failure, "distinct()" in failure) == (True, False)

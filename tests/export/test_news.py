@@ -7,6 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 from functools import partial
 from itertools import count
 from math import ceil
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings as configuration
@@ -34,6 +35,7 @@ from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE
 from tests.support.killing import dies_at
+from tests.support.native_views import last_parts as slugs
 from tests.support.news import Fresh
 from tests.support.sections import declare
 
@@ -42,25 +44,15 @@ NOW = datetime(2026, 9, 10, 12, tzinfo=timezone.utc)
 HOUR, DAY, SECOND = timedelta(hours=1), timedelta(days=1), timedelta(seconds=1)
 TWO_DAYS = 2 * DAY
 NEWS = f"{{{NAMESPACES['news']}}}"
-LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 _numbers = count(1)
-
-
-class Clock:
-    """The time of all clocks in this package."""
-
-    time = NOW
-
-    def show(self):
-        """Return the time as `django.utils.timezone.now()` does, depending on `USE_TZ`."""
-        if configuration.USE_TZ:
-            return self.time
-        return self.time.astimezone(django_timezone.get_default_timezone()).replace(tzinfo=None)
 
 
 @pytest.fixture(autouse=True)
 def stopped_clock(monkeypatch):
-    found = Clock()
+    """The time of all clocks in this package. What `show()` returns depends on `USE_TZ`."""
+    found = SimpleNamespace(time=NOW)
+    local = lambda: found.time.astimezone(django_timezone.get_default_timezone())  # noqa: E731
+    found.show = lambda: found.time if configuration.USE_TZ else local().replace(tzinfo=None)
 
     class OfAnyDatetime(type):
         def __instancecheck__(cls, value):
@@ -79,9 +71,8 @@ def stopped_clock(monkeypatch):
 
 def write(amount, newest, step=timedelta(0)):
     """Create `amount` articles, the first one published at `newest`, each other one `step` earlier."""
-    Article.objects.bulk_create(
-        Article(slug=f"n{next(_numbers)}", updated=newest - place * step) for place in range(amount)
-    )
+    times = (newest - place * step for place in range(amount))
+    Article.objects.bulk_create(Article(slug=f"n{next(_numbers)}", updated=at) for at in times)
 
 
 def publish(using="default", **times):
@@ -91,11 +82,6 @@ def publish(using="default", **times):
         for slug, at in times.items()
     ]
     Article.objects.using(using).bulk_create(rows)
-
-
-def slugs(data):
-    """Return the last parts of the URLs in a document, in order."""
-    return [str(loc.text).rstrip("/").rpartition("/")[2] for loc in etree.fromstring(data).iter(LOC)]
 
 
 def news_by_slug(data):
@@ -124,8 +110,7 @@ def live(sitemap, page=1):
 
 def listed(sitemap):
     """Return the articles on live page 1."""
-    data = live(sitemap)
-    return slugs(data) if data else []
+    return slugs(data) if (data := live(sitemap)) else []
 
 
 def exported(folder, name="sitemap-news-1.xml.gz"):
@@ -156,28 +141,18 @@ def all_of(folder):
 # Which articles are recent
 
 
-def dated(**attributes):
-    return declare(Fresh, date_field="day", **attributes)
-
-
 class TestNewsOfTheLastTwoDays:
     def test_are_the_newest_first_and_nothing_of_the_future_in_each_database(self, stopped_clock, using):
         tick = timedelta(microseconds=1)
-        times = {
-            "too-old": -TWO_DAYS - tick,
-            "oldest": -TWO_DAYS,
-            "b": -HOUR,
-            "c": -HOUR,
-            "now": 0 * DAY,
-            "future": tick,
-        }
+        times = {"too-old": -TWO_DAYS - tick, "oldest": -TWO_DAYS, "b": -HOUR, "c": -HOUR}
+        times |= {"now": 0 * DAY, "future": tick}
         publish(using, **{slug: NOW + ago for slug, ago in times.items()}, far=NOW + 9 * DAY, never=None)
         rows = Article.objects.using(using)
         here = declare(Fresh, queryset=rows)
         # Among equals, the last key is the first.
         assert listed(here) == ["now", "c", "b", "oldest"]
         assert None not in news_by_slug(live(here)).values()
-        assert listed(dated(queryset=rows)) == ["future", "now", "c", "b"]
+        assert listed(declare(Fresh, date_field="day", queryset=rows)) == ["future", "now", "c", "b"]
         stopped_clock.time += SECOND
         assert listed(here) == ["future", "now", "c", "b"]
 
@@ -193,23 +168,19 @@ class TestNewsOfTheLastTwoDays:
 
     @pytest.mark.parametrize("use_tz", [True, False])
     @pytest.mark.parametrize(("hour", "today"), [(12, 10), (21, 10), (22, 11)])
-    def test_are_today_and_yesterday_if_these_are_dates_of_the_zone_of_the_site(
-        self, stopped_clock, settings, hour, today, use_tz
-    ):
+    def test_are_today_and_yesterday_if_these_are_dates(self, stopped_clock, settings, hour, today, use_tz):
         """A date counts as midnight, so the day before yesterday is more than two days ago."""
         settings.USE_TZ = use_tz
         stopped_clock.time = NOW.replace(hour=hour, minute=30)
         days = [date(2026, 9, today) + ahead * DAY for ahead in (-2, -1, 0, 1)]
         Article.objects.bulk_create(Article(slug=str(day), day=day) for day in days)
-        found = news_by_slug(live(dated()))
-        assert (
-            [*found]
-            == [each["publication_date"] for each in found.values()]
-            == [str(days[2]), str(days[1])]
-        )
+        dated = declare(Fresh, date_field="day")
+        found = news_by_slug(live(dated))
+        assert [*found] == [str(days[2]), str(days[1])]
+        assert [*found] == [each["publication_date"] for each in found.values()]
         # Whatever zone is activated.
         with django_timezone.override("America/Los_Angeles"):
-            assert listed(dated()) == [*found]
+            assert listed(dated) == [*found]
 
     @pytest.mark.parametrize("use_tz", [True, False])
     @pytest.mark.parametrize("ago", [47.5, 48.5])
@@ -341,9 +312,8 @@ class TestNewsOfAnySitemap:
 
 
 def test_news_of_a_site_are_those_of_the_host_that_is_served_and_of_each_that_is_exported(settings, folder):
-    dispatches = declare(
-        NewsSitemap, model=Dispatch, site_field="site", date_field="at", publication_name="Times"
-    )
+    fields = {"site_field": "site", "date_field": "at"}
+    dispatches = declare(NewsSitemap, model=Dispatch, publication_name="Times", **fields)
     hosts = ["one.example", "two.example"]
     Site.objects.update_or_create(pk=1, defaults={"domain": hosts[0], "name": "one"})
     other = Site.objects.create(domain=hosts[1], name="two").pk
@@ -392,6 +362,14 @@ def of_words(folder):
     return {name: state for name, state in looked_at.states(folder).items() if "-words-" in name}
 
 
+steps = st.tuples(
+    st.integers(0, 40),
+    st.sampled_from([HOUR, 23 * HOUR, 25 * HOUR, TWO_DAYS, 3 * DAY]),
+    st.sampled_from([None, "changed_only", "rebalance", "strict", "changes"]),
+    st.booleans(),
+)
+
+
 class TestFilesOfNews:
     def run(self, folder, sitemap=Small, **options):
         return export(output=folder, sitemaps={**SITEMAPS, "news": sitemap}, **options)
@@ -400,25 +378,8 @@ class TestFilesOfNews:
     def _words(self):
         Word.objects.bulk_create(Word(word=f"w{number:02}") for number in range(25))
 
-    @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"rebalance": True}, {"strict": True}])
-    def test_are_as_many_as_are_needed_and_never_more(self, stopped_clock, folder, options):
-        words = {}
-        for amount in (0, 1_000, 2_100, 300, 0, 5):
-            stopped_clock.time += 3 * DAY
-            write(amount, stopped_clock.time, SECOND)
-            assert self.run(folder, Fresh, **options).failures == []
-            assert names(folder) == first(ceil(amount / MAX_NEWS))
-            assert {*files(folder)} <= {*first(3)}
-            assert all_of(folder) == expected(stopped_clock.time)
-            for page, name in enumerate(names(folder), 1):
-                assert live(Fresh, page) == exported(folder, name)
-            assert not words or "rebalance" in options or of_words(folder) == words
-            words = of_words(folder)
-
     @pytest.mark.parametrize("keep", [0, 24 * 3600])
-    def test_that_are_no_longer_needed_are_removed_and_can_return(
-        self, stopped_clock, folder, configure, keep
-    ):
+    def test_that_are_not_needed_are_removed_and_can_return(self, stopped_clock, folder, configure, keep):
         """A file that is needed again is not deleted, regardless of which run comes first."""
         configure(KEEP_REMOVED=keep)
 
@@ -476,25 +437,9 @@ class TestFilesOfNews:
         assert "every item was skipped" in str(report.sections[0].failure)
         assert looked_at.states(folder) == before
 
-    @settings(
-        max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    )
-    @given(
-        steps=st.lists(
-            st.tuples(
-                st.integers(0, 40),
-                st.sampled_from([HOUR, 23 * HOUR, 25 * HOUR, TWO_DAYS, 3 * DAY]),
-                st.sampled_from([None, "changed_only", "rebalance", "strict", "changes"]),
-                st.booleans(),
-            ),
-            min_size=2,
-            max_size=8,
-        ),
-        keep=st.sampled_from([0, 3_600, 24 * 3_600]),
-    )
-    def test_have_the_lowest_numbers_whatever_comes_and_goes(
-        self, stopped_clock, configure, register, steps, keep
-    ):
+    @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(st.lists(steps, min_size=2, max_size=8), st.sampled_from([0, 3_600, 24 * 3_600]))
+    def test_have_the_lowest_numbers_at_any_time(self, stopped_clock, configure, register, steps, keep):
         Article.objects.all().delete()
         stopped_clock.time = NOW
         register(**SITEMAPS)
@@ -523,9 +468,7 @@ class TestFilesOfNews:
                         assert name in files(folder)
                 named_since |= dict.fromkeys(wanted, stopped_clock.time)
 
-    def test_show_the_current_rows_live_even_if_an_export_is_older(
-        self, stopped_clock, folder, configure, register
-    ):
+    def test_show_the_current_rows_live_before_an_export(self, stopped_clock, folder, configure, register):
         register(**SITEMAPS)
         configure(ROOT=folder)
         write(27, NOW)

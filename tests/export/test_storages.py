@@ -88,7 +88,7 @@ def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_change
     ("django.core.files.storage.InMemoryStorage", None, "replace"),
     (None, "locmem.LocMemCache", r"'sitemaps'.*cache 'default'.*not shared.*CACHES"),
 ])  # fmt: skip
-def test_a_storage_that_renames_or_has_no_shared_cache_is_refused(
+def test_a_storage_that_renames_or_shares_no_cache_is_refused(
     in_memory, declare, settings, backend, cache, why
 ):
     if backend:
@@ -150,9 +150,7 @@ def test_s3_is_exported_to_like_a_folder(bucket):
     made = bucket(location="maps")
 
     def objects():
-        return {
-            found.key: (found.get()["Body"].read(), found.last_modified) for found in made.objects.all()
-        }
+        return {one.key: (one.get()["Body"].read(), one.last_modified) for one in made.objects.all()}
 
     run(*range(25))
     first = objects()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import shutil
+import zlib
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
-from django_sitemaps09 import protocol
+from django_sitemaps09 import compression, protocol
+from django_sitemaps09.compression import compress
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
-from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
+from django_sitemaps09.export import export, verify
 from django_sitemaps09.export.publishing import file_checks
+from django_sitemaps09.export.publishing.file_checks import CheckedFile, ExpectedFile, check_file
 from django_sitemaps09.state.manifest import BACKUP, ROOT
 from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
@@ -19,6 +25,7 @@ from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
+from tests.support.memory import traced
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
 
@@ -59,9 +66,9 @@ def rename(*keys, slug="new-{}"):
         Article.objects.filter(pk=key).update(slug=slug.format(key))
 
 
-def flip(path, bit=300):
+def flip(path):
     content = bytearray(path.read_bytes())
-    content[bit // 8] ^= 1 << bit % 8
+    content[37] ^= 1 << 4
     path.write_bytes(content)
 
 
@@ -69,21 +76,7 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-9])
 
 
-def append(path):
-    path.write_bytes(2 * path.read_bytes())
-
-
-def delete(path):
-    path.unlink()
-
-
-def overwrite(path):
-    path.write_bytes((path.parent / PAGES[0]).read_bytes())
-
-
-def replace_by_link(path):
-    path.unlink()
-    path.symlink_to(PAGES[0])
+delete, append = Path.unlink, lambda path: path.write_bytes(2 * path.read_bytes())
 
 
 def test_an_intact_export_is_read_completely_and_nothing_is_written(public, configure):
@@ -101,15 +94,12 @@ def test_an_intact_export_is_read_completely_and_nothing_is_written(public, conf
     assert published.states(public, hidden=True) == before
 
 
-def test_an_intact_export_can_have_other_files_and_removed_pages_beside_it(public):
+def test_an_intact_export_may_have_other_files_and_is_verified_beside_an_export_but_not_repaired(public):
     Article.objects.filter(pk__in=(3, 4)).delete()
     export(output=public, sitemaps=sections())
     (public / PAGES[1]).unlink()
     (public / "sitemap-articles-99.xml.gz").write_bytes(b"of another program")
     assert is_whole(public)
-
-
-def test_a_verification_is_possible_while_an_export_has_the_lock_but_no_repair(public):
     with exclusive_lock(LocalStore(public)):
         assert is_whole(public)
         delete(public / PAGES[0])
@@ -119,10 +109,10 @@ def test_a_verification_is_possible_while_an_export_has_the_lock_but_no_repair(p
 
 
 @pytest.mark.parametrize(("name", "damage"), [
-    *((PAGES[1], damage) for damage in (flip, truncate, append, delete, overwrite, replace_by_link)),
-    *(("sitemap.xml", damage) for damage in (flip, truncate, append, delete)),
-    ("sitemap-numbers-1.xml.gz", flip),
-])  # fmt: skip
+    *((name, damage) for name in (PAGES[1], "sitemap.xml") for damage in (flip, truncate, append, delete)),
+    (PAGES[1], lambda path: path.write_bytes((path.parent / PAGES[0]).read_bytes())),
+    (PAGES[1], lambda path: path.unlink() or path.symlink_to(PAGES[0])), ("sitemap-numbers-1.xml.gz", flip),
+], ids=range(11))  # fmt: skip
 def test_a_damaged_file_is_found_and_repaired_alone(public, name, damage, django_assert_num_queries):
     contents, index = paths(public), entries(public)
     damage(public / name)
@@ -316,18 +306,6 @@ def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
     assert {(*result.damaged, result.is_unfinished) for result in results} == {(True,)}
 
 
-def test_several_hosts_are_repaired_in_their_own_folders(folder):
-    write_articles(*range(1, 7))
-    hosts = ["https://a.example", "https://b.example"]
-    export_hosts(hosts, output=folder, sitemaps=sections())
-    before = published.states(folder)
-    truncate(folder / "b.example" / PAGES[1])
-    results = verify_hosts(hosts, output=folder, sitemaps=sections(), repair=True)
-    assert [damaged(result) for result in results.values()] == [{}, {PAGES[1]: True}]
-    after = published.states(folder)
-    assert {name for name in after if after[name] != before[name]} == {f"b.example/{PAGES[1]}"}
-
-
 class Unreliable(Overwriting):
     """A storage whose files cannot be read."""
 
@@ -366,3 +344,81 @@ def test_objects_on_s3_that_are_overwritten_or_deleted_are_repaired(bucket):
     assert [each.get()["Body"].read() for each in objects] == contents
     result = verify(sitemaps=sitemaps, workers=2)
     assert (result.damaged, result.files, result.urls) == ([], 5, 7)
+
+
+# Reading one file back: what counts as damage, the count of its URLs, and memory
+
+
+NAME, PLAIN = "sitemap-a-1.xml.gz", "sitemap-a-1.xml"
+CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
+WHOLE = compress(CONTENT)
+
+
+def expected(content=CONTENT, name=NAME, urls=9):
+    return ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Return a function that writes a file, and checks it."""
+
+    def written(content, file):
+        (tmp_path / file.name).write_bytes(content)
+        return check_file(LocalStore(tmp_path), file)
+
+    return written
+
+
+def test_every_bit_that_changes_the_content_and_every_truncation_is_found(check):
+    harmless = 0
+    for bit in range(8 * len(WHOLE)):
+        content = bytearray(WHOLE)
+        content[bit // 8] ^= 1 << bit % 8
+        if check(bytes(content), expected()).problem is None:
+            assert gzip.decompress(content) == CONTENT
+            harmless += 1
+    # Bits of the time in the header, for example.
+    assert harmless < 10 * 8
+    assert check(WHOLE, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
+    assert all(check(WHOLE[:length], expected()).problem is not None for length in range(len(WHOLE)))
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    (NAME, WHOLE + b"x"), (NAME, WHOLE + compress(b"")), (NAME, WHOLE + bytes(2_000_000)), (NAME, CONTENT),
+    (PLAIN, WHOLE), (PLAIN, CONTENT[:-1]), (PLAIN, b""),
+])  # fmt: skip
+def test_other_damage_is_found(check, name, content):
+    assert check(content, expected(name=name)).problem is not None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 36, 1_000])
+def test_urls_are_counted_across_chunks(check, monkeypatch, size):
+    monkeypatch.setattr(compression, "_CHUNK", size)
+    assert check(CONTENT, expected(name=PLAIN)).urls == 9
+    text = b"https://a/1/\nhttps://a/2/\n"
+    assert check(text, expected(text, "sitemap-a-1.txt", 2)) == CheckedFile("sitemap-a-1.txt", "a", 2, 26)
+    problem = check(WHOLE, expected(urls=10)).problem
+    assert problem == "it has 9 URLs, but the manifest has 10"
+
+
+def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check, monkeypatch):
+    stream = zlib.compressobj(1, zlib.DEFLATED, 31)
+    whole = b"".join([*(stream.compress(bytes(1_000_000)) for _ in range(40)), stream.flush()])
+    read = 0
+
+    class Digest:
+        def update(self, data):
+            nonlocal read
+            read += len(data)
+
+        def hexdigest(self):
+            return ""
+
+    monkeypatch.setattr(file_checks, "sha256", Digest)
+    file = ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
+    with traced() as memory:
+        assert check(whole, file).problem is None
+    assert (read, memory.peak < 8_000_000) == (40_000_000, True)
+    monkeypatch.setattr(file_checks.protocol, "MAX_BYTES", 5_000_000)
+    assert check(whole, file._replace(bytes=3_000_000, digests=frozenset(["x"]))).problem is not None
+    assert 40_000_000 < read < 50_000_000

@@ -1,4 +1,4 @@
-"""`manage.py export_sitemaps`: its output, its errors, and its exit status."""
+"""`manage.py export_sitemaps`, also with `--verify`: its output, its errors, and its exit status."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from django.core.management import CommandError, call_command, get_commands, loa
 from django_sitemaps09.export import export
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
 from django_sitemaps09.management.commands import export_sitemaps
-from django_sitemaps09.stores import STATE
-from tests.support import commands
+from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
+from tests.support import commands, published
 from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
 from tests.support.processes import ended, started
@@ -79,9 +79,8 @@ Published {BASE}/sitemap.xml to {folder}
 """, "")  # fmt: skip
     # A later run tells what became of pages, URLs and robots.txt.
     out, _ = said("--output", folder, "--changes", "--robots", robots)
-    rows = [
-        line.split()[2:6] for line in out.splitlines() if line.startswith(("a  ", "products  ", "all  "))
-    ]
+    starts = ("a  ", "products  ", "all  ")
+    rows = [line.split()[2:6] for line in out.splitlines() if line.startswith(starts)]
     assert rows == [[pages, "0", pages, "0"] for pages in "112"]
     assert "0 URLs added, 0 URLs removed, 0 URLs changed\nNothing has changed in " in out
     assert out.endswith(f"{robots}: unchanged\n")
@@ -120,10 +119,8 @@ def test_the_table_counts_skipped_items_and_elements_apart(folder, monkeypatch):
     assert "fine: 0 skipped" not in out
     assert written(folder) > ALL_FILES
     found = json.loads(said("--output", folder, "--format", "json")[0])["sections"]
-    counts = {
-        each["section"]: (each["skipped_items"], each["skipped_elements"], each["urls"]) for each in found
-    }
-    assert counts == {"a": (1, 4, 3), "products": (0, 1, 1), "fine": (0, 0, 2)}
+    counts = [(each["skipped_items"], each["skipped_elements"], each["urls"]) for each in found]
+    assert counts == [(1, 4, 3), (0, 1, 1), (0, 0, 2)]
 
 
 @pytest.mark.parametrize(("sections", "option", "words", "end"), [
@@ -140,9 +137,8 @@ def test_the_table_does_not_say_written_if_nothing_was(folder, use, sections, op
         assert err == "Changed URLs were not counted, because a dry run keeps no files to compare.\n"
         assert said("--output", folder, option)[1] == ""
     [head] = [line for line in out.splitlines() if line.startswith("section ")]
-    assert (
-        head.split() == f"section URLs pages {words[0]} unchanged {words[1]} bytes on disk seconds".split()
-    )
+    columns = f"section URLs pages {words[0]} unchanged {words[1]} bytes on disk seconds"
+    assert head.split() == columns.split()
     assert (out.splitlines()[-1], "Nothing was written." in out, written(folder)) == (end, True, set())
 
 
@@ -154,7 +150,9 @@ def test_the_table_has_the_published_numbers_of_a_section_that_is_held_back(fold
     assert rows == [["products", "1,234", "1", "0", "1", "0"], ["all", "1,237", "2", "0", "2", "0"]]
     assert "products: failed; the published files are kept (1,234 URLs on 1 page)\n" in out
     assert "it would shrink from 1,234 to 1 URL, which is more than" in str(error)
-    [_, held] = json.loads(failed("--output", folder, "--format", "json")[0])["sections"]
+    document = json.loads(failed("--output", folder, "--format", "json")[0])
+    assert document["failures"] == str(error).splitlines()
+    [_, held] = document["sections"]
     assert (held["urls"], held["unchanged"], len(held["files"])) == (1_234, 1, 1)
 
 
@@ -183,15 +181,6 @@ def test_json_is_the_report_of_export_and_verbosity_0_prints_nothing(folder, tmp
     assert said("--output", folder, verbosity=0) == ("", "")
 
 
-def test_json_is_written_if_a_section_failed_too(folder, use):
-    use("HALF")
-    out, _, error = failed("--output", folder, "--format", "json")
-    report = json.loads(out)
-    assert report["failures"] == str(error).splitlines()
-    assert report["sections"][1]["failure"] == "OSError: the disk with the numbers is gone"
-    assert written(folder) == {"sitemap.xml", "sitemap-a-1.xml.gz"}
-
-
 @pytest.mark.django_db
 def test_the_command_warns_of_a_urlconf_that_it_does_not_know(folder, settings):
     settings.MIDDLEWARE = ["tests.checks.test_views.by_host"]
@@ -210,10 +199,7 @@ def test_the_command_warns_of_a_urlconf_that_it_does_not_know(folder, settings):
 DEFAULTS = {
     **dict.fromkeys(("output", "robots", "base_url", "gzip", "engine", "workers", "submit")),
     **dict.fromkeys(("strict", "dry_run", "changed_only", "rebalance", "changes"), False),
-    "names": [],
-    "force": [],
-    "remove": [],
-    "moved_from": [],
+    **{name: [] for name in ("names", "force", "remove", "moved_from")},
 }
 
 
@@ -275,11 +261,8 @@ def test_an_error_is_named_before_anything_is_written(folder, configure, argumen
 def test_an_error_of_robots_txt_comes_after_the_sitemap_is_published(folder, tmp_path):
     robots = tmp_path / "missing" / "robots.txt"
     out, _, error = failed("--output", folder, "--robots", robots)
-    assert (str(robots) in str(error), f"{robots}: failed" in out, written(folder)) == (
-        True,
-        True,
-        ALL_FILES,
-    )
+    assert (str(robots) in str(error), f"{robots}: failed" in out) == (True, True)
+    assert written(folder) == ALL_FILES
 
 
 @contextmanager
@@ -402,3 +385,86 @@ def test_the_exit_status_is_75_while_another_export_runs(start, folder, tmp_path
     error = f"CommandError: Another export is writing to {folder}; nothing was changed.\n"
     assert (second, first.returncode, written(folder)) == ((75, "", error), 0, ALL_FILES)
     assert ended(start("FINE", *arguments))[0] == 0
+
+
+# Verification and repair
+
+
+PAGE = "sitemap-a-1.xml.gz"
+HOSTS = ("a.example", "b.example")
+URLS = [f"--base-url=https://{host}" for host in HOSTS]
+
+
+def rejected(*arguments, status=1):
+    """Return standard output and the error of a command that fails with this exit status."""
+    out, err, error = commands.failed("export_sitemaps", *arguments)
+    assert (error.returncode, err) == (status, "")
+    return out, str(error)
+
+
+@pytest.fixture
+def public(folder):
+    said("--output", folder)
+    return folder
+
+
+def test_an_intact_export_is_counted_and_damage_named_with_what_to_do_until_it_is_repaired(public):
+    verify = ("--output", public, "--verify")
+    out, err = said(*verify)
+    assert out.startswith(f"{public}: verified 3 files with 1,237 URLs in ")
+    assert (out.count("\n"), err) == (1, "")
+    whole = (public / PAGE).read_bytes()
+    (public / PAGE).unlink()
+    (public / "sitemap.xml").write_bytes(b"")
+    before = published.states(public, hidden=True)
+    *lines, advice = rejected(*verify)[1].splitlines()
+    assert [line.partition(" in ")[0] for line in lines] == ["sitemap.xml", PAGE]
+    assert (advice[-13:], published.states(public, hidden=True)) == ("add --repair.", before)
+    out, err = said(*verify, "--repair")
+    assert (f"{PAGE} was repaired: " in out, err, (public / PAGE).read_bytes()) == (True, "", whole)
+
+
+def test_damage_that_a_repair_leaves_is_named_without_advice_to_repair(public, configure):
+    (public / PAGE).unlink()
+    configure(SITEMAPS="tests.support.commands.PART")
+    _, error = rejected("--output", public, "--verify", "--repair")
+    assert (PAGE in error, "--repair" in error) == (True, False)
+
+
+def test_json_has_the_documented_keys(public):
+    verify = ("--output", public, "--verify", "--format", "json")
+    document = json.loads(said(*verify)[0])
+    keys = "target index_url files urls bytes damaged failures is_unfinished seconds repair"
+    assert " ".join(sorted(document)) == " ".join(sorted(keys.split()))
+    assert (document["urls"], document["damaged"], document["repair"]) == (1_237, [], None)
+    (public / PAGE).unlink()
+    [damaged] = json.loads(rejected(*verify)[0])["damaged"]
+    assert damaged.pop("problem")
+    assert damaged == {"name": PAGE, "section": "a", "repaired": False}
+    document = json.loads(said(*verify, "--repair")[0])
+    assert (document["damaged"][0]["repaired"], document["repair"]["written"]) == (True, [PAGE])
+
+
+@pytest.mark.parametrize(
+    "option", ["--verify --rebalance", "--verify --changed-only", "--verify --dry-run", "--repair"]
+)
+def test_options_that_do_not_belong_together_are_refused(public, option):
+    error = rejected("--output", public, *option.split())[1]
+    assert [word for word in (*option.split(), "--verify") if word not in error] == []
+
+
+def test_several_hosts_have_a_result_each_and_one_that_is_locked_does_not_stop_the_others(folder):
+    said("--output", folder, *URLS)
+    (folder / "b.example" / PAGE).unlink()
+    out, error = rejected("--output", folder, *URLS, "--verify", "--format=json")
+    assert [len(result["damaged"]) for result in json.loads(out)["hosts"].values()] == [0, 1]
+    assert str(folder / "b.example") in error
+    (folder / "a.example" / PAGE).unlink()
+    with exclusive_lock(LocalStore(folder / "a.example")):
+        _, error = rejected("--output", folder, *URLS, "--verify", "--repair", status=75)
+        assert f"https://a.example: Another export is writing to {folder / 'a.example'}" in error
+        assert [(folder / host / PAGE).exists() for host in HOSTS] == [False, True]
+        # Any other failure counts more.
+        (folder / "b.example" / PAGE).unlink()
+        (folder / "b.example" / PAGE).mkdir()
+        rejected("--output", folder, *URLS, "--verify", "--repair", status=1)

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
 import threading
 import time
+import zlib
+from collections import Counter
 from contextlib import closing
+from email.utils import formatdate
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,13 +18,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.notify import EndpointReport, Submission, submission, submit, submit_hosts
+from django_sitemaps09.notify import (
+    EndpointReport,
+    Submission,
+    ledger as ledgers,
+    submission,
+    submit,
+    submit_hosts,
+)
 from django_sitemaps09.notify.client import Client
-from django_sitemaps09.notify.engines import Outcome, all_keys, key_for
-from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
+from django_sitemaps09.notify.engines import EngineResponse, Outcome, all_keys, key_for
+from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, change_messages, host_of, ping_messages
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import LocalStore
+from django_sitemaps09.stores.plain import DamagedError
+from tests.support.memory import traced
 from tests.support.search_engines import KEY, running_engine
 
 pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
@@ -348,3 +362,240 @@ def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a
         "https://a.b/ (c.d): bad",
         "public: URLs dropped, because more than INDEXNOW_MAX_URLS were pending: 1.",
     ]
+
+
+# The client: what it repeats, when it gives up, and what it never does
+
+
+def requested(url, body=b"{}", *, timeout=5, seconds=20):
+    with closing(Client(timeout, seconds, backoff=0.001)) as client:
+        return client.request(url, body)
+
+
+@pytest.mark.parametrize(("failure", "status"), [
+    *((failure, 200) for failure in (503, 408, "garbage", "nothing", (429, {"Retry-After": "0"}))),
+    *((500, status) for status in (200, 202, 204, 400, 403, 404, 422)),
+])  # fmt: skip
+def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
+    engine.answer(failure, failure, status)
+    assert requested(engine.url) == EngineResponse(status)
+    assert len(engine.requests) == 3
+    for request in engine.requests:
+        assert (request.method, request.body) == ("POST", b"{}")
+        assert request.headers["Content-Type"] == "application/json; charset=utf-8"
+        assert request.headers["User-Agent"].startswith("django-sitemaps09/")
+
+
+@pytest.mark.parametrize(("failure", "words"), [
+    (500, "500: Internal Server Error"), (799, "799: this is not a known status"),
+    ("garbage", "it did not send a valid HTTP response"), ("nothing", "the server closed the connection"),
+])  # fmt: skip
+def test_a_lasting_failure_is_returned_after_four_requests(engine, failure, words):
+    engine.answer(failure)
+    response = requested(engine.url)
+    assert (response.failure, response.is_temporary, len(engine.requests)) == (words, True, 4)
+
+
+def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlines(engine):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
+    assert (response, response.is_temporary) == (EngineResponse(None, None, "the connection failed"), True)
+    assert requested(engine.url, seconds=0).failure == "the deadline has passed"
+    assert engine.requests == []
+    response = requested(engine.url.replace("http://", "https://"), None)
+    assert (response.status, "TLS" in response.failure, engine.requests) == (None, True, [])
+
+
+def test_a_slow_server_does_not_use_up_the_time_of_others(engine):
+    engine.answer("slow")
+    with running_engine() as other, closing(Client(0.1, 30, 0.001)) as client:
+        assert [client.request(url).status for url in (engine.url, other.url)] == [None, 200]
+
+
+def test_retry_after_delays_the_next_request_by_ten_minutes_for_a_429_without_it(engine, monkeypatch):
+    pauses = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    engine.answer((429, {"Retry-After": "7"}), (503, {"Retry-After": formatdate(time.time() + 9)}), 200)
+    assert requested(engine.url, seconds=60).status == 200
+    assert pauses[0] == 7
+    assert 6 <= pauses[1] <= 9
+    engine.answer(429)
+    assert (requested(engine.url, seconds=599).status, len(engine.requests)) == (429, 4)
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "1e9", "9" * 5_000, "", "Mon, 99 Foo 99999 99:99:99"])
+def test_retry_after_is_ignored_if_invalid_and_shortened_if_too_long(engine, value):
+    engine.answer((429, {"Retry-After": value}))
+    response = requested(engine.url, seconds=5)
+    assert response.status == 429
+    assert response.retry_after is None or 0 <= response.retry_after <= 21_600
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_never_followed(engine, status):
+    with running_engine() as other:
+        engine.answer((status, {"Location": other.url}))
+        assert requested(engine.url).failure.startswith(f"{status}: it redirects")
+        assert (len(engine.requests), other.requests) == (1, [])
+
+
+def test_reports_and_logs_contain_neither_the_query_nor_the_body(engine, caplog):
+    engine.answer("garbage")
+    with caplog.at_level(logging.INFO):
+        url = f"{engine.url}?token=secret"
+        failures = [requested(url, body).failure for body in (None, b'{"key": "secret"}')]
+    assert "secret" not in f"{caplog.text} {failures}"
+
+
+# Messages and their ledger
+
+
+A, B, C = (f"https://a.b/{name}" for name in "abc")
+
+
+@pytest.fixture
+def ledger(store):
+    return Ledger(store)
+
+
+def message(*urls, **fields):
+    return Message(**{"kind": "indexnow", "host": "a.b", "urls": urls, **fields})
+
+
+def ping(url):
+    return message(url, kind="ping")
+
+
+def pending(ledger):
+    return [ledger.read(name) for name in ledger.names()]
+
+
+def queue(ledger, run, *messages):
+    ledger.prepare(run, messages)
+    ledger.activate(run)
+
+
+def changes_in(urls, has_key=lambda host: True, without=None):
+    return change_messages(urls, has_key, Counter() if without is None else without)
+
+
+@pytest.mark.parametrize("activated", [0, 1])
+def test_messages_are_pending_only_after_they_are_activated_with_those_of_earlier_runs(ledger, activated):
+    """The earlier run may have been published, and have failed to activate them."""
+    runs = ["run-20260101T000000-b", "run-20260101T000001-a"]
+    for run, url in zip(runs, (A, B), strict=True):
+        ledger.prepare(run, [message(url)])
+    assert pending(ledger) == []
+    for _ in range(2):
+        ledger.activate(runs[activated])
+        assert pending(ledger) == [message(A), message(B)][: activated + 1]
+    ledger.activate(None)
+    assert pending(ledger) == [message(A), message(B)]
+    # Discarded messages are never pending.
+    ledger.prepare("run-3", [message(C)])
+    ledger.discard()
+    ledger.activate(None)
+    assert pending(ledger) == [message(A), message(B)]
+
+
+OTHER = message("https://c.d/b", host="c.d")
+X, Y, BOTH = (message(A, endpoints=endpoints) for endpoints in (("x",), ("y",), ("x", "y")))
+
+
+@pytest.mark.parametrize(("runs", "most", "dropped", "expected"), [
+    # Each URL is sent once, in few messages. One that changed twice is counted once.
+    ([[message(A, B)], [message(B, C), OTHER]], 100, 0, [message(A, B, C), OTHER]),
+    ([[message(A)], [message(B)], [message(A, B)]], 100, 0, [message(A, B)]),
+    ([[message(A, B)], [message(A, B)]], 2, 0, [message(A, B)]),
+    # No more are dropped than exceed the limit, and the oldest messages.
+    ([[message(A, B)], [message(C)]], 2, 1, [message(A, C)]),
+    ([[message(A)], [message(B)], [message(C)]], 2, 1, [message(B, C)]),
+    # A single message is changed only if it is too long.
+    ([[message(C, A)]], 2, 0, [message(C, A)]), ([[message(C, A)]], 1, 1, [message(C)]),
+    # Pings are neither dropped nor merged, but each URL has only one.
+    ([[ping(A), ping(B)], [ping(A)]], 1, 0, [ping(A), ping(B)]),
+    # Every endpoint that needs a URL is kept.
+    ([[X], [message(A)]], 100, 0, [message(A)]), ([[message(A)], [X]], 100, 0, [message(A)]),
+    ([[X], [Y]], 100, 0, [BOTH]), ([[X], [X]], 100, 0, [X]),
+])  # fmt: skip
+def test_compacting_merges_messages_of_all_runs_and_drops_the_oldest(ledger, runs, most, dropped, expected):
+    for number, messages in enumerate(runs):
+        queue(ledger, f"run-{number}", *messages)
+    names = ledger.names()
+    assert (ledger.compact(most), pending(ledger)) == (dropped, expected)
+    assert len(runs) > 1 or dropped or ledger.names() == names
+    assert ledger.compact(most) == 0
+
+
+def test_compacting_merges_the_others_if_another_process_has_just_removed_a_message(ledger):
+    for number, url in enumerate((A, B, C)):
+        queue(ledger, f"run-{number}", message(url))
+    names = ledger.names()
+    ledger.settle(names[1], message(B), ())
+    late = type("Late", (Ledger,), {"names": lambda self: names})(ledger.state)
+    assert (late.compact(100), pending(ledger)) == (0, [message(A, C)])
+
+
+INVALID = [
+    message(), message(kind="ping"), message(A, B, kind="ping"), message(A, kind="other"), message(5),
+    message("https://\udc80.b/", host="\udc80.b"), message("https://a.b/\udc80"), message("https://c.d/"),
+    message("https://a.b/\x1b[2J"), message("\x1b[2J", host=None), message("https://a.b/" + 20_000 * "a"),
+    *(message(A, host=host) for host in ("\x1b[2J", "a\ud800", "")), message(A, endpoints=()),
+    message(A, endpoints=["\x1b[2J"]), message(*(f"{A}/{number}" for number in range(10_001))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"{", b"[]", b'{"digest": ""}', b"\xff" * 9, b" " * 50_000_001,
+    *(manifest.seal(invalid._asdict()) for invalid in INVALID),
+    manifest.seal({**message()._asdict(), "urls": A}),
+], ids=lambda content: f"{len(content)}-{content[:9].hex()}-{zlib.crc32(content)}")  # fmt: skip
+def test_a_damaged_message_is_set_aside(ledger, content):
+    queue(ledger, "run-1", message(A), message(B))
+    name = ledger.names()[0]
+    ledger.state.write(f"{FOLDER}/{name}", content)
+    with pytest.raises(DamagedError, match="cannot be read"):
+        ledger.read(name)
+    for _ in range(2):
+        ledger.compact(100)
+        [path] = ledger.damaged()
+        assert path.startswith(f"{FOLDER}/damaged-")
+        assert (pending(ledger), ledger.state.read(path, 50_000_001)) == ([message(B)], content)
+
+
+def test_expired_and_damaged_pauses_are_ignored(ledger):
+    ledger.write_pauses({"old": time.time() - 1, "new": time.time() + 100})
+    assert [*ledger.pauses()] == ["new"]
+    ledger.state.write(f"{FOLDER}/pauses.json", b'{"pauses": {"x": 1e999}}')
+    assert ledger.pauses() == {}
+
+
+def test_urls_are_split_by_host_into_messages_of_ten_thousand(ledger):
+    urls = [f"https://{host}.example.com/{n}" for n in range(12_500) for host in ("a", "b")]
+    queue(ledger, "run-1", *changes_in([*urls, *urls[:10]]))
+    ledger.compact(100_000)
+    sizes = sorted((message.host, len(message.urls)) for message in pending(ledger))
+    assert sizes == [(f"{host}.example.com", count) for host in "ab" for count in (2_500, 10_000)]
+    assert Counter(url for message in pending(ledger) for url in message.urls) == Counter(urls)
+    assert all(host_of(url) == message.host for message in pending(ledger) for url in message.urls)
+
+
+def test_urls_are_messages_of_hosts_with_ports_and_keys_and_each_ping_is_its_own():
+    urls = ["http://a.b/1", "https://a.b/2", "https://a.b:443/3", "https://A.B/4", "https://a.b:8443/5"]
+    found = {message.host: message.urls for message in changes_in(urls)}
+    assert found == {"a.b": tuple(urls[:4]), "a.b:8443": (urls[4],)}
+    without = Counter()
+    urls = ["https://a.b/1", "https://c.d/2", "https://c.d/3", "no URL", "https://u@a.b/"]
+    assert [*changes_in(urls, lambda host: host == "a.b", without)] == [message(urls[0])]
+    assert without == {"c.d": 2, "no valid host": 2}
+    urls = ["https://a.b/sitemap.xml", "https://a.b/sitemap-2.xml"]
+    assert [*ping_messages([*urls, "no URL"])] == [ping(url) for url in urls]
+
+
+def test_many_hosts_need_no_more_memory_than_the_buffer(monkeypatch):
+    monkeypatch.setattr(ledgers.protocol, "MAX_MESSAGE_URLS", 1_000)
+    with traced() as memory:
+        found = changes_in(f"https://h{n % 50}.example.com/{n}" for n in range(50_000))
+        assert sum(len(message.urls) for message in found) == 50_000
+    assert memory.peak < 2_000_000

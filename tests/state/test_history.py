@@ -34,10 +34,8 @@ def run(folder, store):
     """Return a function that exports, and returns all runs, the last one first."""
 
     def exported(**sections):
-        options = {
-            name: sections.pop(name) for name in ("strict", "remove", "changed_only") if name in sections
-        }
-        export(output=folder, sitemaps=sections, **options)
+        known = {"strict", "remove", "changed_only"} & {*sections}
+        export(output=folder, **{name: sections.pop(name) for name in known}, sitemaps=sections)
         return read_history(store)
 
     return exported

@@ -60,12 +60,8 @@ def test_a_second_target_of_a_state_is_refused_with_both_named(first, second, pr
     before = published.states(private)
     for work, options in ((run, {}), (run, {"dry_run": True}), (damaged, {})):
         message = refused(work, second, **options)
-        missing = [
-            word
-            for word in (str(first), str(second), "private", "SITEMAPS09['STATE']")
-            if word not in message
-        ]
-        assert missing == []
+        words = (str(first), str(second), "private", "SITEMAPS09['STATE']")
+        assert [word for word in words if word not in message] == []
     assert (published.states(private), [*second.glob("*.xml*")]) == (before, [])
     assert (run(first).written, damaged(first)) == ((), [])
 

@@ -104,9 +104,8 @@ class TestALease:
     def test_is_taken_if_it_is_released_at_the_same_moment(self, memory, monkeypatch):
         original, held = caches["default"].add, [True]
         # The other run has the lease when it is asked for, and no longer when its owner is looked up.
-        monkeypatch.setattr(
-            caches["default"], "add", lambda *args: not (held and held.pop()) and original(*args)
-        )
+        add = lambda *args: not (held and held.pop()) and original(*args)  # noqa: E731
+        monkeypatch.setattr(caches["default"], "add", add)
         with exclusive_lock(memory) as check:
             check()
 

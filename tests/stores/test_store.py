@@ -1,15 +1,37 @@
-"""A folder, a storage in memory and an S3 do the same: a file is complete, or does not exist."""
+"""A folder, a storage in memory and an S3 do the same: a file is complete, or does not exist.
+
+Then what only a folder has, and what only a storage has.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
+import stat
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import InMemoryStorage, storages
 
-from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.stores import STATE, LocalStore, RemoteStore, state_store, target_store
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.stores import (
+    STATE,
+    LocalStore,
+    RemoteStore,
+    exclusive_lock,
+    local,
+    plain,
+    state_store,
+    target_store,
+)
 from tests.support.exports import local_storage
 from tests.support.processes import ended, started
 from tests.support.stores import MOST, PAGE, Overwriting, below, saved, stage, storage
@@ -154,3 +176,501 @@ def test_neither_boto3_nor_storages_nor_redis_is_imported_with_the_room():
         "print([m for m in ('boto3', 'botocore', 'storages', 'redis') if m in sys.modules])"
     )
     assert ended(started("-c", code, environ={**os.environ})) == (0, "[]\n", "")
+
+
+# A folder: modes, links, staged files, and disks that fail
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def fails_with(number):
+    def fail(path, *arguments):
+        raise OSError(number, os.strerror(number), *([str(path)] if isinstance(path, Path) else []))
+
+    return fail
+
+
+def full(path, mode):
+    """Return a device that is really full, behind the buffer of the file."""
+    return open("/dev/full", "wb")  # noqa: PTH123
+
+
+def needs(path):
+    return pytest.mark.skipif(not Path(path).exists(), reason=f"this system has no {path}")
+
+
+def place(path, there, kind):
+    """Create something that is not a regular file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(there if kind == "link" else there.with_name("nowhere"))
+
+
+def test_our_folder_is_closed_to_other_users(folder, umask):
+    umask(0)
+    LocalStore(folder).write("sitemap.xml", b"x")
+    assert mode_of(folder / STATE) == 0o700
+    (folder / STATE).chmod(0o777)
+    state_store(LocalStore(folder)).write("manifest.json", b"{}")
+    assert (mode_of(folder / STATE), mode_of(folder / STATE / "manifest.json")) == (0o700, 0o600)
+
+
+class TestADiskThatFails:
+    @pytest.mark.parametrize("what", ["fsync", "replace", pytest.param("write", marks=needs("/dev/full"))])
+    def test_keeps_the_file(self, folder, monkeypatch, what):
+        store, fail = LocalStore(folder), fails_with(errno.ENOSPC)
+        store.write("sitemap.xml", b"before")
+        owner = {"fsync": (os, "fsync"), "replace": (Path, "replace"), "write": (plain, "create")}[what]
+        with monkeypatch.context() as patch:
+            patch.setattr(*owner, full if what == "write" else fail)
+            with pytest.raises(OSError, match="No space left"):
+                store.write("sitemap.xml", b"after")
+        assert below(folder) == {"sitemap.xml": b"before"}
+
+    def test_is_reported_with_the_file(self, folder, monkeypatch):
+        """Errors of an open file lack the name: the message is only `[Errno 5] Input/output error`."""
+        store = LocalStore(folder)
+        stage(store, STAGED, b"x")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", fails_with(errno.EIO))
+            for work, named in (
+                (lambda: store.write("sitemap.xml", b"x"), f"{folder}.*sitemap.xml"),
+                (lambda: stage(store, f"{STATE}/run-1/b.xml", b"x"), f"{folder}.*b.xml"),
+                # Any of this folder and its parents can be the first to exist.
+                (store.sync, folder.parent),
+            ):
+                with pytest.raises(OSError, match=rf"Input/output error.*{named}"):
+                    work()
+
+    @needs("/dev/full")
+    @needs("/proc/self/mem")
+    def test_is_reported_with_the_file_that_cannot_be_closed_or_read(self, folder, monkeypatch):
+        """When a file with a buffer is closed, it tries to write the buffer again, and fails again."""
+        monkeypatch.setattr(local, "create", full)
+        with pytest.raises(OSError, match=rf"No space left.*{PAGE}"):
+            stage(LocalStore(folder), STAGED, b"x")
+        with pytest.raises(OSError, match=r"Input/output error.*/proc/self/mem"):
+            LocalStore(Path("/proc/self")).read("mem", MOST)
+
+    @pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP], ids=errno.errorcode.get)
+    def test_without_synced_folders_costs_one_warning(self, folder, monkeypatch, caplog, number):
+        fsync = os.fsync
+
+        def refuse_folders(descriptor):
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                raise OSError(number, os.strerror(number))
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", refuse_folders)
+        monkeypatch.setattr(plain, "_unsynced_devices", set())
+        store = LocalStore(folder)
+        for name in ("a.xml", "sub/b.xml"):
+            store.write(name, b"x")
+            stage(store, STAGED, b"x")
+            store.sync()
+        assert below(folder).keys() == {"a.xml", "sub/b.xml", STAGED}
+        [message] = caplog.messages
+        assert os.strerror(number) in message
+        assert "If the power fails" in message
+
+
+@needs("/proc/self/fd")
+def test_content_and_names_are_on_disk_when_a_write_or_a_sync_ends(folder, monkeypatch):
+    synced, fsync = [], os.fsync
+
+    def record(descriptor):
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        fsync(descriptor)
+
+    def done(work):
+        synced.clear()
+        work()
+        return list(synced)
+
+    monkeypatch.setattr(os, "fsync", record)
+    store = LocalStore(folder)
+    content, *names = done(lambda: store.write("a/sitemap.xml", b"x"))
+    assert content.name.startswith("tmp-")
+    # Each folder with a new entry, up to the first one that already existed.
+    assert set(names) == {folder / "a", folder, folder.parent}
+    # Only the content is synced, not the name.
+    assert done(lambda: stage(store, STAGED, b"x") or store.promote(STAGED, PAGE)) == [folder / STAGED]
+    assert set(done(store.sync)) == {folder, folder / STATE, folder / STATE / "run-1"}
+    assert done(store.sync) == []
+    # What was touched before a sync may be lost.
+    stage(store, STAGED, b"x")
+    store.delete_folder(f"{STATE}/run-1")
+    store.sync()
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling", "pipe", "folder"])
+def test_a_folder_reads_only_plain_files_and_replaces_a_link_and_not_its_target(folder, tmp_path, kind):
+    store, mine = LocalStore(folder), tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    names = ("written", "promoted", "deleted", "again")
+    stage(store, f"{STATE}/run-1/a", b"staged")
+    for name in names:
+        place(folder / name, mine, kind)
+        for call in (lambda name=name: store.read(name, MOST), lambda name=name: store.open(name)):
+            with pytest.raises(ExportError, match=f"{folder / name} is not a regular file"):
+                call()
+    assert store.names() == {}
+    if kind == "folder":
+        return
+    store.write("written", b"x")
+    store.promote(f"{STATE}/run-1/a", "promoted")
+    store.delete("deleted")
+    stage(store, "again", b"x")
+    assert below(folder) == {"written": b"x", "promoted": b"staged", "again": b"x"}
+    assert (mine.read_bytes(), (tmp_path / "nowhere").exists()) == (b"mine", False)
+
+
+def test_a_folder_follows_no_link_name_but_may_be_reached_through_one(folder, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "mine" / "run-1").mkdir(parents=True)
+    (tmp_path / "mine" / "run-1" / "a").write_bytes(b"mine")
+    folder.symlink_to(tmp_path / "real")
+    (folder / "sub").symlink_to(tmp_path / "mine")
+    store = LocalStore(folder)
+    name = "sub/run-1/a"
+    for call in (
+        lambda: store.read(name, MOST), lambda: store.write(name, b"x"), lambda: store.delete(name),
+        lambda: stage(store, name, b"x"), lambda: store.delete_folder("sub/run-1"),
+        lambda: store.names("sub"), lambda: store.folders("sub/run-1"),
+    ):  # fmt: skip
+        with pytest.raises(ExportError, match=f"{folder / 'sub'} is a symbolic link"):
+            call()
+    assert store.folders() == []
+    store.delete_folder("sub")
+    assert list(folder.iterdir()) == []
+    store.write("sitemap.xml", b"x")
+    assert below(tmp_path) == {"mine/run-1/a": b"mine", "real/sitemap.xml": b"x"}
+    assert store.identity == LocalStore(tmp_path / "real").identity
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_something_else_in_the_place_of_our_folder_is_refused(folder, tmp_path, kind):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "tmp-1").write_bytes(b"mine")
+    folder.mkdir()
+    if kind == "link":
+        (folder / STATE).symlink_to(tmp_path / "mine")
+    else:
+        (folder / STATE).write_bytes(b"mine")
+    before = below(tmp_path)
+    for store in (LocalStore(folder), state_store(LocalStore(folder))):
+        with pytest.raises(ExportError, match=f"{folder / STATE} is (a symbolic link|not a folder)"):
+            store.write("a", b"x")
+        if kind == "link":
+            with pytest.raises(ExportError, match="is a symbolic link"):
+                store.clean()
+    assert below(tmp_path) == before
+
+
+def test_a_folder_in_the_place_of_a_file_and_a_file_in_that_of_a_folder_are_named_and_stay(folder):
+    store = LocalStore(folder)
+    (folder / PAGE / "x").mkdir(parents=True)
+    stage(store, STAGED, b"x")
+    assert (store.is_blocked(PAGE), store.is_blocked("sitemap.xml")) == (True, False)
+    for call in (
+        lambda: store.promote(STAGED, PAGE), lambda: store.write(PAGE, b"x"),
+        lambda: stage(store, PAGE, b"x"), lambda: store.delete(PAGE),
+    ):  # fmt: skip
+        with pytest.raises(ExportError, match=f"{folder / PAGE} is a folder. Remove it."):
+            call()
+    assert (folder / PAGE / "x").is_dir()
+    store.write("a", b"mine")
+    assert (store.read("a/b", MOST), store.names("a"), store.delete("a/b")) == (None, {}, None)
+    with pytest.raises(ExportError, match=f"{folder / 'a'} is not a folder"):
+        store.write("a/b", b"x")
+    assert store.read("a", MOST) == b"mine"
+
+
+def test_a_write_survives_an_export_that_removes_temporary_files_meanwhile(folder, monkeypatch):
+    original, calls = local.create_whole, []
+
+    def create_whole(path, content, mode):
+        calls.append(path)
+        original(path, content, mode)
+        if len(calls) == 1:
+            LocalStore(folder).clean()
+
+    monkeypatch.setattr(local, "create_whole", create_whole)
+    state_store(LocalStore(folder)).write("a/b", b"x")
+    assert (below(folder), len(calls)) == ({f"{STATE}/a/b": b"x"}, 2)
+
+
+def test_a_file_that_is_removed_meanwhile_is_not_listed(folder, monkeypatch):
+    store, original = LocalStore(folder), LocalStore._entries
+    store.write("a", b"x")
+    store.write("b", b"xy")
+
+    def entries(self, name):
+        found = original(self, name)
+        store.delete("a")
+        return found
+
+    monkeypatch.setattr(LocalStore, "_entries", entries)
+    assert store.names() == {"b": 2}
+
+
+def test_a_folder_can_be_removed_while_another_process_writes_there(folder):
+    """A worker that outlives its run does this."""
+    store, ended, written = LocalStore(folder), threading.Event(), []
+
+    def write():
+        while not ended.is_set():
+            with suppress(OSError):
+                store.write(f"{STATE}/run-1/{token_hex(4)}", b"")
+                written.append(True)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        # However slowly the other one is scheduled.
+        for turn in count():
+            store.delete_folder(f"{STATE}/run-1")
+            if turn > 100 and len(written) > 1:
+                break
+    finally:
+        ended.set()
+        thread.join()
+    store.delete_folder(f"{STATE}/run-1")
+    assert store.folders(STATE) == []
+
+
+class TestALockedFolder:
+    def test_is_for_one_at_a_time(self, folder):
+        for _ in range(2):
+            with exclusive_lock(LocalStore(folder)) as check:
+                check()
+                with pytest.raises(ExportRunningError, match=f"Another export is writing to {folder}"):
+                    exclusive_lock(LocalStore(folder)).__enter__()
+                check()
+        assert mode_of(folder / STATE) == 0o700
+        assert {mode_of(path) for path in (folder / STATE).iterdir()} == {0o600}
+
+    @pytest.mark.parametrize("how", ["removed", "replaced", "its folder removed", "its folder a link"])
+    def test_is_not_ours_once_its_lock_is_gone(self, folder, tmp_path, how):
+        lock = folder / STATE / "lock"
+        with exclusive_lock(LocalStore(folder)) as check:
+            check()
+            if how == "its folder a link":
+                (folder / STATE).rename(tmp_path / "moved")
+                (folder / STATE).symlink_to(tmp_path / "other")
+            else:
+                lock.unlink()
+            if how == "replaced":
+                lock.touch()
+            elif how == "its folder removed":
+                (folder / STATE).rmdir()
+            with pytest.raises(ExportError, match=f"{lock} was removed or replaced"):
+                check()
+
+    @pytest.mark.parametrize(("call", "numbers"), [
+        ("django.core.files.locks.lock", [errno.ENOLCK, errno.ENOTSUP, errno.EIO]),
+        ("os.open", [errno.EROFS, errno.ENOSPC, errno.EIO]),
+    ])  # fmt: skip
+    def test_says_what_to_do_if_it_cannot_be_locked(self, folder, monkeypatch, call, numbers):
+        with exclusive_lock(LocalStore(folder)):
+            pass
+        for number in numbers:
+            with monkeypatch.context() as patch:
+                patch.setattr(call, fails_with(number))
+                with pytest.raises(ExportError) as raised:
+                    exclusive_lock(LocalStore(folder)).__enter__()
+            message, lock = str(raised.value), folder / STATE / "lock"
+            assert message.startswith(f"{lock} cannot be locked ({os.strerror(number)}). ")
+            assert ("Choose another folder with --output" in message, "Remove" in message) == (True, False)
+
+    @pytest.mark.parametrize("kind", ["link", "file", "a stranger's", "a lock that is a link"])
+    def test_is_not_locked_if_its_lock_could_be_anywhere(self, folder, tmp_path, kind):
+        own, mine = folder / STATE, tmp_path / "mine"
+        folder.mkdir()
+        mine.mkdir(mode=0o755)
+        if kind == "link":
+            own.symlink_to(mine)
+        elif kind == "file":
+            own.touch()
+        else:
+            own.mkdir()
+        if kind == "a lock that is a link":
+            (own / "lock").symlink_to(mine / "lock")
+        if kind == "a stranger's":
+            if os.geteuid() != 0:
+                pytest.skip("only root can give folders away")
+            os.chown(own, 1234, 2345)
+        words = "belongs to the user ID 1234" if kind == "a stranger's" else "Remove it"
+        with pytest.raises(ExportError, match=words), exclusive_lock(LocalStore(folder)):
+            pass
+        assert (list(mine.iterdir()), mode_of(mine)) == ([], 0o755)
+
+
+# Storages without paths, and an S3
+
+
+class Renaming(Overwriting):
+    def get_available_name(self, name, max_length=None):
+        return f"{name}.new"
+
+
+class Forgetful(Overwriting):
+    """A storage that silently keeps the first content of a name."""
+
+    def _save(self, name, content):
+        return name if self.exists(name) else super()._save(name, content)
+
+
+class Broken(Overwriting):
+    def _save(self, name, content):
+        raise RuntimeError("out of order")
+
+    def exists(self, name):
+        raise RuntimeError("out of order")
+
+
+HINT = r".*file_overwrite.*allow_overwrite.*'ROOT'"
+
+
+@pytest.mark.parametrize(("backend", "why"), [
+    (InMemoryStorage, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
+    (Renaming, f"'sitemaps' saved .*probe-.* as .*probe-{HINT}"),
+    (Forgetful, f"'sitemaps' does not return the content that was saved last{HINT}"),
+    (Broken, "Access to .*probe-.*'sitemaps' failed: RuntimeError: out of order"),
+])  # fmt: skip
+def test_a_storage_that_does_not_replace_is_refused_and_not_changed(declare, backend, why):
+    declare(sitemaps=storage(backend))
+    InMemoryStorage._save(storages["sitemaps"], "mine", ContentFile(b"mine"))
+    with pytest.raises(ExportError, match=why):
+        RemoteStore("sitemaps").check()
+    assert saved("sitemaps") == {"mine": b"mine"}
+
+
+def test_a_storage_that_renames_later_is_refused_then_and_has_nothing_new(declare):
+    declare(sitemaps=storage(InMemoryStorage))
+    store = RemoteStore("sitemaps")
+    store.write(PAGE, b"before")
+    stage(store, "staged", b"after")
+    for call in (lambda: store.write(PAGE, b"after"), lambda: store.promote("staged", PAGE)):
+        with pytest.raises(ExportError, match=f"saved '{PAGE}' as"):
+            call()
+    assert saved("sitemaps") == {PAGE: b"before", "staged": b"after"}
+
+
+def test_a_storage_that_fails_is_named_with_the_file_and_its_error(declare):
+    declare(sitemaps=storage(Broken))
+    store = RemoteStore("sitemaps")
+    for call in (lambda: store.write(PAGE, b"x"), lambda: store.read(PAGE, 1)):
+        with pytest.raises(ExportError, match=f"Access to '{PAGE}' in storage 'sitemaps' failed: Runtime"):
+            call()
+
+
+def test_a_storage_leaves_nothing_here_and_is_cleaned_of_probes(memory, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    stage(memory, PAGE, b"x")
+    assert list(tmp_path.iterdir()) == []
+    with memory.staged(PAGE) as file:
+        file.write(b"y")
+        file.flush()
+        # No name exists while the file is written, so a killed run leaves nothing behind.
+        assert list(tmp_path.iterdir()) == []
+    for name in (f"{STATE}/probe-1.txt", f"{STATE}/manifest.json", "probe-2.txt"):
+        memory.write(name, b"x")
+    state_store(memory).clean()
+    assert saved("sitemaps") == {PAGE: b"y", f"{STATE}/manifest.json": b"x", "probe-2.txt": b"x"}
+
+
+def head(bucket, key):
+    """Return the type, the encoding and the caching of an object."""
+    found = bucket.meta.client.head_object(Bucket=bucket.name, Key=key)
+    return found["ContentType"], found.get("ContentEncoding"), found.get("CacheControl")
+
+
+def public(bucket, key):
+    return any("AllUsers" in grant["Grantee"].get("URI", "") for grant in bucket.Object(key).Acl().grants)
+
+
+class TestAnS3:
+    @pytest.mark.parametrize("compressing", [False, True])
+    def test_has_files_of_their_types_as_they_are(self, bucket, compressing):
+        types = ("application/gzip", "application/xml", "application/json", "text/plain; charset=utf-8")
+        made = bucket(gzip=compressing, gzip_content_types=types)
+        store, content = target_store(None), b"x" * 5_000
+        for name, expected in (
+            (PAGE, "application/gzip"),
+            ("sitemap.xml", "application/xml"),
+            ("sitemap-a-1.txt", "text/plain; charset=utf-8"),
+            ("sitemap.css", "text/css; charset=utf-8"),
+            (f"{STATE}/manifest.json", "application/json"),
+            (f"{STATE}/pages.jsonl", "application/json"),
+        ):
+            for how in ("written", "promoted", "promoted again"):
+                if how == "written":
+                    store.write(name, content)
+                else:
+                    stage(store, f"{STATE}/run-1/{name}", content)
+                    store.promote(f"{STATE}/run-1/{name}", name)
+                    assert head(made, f"{STATE}/run-1/{name}")[0] == expected
+                assert head(made, name) == (expected, None, None), (name, how)
+                assert (made.Object(name).content_length, store.read(name, MOST)) == (5_000, content)
+
+    def test_keeps_what_the_project_declares_for_its_objects_even_for_large_ones(self, bucket):
+        declared = {"CacheControl": "max-age=60", "Metadata": {"a": "b"}, "ContentEncoding": "br"}
+        made = bucket(object_parameters=declared, default_acl="public-read")
+        # The second content is larger than what boto3 sends in one request.
+        store, gzipped = target_store(None), ("application/gzip", None, "max-age=60")
+        store.write("sitemap.xml", b"x")
+        for content in (b"x", os.urandom(1_000) * 9_000):
+            stage(store, STAGED, content)
+            store.promote(STAGED, PAGE)
+            keys = ("sitemap.xml", PAGE, STAGED)
+            found = [head(made, key) for key in keys]
+            assert found == [("application/xml", None, "max-age=60"), gzipped, gzipped]
+            assert [made.Object(key).metadata for key in keys] == [{"a": "b"}] * 3
+            # Unpublished files are not public. The server for tests has no rules for large objects.
+            assert content != b"x" or [public(made, key) for key in keys] == [True, True, False]
+        with store.open(PAGE) as file:
+            assert b"".join(iter(lambda: file.read(1_000_000), b"")) == content
+
+    def test_calls_a_subclass_of_the_project_for_each_object(self, bucket, declare, settings, monkeypatch):
+        made = bucket()
+        from storages.backends.s3 import S3Storage
+
+        class PerObject(S3Storage):
+            def get_object_parameters(self, name):
+                return {"CacheControl": name}
+
+        monkeypatch.setattr(sys.modules[__name__], "PerObject", PerObject, raising=False)
+        declare(sitemaps={**settings.STORAGES["sitemaps"], "BACKEND": f"{__name__}.PerObject"})
+        target_store(None).write("sitemap.xml", b"x")
+        assert head(made, "sitemap.xml") == ("application/xml", None, "sitemap.xml")
+
+    def test_leaves_the_storage_of_the_project_as_it_was(self, bucket):
+        made = bucket(default_acl="public-read", gzip=True)
+        declared = storages["sitemaps"]
+        before = dict(vars(declared))
+        target_store(None).write(PAGE, b"x")
+        assert (storages["sitemaps"] is declared, vars(declared)) == (True, before)
+        declared.save("media.xml.gz", ContentFile(b"x"))
+        assert head(made, "media.xml.gz")[1] == "gzip"
+
+    def test_that_does_not_overwrite_or_is_not_there_is_refused_by_name_and_not_changed(self, bucket):
+        made = bucket(file_overwrite=False)
+        with pytest.raises(ExportError, match="file_overwrite"):
+            target_store(None).check()
+        assert list(made.objects.all()) == []
+        made.delete()
+        with pytest.raises(ExportError, match=r"Access to .*storage 'sitemaps' failed: .*NoSuchBucket"):
+            target_store(None).write(PAGE, b"x")
+
+    def test_is_one_place_whatever_it_is_called_and_two_where_it_is_two(self, bucket, declare, settings):
+        bucket(location="maps")
+        given = settings.STORAGES["sitemaps"]
+        declare(same=given, other={**given, "OPTIONS": {**given["OPTIONS"], "location": "other"}})
+        first, same, other = (RemoteStore(alias).identity for alias in ("sitemaps", "same", "other"))
+        assert (same == first, other == first, "secret" in same) == (True, False, False)

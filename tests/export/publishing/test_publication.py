@@ -1,26 +1,35 @@
-"""Published files of an export: the index, modes of files, and the order of publication."""
+"""Published files of an export: the index, modes of files, the order of publication, and robots.txt."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import stat
+from contextlib import suppress
 from datetime import date, datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
+from django_sitemaps09.export.publishing import publication, robots_files
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.robots import BEGIN, END, NOTE
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE
+from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,
     article_model,
     article_sitemap,
     content,
+    failing_at,
     local_storage,
     named,
     numbers,
@@ -30,20 +39,16 @@ from tests.support.exports import (
     touched,
     write_articles,
 )
+from tests.support.published import states
 from tests.support.sections import Numbers, declare
 
 pytestmark = pytest.mark.sitemaps09
 
 
 def tree(folder):
-    """Return the state of a folder and everything in it, including private files.
-
-    Any new file changes it, but not the time of the export, which each run writes.
-    """
-    states = {
-        path: path.lstat() for path in (folder, *folder.rglob("*")) if path.name not in (STATE, EXPORTED)
-    }
-    return {path: (state.st_mtime_ns, state.st_ino, state.st_mode) for path, state in states.items()}
+    """Return the state of a folder and everything in it. Any new file, even a temporary one, changes it."""
+    folders = [path for path in (folder, *folder.glob("[!.]*")) if path.is_dir()]
+    return states(folder, hidden=True), [path.stat().st_mtime_ns for path in folders]
 
 
 def run(folder, **counts):
@@ -70,8 +75,8 @@ def test_an_index_names_no_section_without_urls_and_never_lists_nothing(folder):
     report = run(folder, a=0, b=0, robots=robots)
     assert (report.published, report.failures, content(folder), robots.exists()) == (False, [], {}, False)
     assert "No section has any URLs" in report.warnings[0]
-    for count, found in ((1, ["a", "b"]), (0, ["a"])):
-        sitemaps = {"empty": Numbers(0), "rows": article_sitemap(), "a": Numbers(1), "b": Numbers(count)}
+    for number, found in ((1, ["a", "b"]), (0, ["a"])):
+        sitemaps = {"empty": Numbers(0), "rows": article_sitemap(), "a": Numbers(1), "b": Numbers(number)}
         assert export(output=folder, sitemaps=sitemaps).failures == []
         assert named(folder) == [f"sitemap-{name}-1.xml.gz" for name in found]
     assert {*content(folder)} == {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"}
@@ -114,9 +119,8 @@ def test_a_run_that_changes_nothing_writes_nothing_at_all(folder, configure, gzi
     assert (second.written, second.deleted, second.failures) == ((), (), [])
     for old, new in zip(first.sections, second.sections, strict=True):
         assert (new.written, new.unchanged) == (0, old.written)
-        assert [(file.name, file.digest, file.size) for file in new.files] == [
-            (file.name, file.digest, file.size) for file in old.files
-        ]
+        files = [[(file.name, file.digest, file.size) for file in each.files] for each in (old, new)]
+        assert files[0] == files[1]
 
 
 def test_the_permissions_of_files_come_from_the_umask_unless_the_storage_sets_them(folder, settings, umask):
@@ -156,9 +160,7 @@ def test_a_link_or_a_file_among_the_runs_is_neither_followed_nor_treated_as_a_ru
     assert (folder / STATE / "run-file").read_text() == "left"
 
 
-@pytest.mark.parametrize(
-    ("what", "reason"), [("pipe", "is not a regular file"), ("huge", "is larger than")]
-)
+@pytest.mark.parametrize(("what", "reason"), [("pipe", "is not a regular"), ("huge", "is larger than")])
 def test_a_pipe_or_a_huge_file_as_robots_txt_or_index_is_not_read(folder, tmp_path, what, reason):
     robots = tmp_path / "robots.txt"
     for path in (robots, folder / "sitemap.xml"):
@@ -218,3 +220,211 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
     ]
     # At the end, the folder of the run is moved and then removed.
     assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
+
+
+# robots.txt: what is written or rejected, and when
+
+
+BLOCK = f"{BEGIN}\n{NOTE}\nSitemap: {BASE}/sitemap.xml\n{END}\n"
+MINE = "User-agent: *\n"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "web").mkdir()
+    return tmp_path / "web" / "robots.txt"
+
+
+def announce(folder, robots, count=1, **options):
+    return export(output=folder, sitemaps={"a": Numbers(count)}, robots=robots, **options)
+
+
+def names(path):
+    return sorted(entry.name for entry in path.parent.iterdir())
+
+
+def is_published_without(report, folder, count=1):
+    """Return whether the sitemap is published, although robots.txt failed."""
+    return (report.published, report.robots, paths(folder)) == (True, "failed", numbers(count))
+
+
+def test_robots_txt_is_created_with_our_block_alone_and_then_left_alone(folder, path, configure):
+    for robots in (str(path), None):
+        configure(ROBOTS_TXT=None if robots else path)
+        report = announce(folder, robots)
+        assert (path.read_text(), report.robots) == (BLOCK, "written")
+        assert report.failures == report.warnings == []
+        # It is not written again if it lists the index, in our block or in a line of its owner.
+        for text in (BLOCK, f"sitemap:{BASE}/sitemap.xml"):
+            path.write_text(text)
+            before = touched(path.parent), path.parent.stat().st_mtime_ns
+            assert announce(folder, path, 9).robots == "unchanged"
+            assert (touched(path.parent), path.parent.stat().st_mtime_ns) == before
+        path.unlink()
+
+
+def test_robots_txt_keeps_every_byte_outside_the_block(folder, path):
+    mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
+    path.write_bytes(mine)
+    for public, base in ((folder, BASE), (folder.with_name("moved"), "https://example.org")):
+        announce(public, path, base_url=base)
+        block = f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base)
+        assert path.read_bytes() == mine + block.encode()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o440], ids=oct)
+def test_robots_txt_keeps_its_mode_its_owner_and_its_extended_attributes(folder, path, mode):
+    path.write_text(MINE)
+    owner, attributes = (path.stat().st_uid, path.stat().st_gid), {}
+    # Only root can give files away, and not each file system has these attributes.
+    if os.geteuid() == 0:
+        owner = 1234, 2345
+        os.chown(path, *owner)
+    with suppress(OSError, AttributeError):
+        os.setxattr(path, "user.note", b"mine")
+        attributes = {"user.note": b"mine"}
+    path.chmod(mode)
+    assert announce(folder, path).robots == "written"
+    status = path.stat()
+    assert (stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)) == (mode, owner)
+    assert {name: os.getxattr(path, name) for name in attributes} == attributes
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_robots_txt_stays_a_link(folder, path, tmp_path, there):
+    real = tmp_path / "real" / "robots-of-the-site.txt"
+    real.parent.mkdir()
+    if there:
+        real.write_text(MINE)
+    path.symlink_to(Path("../real") / real.name)
+    report = announce(folder, path)
+    assert (report.robots, report.failures, path.is_symlink()) == ("written", [], True)
+    assert (real.read_text(), names(real)) == (f"{MINE}\n{BLOCK}" if there else BLOCK, [real.name])
+
+
+@pytest.mark.parametrize(
+    ("mine", "why"), [("User-agent: *\n".encode("utf-16"), "UTF-8"), (b"#" * 511_990 + b"\n", "512,000")]
+)
+def test_a_robots_txt_that_is_refused_is_not_changed_and_the_sitemap_is_published(folder, path, mine, why):
+    path.write_bytes(mine)
+    before = touched(path.parent)
+    report = announce(folder, path)
+    assert is_published_without(report, folder)
+    [failure] = report.failures
+    assert (touched(path.parent), str(path) in failure, why in failure) == (before, True, True)
+
+
+def test_robots_txt_cannot_be_a_folder_or_in_one_that_does_not_exist(folder, tmp_path):
+    missing = tmp_path / "missing" / "robots.txt"
+    advice = f": the folder {missing.parent} does not exist. Create it, or name another path with --robots"
+    for path, why in ((tmp_path, ""), (missing, f"{advice} or SITEMAPS09['ROBOTS_TXT'].")):
+        report = announce(folder, path)
+        [failure] = report.failures
+        assert is_published_without(report, folder)
+        assert failure.startswith(f"{path} was not changed")
+        assert failure.endswith(why)
+    assert not missing.parent.exists()
+    # A dry run does not create the target, in which it can be.
+    target = tmp_path / "new"
+    assert announce(target, target / "robots.txt", dry_run=True).failures == []
+    assert announce(target, target / "robots.txt").robots == "written"
+
+
+def test_a_robots_txt_that_a_disk_fails_to_write_is_whole_or_as_it_was(folder, path, monkeypatch):
+    states = []
+    for call in count(1):
+        path.write_text(MINE)
+        with monkeypatch.context() as patch, suppress(OSError):
+            patch.setattr(os, "fsync", failing_at(call, os.fsync))
+            states.append((announce(folder / str(call), path).robots, path.read_text() == MINE))
+        assert path.read_text() in (MINE, f"{MINE}\n{BLOCK}")
+        assert names(path) == ["robots.txt"]
+        if states[-1:] == [("written", False)]:
+            break
+    assert ("failed", True) in states
+
+
+@needs_root
+@pytest.mark.parametrize("far", [False, True])
+def test_a_link_of_another_user_is_not_followed(folder, path, tmp_path, far):
+    victim, link = tmp_path / "victim", tmp_path / "link" if far else path
+    victim.write_text("mine\n")
+    link.symlink_to(victim)
+    os.chown(link, 1234, 2345, follow_symlinks=False)
+    if far:
+        path.symlink_to(link)
+    report = announce(folder, path)
+    assert is_published_without(report, folder)
+    assert (victim.read_text(), path.is_symlink()) == ("mine\n", True)
+    assert f"{link} is a symbolic link owned by another user" in report.failures[0]
+
+
+def test_a_link_to_itself_ends_no_run_and_no_journal(folder, path, monkeypatch):
+    path.symlink_to(path)
+    for count_ in (1, 2):
+        report = announce(folder, path, count_)
+        assert is_published_without(report, folder, count_)
+        assert "links form a loop" in report.failures[0]
+    # The same holds for a run that is killed before its end, and that the next run finishes.
+    path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(publication, "replace_manifest", Mock(side_effect=OSError("killed")))
+        with pytest.raises(OSError, match="killed"):
+            announce(folder, path, 3)
+    path.unlink()
+    path.symlink_to(path)
+    report = announce(folder, path, 3)
+    assert (report.recovered, report.robots, paths(folder)) == (True, "failed", numbers(3))
+    assert not (folder / STATE / JOURNAL).exists()
+
+
+@pytest.mark.parametrize("how", ["in place", "by another file", "always"])
+def test_a_robots_txt_that_its_owner_edits_meanwhile_has_the_edits(folder, path, monkeypatch, how):
+    path.write_text(MINE)
+    edits = count(1) if how == "always" else iter("12")
+    real = robots_files.create_whole
+
+    def create(*arguments):
+        edit = next(edits, None)
+        content = path.read_text() + (f"Disallow: /{edit}/\n" if edit else "")
+        if how == "by another file":
+            path.with_name("new").write_text(content)
+            path.with_name("new").replace(path)
+        else:
+            path.write_text(content)
+        return real(*arguments)
+
+    monkeypatch.setattr(robots_files, "create_whole", create)
+    report = announce(folder, path)
+    if how == "always":
+        assert is_published_without(report, folder)
+        assert {line[:9] for line in path.read_text().splitlines()} == {"User-agen", "Disallow:"}
+    else:
+        assert report.robots == "written"
+        assert path.read_text() == f"{MINE}Disallow: /1/\nDisallow: /2/\n\n{BLOCK}"
+    assert names(path) == ["robots.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork")
+def test_a_killed_replacement_leaves_no_file_after_the_next_run(folder, path):
+    path.write_text(MINE)
+    path.with_name(".robots.txt.1.tmp").write_text("of another program")
+    export(output=folder, sitemaps={"a": Numbers(1)})
+    number = os.fork()
+    if not number:
+        os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
+        host = Mock(robots=path, base=Base("https", "www.example.com"), url=f"{BASE}/")
+        robots_files.Robots(host, ["sitemap.xml"]).update()
+        os._exit(1)
+    assert os.waitpid(number, 0)[1] == signal.SIGKILL
+    assert len(names(path)) == 3
+    assert announce(folder, path).robots == "written"
+    assert names(path) == [".robots.txt.1.tmp", "robots.txt"]
+
+
+def test_a_robots_txt_that_keeps_crawlers_from_the_index_is_warned_about_with_its_path(folder, path):
+    path.write_text(f"{MINE}Disallow: /sitemap\n")
+    report = announce(folder, path)
+    [warning] = report.warnings
+    assert (warning.startswith(f"{path}: "), "line 2 (" in warning, report.failures) == (True, True, [])

@@ -13,7 +13,6 @@ from django_sitemaps09.state.manifest import ROOT as MANIFEST
 from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.configuration import BASE
 from tests.support.exports import named, plain, touched
-from tests.support.killing import dies_at
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STYLESHEET=True)
@@ -36,9 +35,7 @@ def styled(folder):
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_a_stylesheet_is_published_before_documents_name_it(
-    folder, sheet, configure, monkeypatch, compressed
-):
+def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure, monkeypatch, compressed):
     promoted = []
     promote = LocalStore.promote
 
@@ -105,10 +102,3 @@ def test_a_stylesheet_of_the_project_is_left_alone(folder, sheet, configure, is_
         report = run(folder)
         assert (NAME in report.written, styled(folder)) == (False, [value, value])
         assert sheet.read_bytes() == b"body { color: red }"
-
-
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_killed_run_is_finished_with_its_stylesheet(folder, sheet, step):
-    assert dies_at(step, lambda: run(folder))
-    run(folder)
-    assert (sheet.read_bytes(), styled(folder)) == (writer.stylesheet(), [True, True])

@@ -381,15 +381,10 @@ class TestAFailure:
 def test_no_host_waits_for_search_engines_before_it_is_exported(folder, engine, configure):
     configure(INDEXNOW_URLS=[engine.url])
     hosts = ["https://a.example.com", "https://b.example.com"]
-    requests = []
-    options = {"output": folder, "submit": True, "engine": "serial"}
+    requests, options = [], {"output": folder, "submit": True, "engine": "serial"}
+    options["progress"] = lambda section: requests.append(len(engine.requests))
     for numbers in ((1,), (1, 2)):
-        reports = export_hosts(
-            hosts,
-            sitemaps={"a": Chosen(*numbers)},
-            progress=lambda section: requests.append(len(engine.requests)),
-            **options,
-        )
+        reports = export_hosts(hosts, sitemaps={"a": Chosen(*numbers)}, **options)
     assert (requests, engine.submitted) == ([0, 0, 0, 0], [f"{host}/numbers/2/" for host in hosts])
     assert all(report.submission and not report.submission.failures for report in reports.values())
 
