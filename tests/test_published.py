@@ -65,21 +65,6 @@ def test_the_files_of_a_host_are_those_in_its_folder_and_never_those_of_another(
     assert (run_of(A, output), run_of(B, output), run_of(None, output)) == (run, None, run)
 
 
-@pytest.mark.parametrize("newest", [FLAT, OF_A])
-def test_the_files_of_two_exports_are_those_of_the_newest_run(output, newest, caplog):
-    runs = {
-        # The random part of a name decides nothing.
-        folder: publish(output, folder, A, 2 if folder == newest else 1, suffix=suffix)
-        for folder, suffix in ((FLAT, "5"), (OF_A, "9" if newest == FLAT else "1"))
-    }
-    publish(output, OF_B, B, 3)
-    for _ in range(3):
-        export = published.find_files(A, output)
-        assert (export.folder.name, export.root.run) == (newest, runs[newest])
-    [message] = caplog.messages
-    assert message.startswith(f"{A} has two exports, in {export.folder.store.label} and in ")
-
-
 def test_the_files_of_two_exports_in_one_second_are_in_the_folder_of_the_host(output):
     publish(output, FLAT, A, 1, suffix="9")
     run = publish(output, OF_A, A, 1, suffix="1")
@@ -124,13 +109,6 @@ def test_the_bounds_of_a_section_are_those_of_the_newest_export_with_another_ide
     state = ExportFolder.in_target(OF_A, output).state
     state.write(ROOT, Manifest("run-20260909T120000-0", f"{A}/", str(A)).root())
     assert folder_of_bounds(A, output) is None
-
-
-def test_the_bounds_of_a_section_are_shared_by_hosts_without_an_export(output):
-    publish(output, OF_B, B, 1)
-    publish(output, FLAT, A, 2)
-    hosts = (A, B, parse_base("https://c.example"))
-    assert [folder_of_bounds(base, output) for base in hosts] == [FLAT, OF_B, FLAT]
 
 
 def numbers(section, output):

@@ -77,10 +77,7 @@ def write(amount, newest, step=timedelta(0)):
 
 def publish(using="default", **times):
     """Create an article for each name, published at this time."""
-    rows = [
-        Article(slug=slug, updated=at, day=at.date() if isinstance(at, datetime) else None)
-        for slug, at in times.items()
-    ]
+    rows = [Article(slug=slug, updated=at, day=at and at.date()) for slug, at in times.items()]
     Article.objects.using(using).bulk_create(rows)
 
 

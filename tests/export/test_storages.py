@@ -144,22 +144,3 @@ def test_a_state_apart_loses_temporary_files_of_killed_runs_alone(tmp_path, decl
         run(1, output=public, dry_run=dry_run)
         assert sorted(path.name for path in own.iterdir()) == names
     assert (tmp_path / "state" / MANIFEST).read_bytes() == before
-
-
-def test_s3_is_exported_to_like_a_folder(bucket):
-    made = bucket(location="maps")
-
-    def objects():
-        return {one.key: (one.get()["Body"].read(), one.last_modified) for one in made.objects.all()}
-
-    run(*range(25))
-    first = objects()
-    files = {key.removeprefix("maps/"): data for key, (data, _) in first.items()}
-    assert published(files) == [str(n) for n in range(25)]
-    run(*range(25))
-    second = objects()
-    assert second.pop(f"maps/{TIME}") != first.pop(f"maps/{TIME}")
-    assert second == first
-    report = run(*range(10), 77, *range(11, 25), 88)
-    assert report.written == ("sitemap-n-2.xml.gz", "sitemap-n-3.xml.gz", "sitemap.xml")
-    assert objects()["maps/sitemap-n-1.xml.gz"] == first["maps/sitemap-n-1.xml.gz"]

@@ -34,7 +34,10 @@ from django_sitemaps09.state.manifest import Manifest
 from django_sitemaps09.stores import LocalStore
 from django_sitemaps09.stores.plain import DamagedError
 from tests.support.memory import traced
-from tests.support.search_engines import KEY, running_engine
+from tests.support.search_engines import KEY, engine, running_engine
+from tests.support.stores import memory, store
+
+__all__ = ["engine", "memory", "store"]
 
 pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
 

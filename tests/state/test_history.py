@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from django_sitemaps09.entries import ItemError
@@ -39,10 +41,6 @@ def run(folder, store):
         return read_history(store)
 
     return exported
-
-
-def full(*arguments):
-    raise OSError(28, "No space left on device")
 
 
 def test_a_run_is_recorded_with_what_it_changed_if_anything_is_new(folder, run, clock):
@@ -89,7 +87,7 @@ def test_a_run_that_fails_is_recorded_once(run):
 def test_a_run_that_could_not_publish_is_recorded(run, store, monkeypatch):
     run(a=Numbers(3))
     with monkeypatch.context() as patch:
-        patch.setattr(LocalStore, "promote", full)
+        patch.setattr(LocalStore, "promote", Mock(side_effect=OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space left"):
             run(a=Numbers(4))
     failed, _ = read_history(store)

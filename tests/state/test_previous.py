@@ -41,12 +41,14 @@ from tests.support.manifests import (
     numbers_of,
     paths,
     plain,
+    state,
     touched,
     write_articles,
 )
 from tests.support.memory import traced
 from tests.support.sections import Numbers, declare
 
+__all__ = ["state"]
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(MAX_URLS=2)]
 SECOND = timedelta(seconds=1)
 #: The folder after `after_two_runs()` by each release whose manifest has another format.
@@ -622,9 +624,7 @@ def test_a_forged_manifest_names_no_foreign_file(victim, state, values):
     assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    "line", ['[-5, null, 1, 1, 1, null, null, "", null, 1]', '["x"]', "[" * 100_000, '{"a": 1}']
-)
+@pytest.mark.parametrize("line", ['[-5, null, 1, 1, 1, null, null, "", null, 1]', "[" * 99_999, '{"a": 1}'])
 def test_a_forged_section_with_invalid_pages_is_divided_again(victim, state, line):
     head = (state / known(victim).files["articles"]).read_text().splitlines()[0]
     document = f"{head}\n{line}\n".replace('"pages": 2', '"pages": 1').encode()

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db.models import F
-from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.export import export
 from django_sitemaps09.signals import published
@@ -101,30 +100,6 @@ def test_changed_urls_are_read_no_further_than_our_file_went(run, folder):
     assert (report.published, {kind for kind, _, _ in notices.urls}) == (True, {"added", "removed"})
     removed = [url for kind, _, url in notices.urls if kind == "removed"]
     assert removed == ["https://evil.example/\ufffd"]
-
-
-days = st.integers(1, 4).map("2026-01-{:02}".format)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.dictionaries(st.integers(1, 60), st.none() | days, max_size=25), min_size=1, max_size=4))
-def test_changed_urls_are_the_difference_of_the_rows_whatever_happens_to_pages(tmp_path_factory, rounds):
-    Article.objects.all().delete()
-    folder = tmp_path_factory.mktemp("public")
-    before = {}
-    for changes in rounds:
-        Article.objects.filter(pk__in=changes).delete()
-        there = {key: day for key, day in changes.items() if day is not None}
-        Article.objects.bulk_create(Article(pk=key, slug=f"s{key}", day=there[key]) for key in there)
-        notices = Notifications()
-        options = {"force": ["articles"], "changes": True, "on_published": notices}
-        export(output=folder, sitemaps={"articles": Dated}, **options)
-        now = dict(Article.objects.values_list("slug", "day"))
-        if now:
-            both = (slug for slug in now.keys() & before.keys() if now[slug] != before[slug])
-            added, removed = now.keys() - before.keys(), before.keys() - now.keys()
-            assert notices.changes() == changed(added, removed, both)
-            before = now
 
 
 def test_receivers_are_called_when_everything_is_published_unless_nothing_changed(run, folder, caplog):
