@@ -142,15 +142,11 @@ STEPS = ({"articles": 4, "news": None}, ("articles", 2, 3), {"news": 1}, ("news"
 
 
 @with_tqdm
-def test_a_terminal_shows_sections_pages_and_urls_and_a_total_if_all_are_known():
+def test_a_terminal_shows_sections_pages_and_urls_and_each_host_from_the_beginning():
     text = shown(Terminal(), *STEPS)
     assert "\n" not in text
     assert "articles, 1 of 2 sections done: 3 pages, 142,500 URLs [" in text
     assert re.search(r"news, 2 of 2 sections done: 100%\|.*\| 4/4 pages, 190,000 URLs \[00:00<", text)
-
-
-@with_tqdm
-def test_a_terminal_shows_each_host_from_the_beginning():
     steps = [step for pages in (2, 3) for step in ({"articles": pages}, ("articles", pages, pages))]
     text = shown(Terminal(), *steps)
     first, second = (f"{count}/{count} pages, {count * 47_500:,} URLs" for count in (2, 3))
