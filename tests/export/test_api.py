@@ -132,6 +132,9 @@ def test_the_base_is_the_argument_then_the_setting_then_the_site(tmp_path, setti
 
     check("http://localhost:8000", base_url="http://localhost:8000/")
     check(BASE)
+    # The protocol of a section precedes that of the base.
+    export(output=tmp_path / "a", sitemaps={"a": declare(Numbers, protocol="http")(1)})
+    assert locations(plain(tmp_path / "a", "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
     settings.SITEMAPS09 = {}
     check("https://site.example.org")
     site.objects.clear_cache()
@@ -147,11 +150,6 @@ def test_a_base_is_required_without_a_site(folder, settings, why):
     with pytest.raises(ImproperlyConfigured, match=rf"'BASE_URL'.*--base-url.*{why}"):
         export(output=folder, sitemaps={"a": Numbers(1)})
     assert not folder.exists()
-
-
-def test_a_base_gives_way_to_the_protocol_of_a_section(folder):
-    export(output=folder, sitemaps={"a": declare(Numbers, protocol="http")(1)})
-    assert locations(plain(folder, "sitemap-a-1.xml.gz")) == ["http://www.example.com/numbers/0/"]
 
 
 @pytest.mark.sitemaps09(FILES_URL="https://cdn.example.net/maps/")
