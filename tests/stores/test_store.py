@@ -113,7 +113,7 @@ def test_a_store_lists_what_is_directly_in_a_folder_and_deletes_that_and_no_more
         assert (any_store.folders(STATE), set(any_store.names())) == (["run-10"], {"b.xml"})
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../a", "a/../../b", "a//b", "", "a\\b", "C:a", "a\0b"])
+@pytest.mark.parametrize("name", ["/etc/passwd", "./a", "a/../../b", "a//b", "", "a\\b", "C:a", "a\0b"])
 def test_a_name_that_leads_outside_is_refused(store, name):
     store.write(PAGE, b"x")
     for call in (
