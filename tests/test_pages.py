@@ -394,17 +394,12 @@ FULL, HALF = fill(100), fill(100) // 2
 
 @pytest.mark.parametrize(
     ("sizes", "groups"),
-    [
-        ([(FULL - 1, 0), (1, 0), (FULL, 0)], [2, 1]),
-        ([(FULL, 0), (1, 0), (FULL, 0)], [1, 1, 1]),
-        ([(0, fill(1_000) - 1), (0, 1), (0, fill(1_000))], [2, 1]),
-        ([(0, fill(1_000)), (0, 1), (0, fill(1_000))], [1, 1, 1]),
-        ([(HALF - 1, 0), (1, 0)], [2]),
-        ([(HALF, 0), (1, 0)], [1, 1]),
-        ([(1, 0), (1, 0), (1, 0), (FULL, 0)], [3, 1]),
-        ([(HALF, 0), (HALF, 0), (1, 0), (HALF, 0), (2, 0)], [3, 1, 1]),
-    ],
-)
+    [([(FULL - 1, 0), (1, 0), (FULL, 0)], [2, 1]), ([(FULL, 0), (1, 0), (FULL, 0)], [1, 1, 1]),
+     ([(0, fill(1_000) - 1), (0, 1), (0, fill(1_000))], [2, 1]),
+     ([(0, fill(1_000)), (0, 1), (0, fill(1_000))], [1, 1, 1]), ([(HALF - 1, 0), (1, 0)], [2]),
+     ([(HALF, 0), (1, 0)], [1, 1]), ([(1, 0), (1, 0), (1, 0), (FULL, 0)], [3, 1]),
+     ([(HALF, 0), (HALF, 0), (1, 0), (HALF, 0), (2, 0)], [3, 1, 1])],
+)  # fmt: skip
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_small_pages_are_rendered_as_one_until_no_two_fit_together(sizes, groups, ahead):
     numbers, merges = [], sum(group > 1 for group in groups)

@@ -73,20 +73,15 @@ RESERVED = [SITEMAP_NAMESPACE, XML, "http://www.w3.org/2000/xmlns/", *NAMESPACES
 
 @pytest.mark.parametrize(
     ("name", "values", "reason"),
-    [
-        ("prefix", [""], "must not be empty"),
-        ("prefix", [None], "must be text"),
-        ("prefix", ["1a", "a:b", "a b", "a\n", 'a="b"', "ü"], "must be an XML name"),
-        ("prefix", ["xml", *NAMESPACES], "must not be {}, which"),
-        ("prefix", ["XmlNs", "xmlfoo"], "must not be {}"),
-        ("namespace", [""], "must not be empty"),
-        ("namespace", [7], "must be text"),
-        ("namespace", NOT_URIS, "must be an absolute URI"),
-        ("namespace", RESERVED, "must not be http"),
-        ("xml", ["<geo:geo/>"], "must be a function that takes an item, not '<geo:geo/>'"),
-        ("xml", [None], "must be a function"),
-    ],
-)
+    [("prefix", [""], "must not be empty"), ("prefix", [None], "must be text"),
+     ("prefix", ["1a", "a:b", "a b", "a\n", 'a="b"', "ü"], "must be an XML name"),
+     ("prefix", ["xml", *NAMESPACES], "must not be {}, which"),
+     ("prefix", ["XmlNs", "xmlfoo"], "must not be {}"), ("namespace", [""], "must not be empty"),
+     ("namespace", [7], "must be text"), ("namespace", NOT_URIS, "must be an absolute URI"),
+     ("namespace", RESERVED, "must not be http"),
+     ("xml", ["<geo:geo/>"], "must be a function that takes an item, not '<geo:geo/>'"),
+     ("xml", [None], "must be a function")],
+)  # fmt: skip
 def test_an_invalid_or_reserved_declaration_is_refused(name, values, reason):
     for value in values:
         with pytest.raises(ValueError, match=f"^Extension.{name} {reason.format(value)}"):
@@ -123,16 +118,14 @@ def test_extensions_are_comparable_hashable_and_can_be_pickled():
         ("<geo:a>&#13;</geo:a>", "<geo:a>&#13;</geo:a>"),
         (f"<a xmlns='{GEO}'><b/></a>", "<geo:a><geo:b/></geo:a>"),
         (f"<x:a xmlns:x='{GEO}' x:b='1'/>", '<geo:a geo:b="1"/>'),
-        (
-            "<geo:a><![CDATA[</geo:a></url>&amp;]]></geo:a>",
-            "<geo:a>&lt;/geo:a&gt;&lt;/url&gt;&amp;amp;</geo:a>",
-        ),
+        ("<geo:a><![CDATA[</geo:a></url>&amp;]]></geo:a>",
+         "<geo:a>&lt;/geo:a&gt;&lt;/url&gt;&amp;amp;</geo:a>"),
         ("<geo:a>]]&gt;</geo:a>", "<geo:a>]]&gt;</geo:a>"),
         ("<!-- a --><geo:a>b<!-- </geo:a> -->c</geo:a>", "<geo:a>bc</geo:a>"),
         ("<geo:ü>é</geo:ü>", "<geo:ü>é</geo:ü>"),
         (format_html("<geo:a b='{}'>{}</geo:a>", "'", "<&>"), '<geo:a b="&apos;">&lt;&amp;&gt;</geo:a>'),
     ],
-)
+)  # fmt: skip
 def test_elements_are_rewritten_on_one_line(given_text, expected):
     assert extension_text(EXTENSION, given_text) == expected
     read(expected)
@@ -140,16 +133,13 @@ def test_elements_are_rewritten_on_one_line(given_text, expected):
 
 MALFORMED = [
     *(
-        "</url><url>",
-        "<geo:a/></url><url><loc>https://evil.example/</loc>",
-        "</url><!--",
-        "</url><?a",
+        "</url><url>", "<geo:a/></url><url><loc>https://evil.example/</loc>", "</url><!--", "</url><?a",
         "<!--",
     ),
     *("<geo:a b='", "<geo:a b=1/>", "<geo:a>a & b</geo:a>", "<geo:a>]]></geo:a>", "<!DOCTYPE url>"),
     "<!DOCTYPE a [<!ENTITY b 'c'>]><geo:a>&b;</geo:a>",
     *("<!ENTITY b SYSTEM 'file:///etc/passwd'>", "<geo:a:b/>", "<geo:/>"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -204,13 +194,11 @@ def test_malformed_or_long_xml_is_refused_with_the_reason(given_text, reason):
         ("<geo:a xmlns:geo='urn:b'/>", "the element a of urn:b"),
         ("<geo:a><b/></geo:a>", "the element b of"),
         (f"<a xmlns='{GEO} a'/>", "the (element a|XML is not well-formed)"),
-        (
-            "<geo:a xmlns:b='urn:b' b:c=''/>",
-            "the attribute c of urn:b is not in the namespace of the extension",
-        ),
+        ("<geo:a xmlns:b='urn:b' b:c=''/>",
+         "the attribute c of urn:b is not in the namespace of the extension"),
         ("<geo:a xml:base='/'/>", "the attribute base of"),
     ],
-)
+)  # fmt: skip
 def test_xml_in_another_namespace_is_refused_with_the_reason(given_text, reason):
     with pytest.raises(ValueError, match=f"^{reason}"):
         extension_text(EXTENSION, given_text)

@@ -28,48 +28,30 @@ from tests.support.writing import parse
 
 MOMENT = datetime(2026, 1, 31, 12, 30, 5, 999_999, tzinfo=timezone(timedelta(hours=2)))
 IMAGE = {
-    "loc": "/image.jpg",
-    "caption": "A & B",
-    "geo_location": "Limerick, Ireland",
-    "title": "<Title>",
+    "loc": "/image.jpg", "caption": "A & B", "geo_location": "Limerick, Ireland", "title": "<Title>",
     "license": "/license?a=1&b=2",
-}
+}  # fmt: skip
 LEAST_VIDEO = {
-    "thumbnail_loc": "/thumbnail.png",
-    "title": "Title",
-    "description": "Description",
+    "thumbnail_loc": "/thumbnail.png", "title": "Title", "description": "Description",
     "content_loc": "/video.mp4",
-}
+}  # fmt: skip
 FULL_VIDEO = {
-    **LEAST_VIDEO,
-    "player_loc": "https://player.example.org/?v=1&w=2",
-    "duration": timedelta(minutes=10, milliseconds=700),
-    "expiration_date": MOMENT,
-    "rating": 4.5,
-    "view_count": 12_345,
-    "publication_date": date(2026, 1, 31),
-    "tags": ["steak", "a & b"],
-    "family_friendly": True,
-    "restriction": Restriction("allow", ["at", "DE"]),
-    "requires_subscription": False,
-    "uploader": "Grill & Co",
-    "uploader_info": "/users/1?a=b&c=d",
-    "platform": Platform("deny", ["web", "tv"]),
-    "live": False,
-}
+    **LEAST_VIDEO, "player_loc": "https://player.example.org/?v=1&w=2",
+    "duration": timedelta(minutes=10, milliseconds=700), "expiration_date": MOMENT, "rating": 4.5,
+    "view_count": 12_345, "publication_date": date(2026, 1, 31), "tags": ["steak", "a & b"],
+    "family_friendly": True, "restriction": Restriction("allow", ["at", "DE"]),
+    "requires_subscription": False, "uploader": "Grill & Co", "uploader_info": "/users/1?a=b&c=d",
+    "platform": Platform("deny", ["web", "tv"]), "live": False,
+}  # fmt: skip
 NEWS = {
-    "publication_name": "The Example Times",
-    "language": "en",
-    "publication_date": MOMENT,
+    "publication_name": "The Example Times", "language": "en", "publication_date": MOMENT,
     "title": "Companies A, B in merger talks",
-}
+}  # fmt: skip
 LEAST = {
-    Image: {"loc": "/a.png"},
-    Video: LEAST_VIDEO,
-    News: NEWS,
+    Image: {"loc": "/a.png"}, Video: LEAST_VIDEO, News: NEWS,
     Restriction: {"relationship": "allow", "countries": ["DE"]},
     Platform: {"relationship": "deny", "platforms": ["web"]},
-}
+}  # fmt: skip
 
 
 def written(value, base=BASE, key=1):
@@ -116,19 +98,11 @@ REFUSED = [
     (Image, "loc", ["/a\n.png", "/a\x85.png"], "must not contain control characters"),
     (Image, "loc", ["/a\x00.png"], "must not contain '.x00', which is not allowed in XML"),
     (Image, "loc", ["/\ud800"], "must not contain '.ud800'"),
-    (
-        Image,
-        "loc",
-        [file_of_a_model("a.png")],
-        "must be a string .*, not <FieldFile: a.png>; use its .url$",
-    ),
+    (Image, "loc", [file_of_a_model("a.png")],
+     "must be a string .*, not <FieldFile: a.png>; use its .url$"),
     (Image, "loc", [file_of_a_model(None)], "must be a string .*, not <FieldFile: None>; use its .url$"),
-    (
-        Image,
-        "loc",
-        [[1] * 1000],
-        r"must be a string with a URL or a path, not \[(1, ){6}\.\.\.\] \(list\)$",
-    ),
+    (Image, "loc", [[1] * 1000],
+     r"must be a string with a URL or a path, not \[(1, ){6}\.\.\.\] \(list\)$"),
     *((Image, name, NOT_TEXT, "must") for name in ("caption", "geo_location", "title", "license")),
     (Video, "thumbnail_loc", [""], "must not be empty"),
     (Video, "thumbnail_loc", [None], "must be a string"),
@@ -169,7 +143,7 @@ REFUSED = [
     (Platform, "relationship", [None], f"{RELATIONSHIP}None"),
     *((News, name, [None, "", " ", b"a", 7, "\x0b"], "must") for name in NEWS),
     (News, "publication_name", [F("title"), object(), iter("ab")], "must be text"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "field", "values", "reason"), REFUSED)

@@ -15,15 +15,12 @@ from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hou
 from tests.support.sections import declare
 
 EXPRESSIONS = {
-    "F": F("updated"),
-    "relation": F("category__slug"),
-    "Lower": Lower("slug"),
+    "F": F("updated"), "relation": F("category__slug"), "Lower": Lower("slug"),
     "Coalesce": Coalesce("updated", Value(NEWEST)),
     "Case": Case(When(published=True, then=Value("daily")), default=Value("never")),
     "arithmetic": F("weight") * 2,
-    "subquery": Subquery(Article.objects.filter(pk=OuterRef("pk")).values("slug")),
-    "value": Value("a"),
-}
+    "subquery": Subquery(Article.objects.filter(pk=OuterRef("pk")).values("slug")), "value": Value("a"),
+}  # fmt: skip
 
 
 def test_reserved_names_are_names_that_no_model_has():

@@ -80,12 +80,10 @@ SHOP = (
     ["https://shop.example.com/a", "https://shop.example.com:443/a"],
 )
 BOOKS = (
-    [
-        *("https://bücher.example/ü", "https://BÜCHER.EXAMPLE/ü", "https://bu\u0308cher.example/ü"),
-        *("https://bücher。example/%C3%BC", "https://xn--bcher-kva.example/%C3%BC"),
-    ],
+    [*("https://bücher.example/ü", "https://BÜCHER.EXAMPLE/ü", "https://bu\u0308cher.example/ü"),
+     *("https://bücher。example/%C3%BC", "https://xn--bcher-kva.example/%C3%BC")],
     ["https://xn--bcher-kva.example/%C3%BC"],
-)
+)  # fmt: skip
 ADDRESS = (["https://[2001:db8::1]/[a]"], ["https://[2001:db8::1]/%5Ba%5D"])
 #: URLs on an allowed host, and how they can be written, by the spellings of the host.
 SPELLINGS = [
@@ -189,23 +187,16 @@ class TestAllowedHosts:
         "hosts",
         [
             *(
-                "shop.example.com",
-                ["shop.example.com/a"],
-                ["ftp://shop.example.com"],
-                ["shop example"],
+                "shop.example.com", ["shop.example.com/a"], ["ftp://shop.example.com"], ["shop example"],
                 [""],
             ),
             *(
-                ["https://user@shop.example.com"],
-                ["*.example.com"],
-                [7],
-                [None],
-                7,
+                ["https://user@shop.example.com"], ["*.example.com"], [7], [None], 7,
                 {"shop.example.com": 1},
             ),
         ],
         ids=repr,
-    )
+    )  # fmt: skip
     def test_that_cannot_be_are_refused_in_a_class_with_expressions(self, hosts):
         """Such a class cannot have been written for contrib."""
         section = declare(model=Article, location=Route("page", slug=F("slug")), hosts=hosts)
@@ -263,19 +254,13 @@ URLS = ["/path", "http://example.com/a", "https://example.com/a", "https://www.e
         (None, {"protocol": "https"}, ["https://example.com/path", "https://example.com/a"]),
         ("https://example.com", {"protocol": "http"}, ["http://example.com/path", "http://example.com/a"]),
         # Hosts without a scheme have that of the base.
-        (
-            "https://example.com",
-            {"hosts": ["www.example.com"]},
-            ["https://example.com/path", "https://example.com/a", "https://www.example.com/a"],
-        ),
-        (
-            "https://example.com",
-            {"hosts": ["www.example.com"], "protocol": "http"},
-            ["http://example.com/path", "http://example.com/a"],
-        ),
+        ("https://example.com", {"hosts": ["www.example.com"]},
+         ["https://example.com/path", "https://example.com/a", "https://www.example.com/a"]),
+        ("https://example.com", {"hosts": ["www.example.com"], "protocol": "http"},
+         ["http://example.com/path", "http://example.com/a"]),
         ("HTTPS://Example.COM:443/", {}, ["https://example.com:443/path", "https://example.com/a"]),
     ],
-)
+)  # fmt: skip
 def test_the_base_is_what_the_setting_and_the_class_say(settings, base, attributes, urls, secure):
     """Behind a proxy that terminates TLS, requests use http. No location is skipped because of that."""
     settings.ROOT_URLCONF, settings.SITEMAPS09 = __name__, {"BASE_URL": base}
@@ -477,15 +462,10 @@ def test_djangos_pages_skip_a_url_on_another_host_but_write_what_a_class_of_cont
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("location", "expected"),
-    [
-        (DOCS, ["https://docs.example.com/x/"]),
-        ("//docs.example.com", ["https://docs.example.com/"]),
-        ("//EXAMPLE.com:443/x/", ["https://example.com:443/x/"]),
-        ("//example.com.evil.example/", []),
-        ("//example.com@evil.example/", []),
-        ("///x/", []),
-    ],
-)
+    [(DOCS, ["https://docs.example.com/x/"]), ("//docs.example.com", ["https://docs.example.com/"]),
+     ("//EXAMPLE.com:443/x/", ["https://example.com:443/x/"]), ("//example.com.evil.example/", []),
+     ("//example.com@evil.example/", []), ("///x/", [])],
+)  # fmt: skip
 def test_djangos_pages_list_and_link_to_a_url_on_an_allowed_host(location, expected):
     attributes = {"hosts": ["docs.example.com"], "i18n": True, "languages": ["en"], "alternates": True}
     section = of(location, "/ok/", **attributes)

@@ -54,11 +54,9 @@ def scrapy(base):
 
 
 READERS = {
-    "usp": (usp, "ultimate-sitemap-parser"),
-    "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
-    "advertools": (advertools, "advertools"),
-    "scrapy": (scrapy, "scrapy"),
-}
+    "usp": (usp, "ultimate-sitemap-parser"), "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
+    "advertools": (advertools, "advertools"), "scrapy": (scrapy, "scrapy"),
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -304,13 +304,10 @@ def test_no_page_is_skipped_if_another_version_hashed_rows_in_another_way(twins)
 
 @pytest.mark.parametrize(
     "attributes",
-    [
-        {"location": lambda sitemap, item: f"/{item.slug}/"},
-        {"lastmod": lambda sitemap, item: item.updated},
-        *({"lastmod": lastmod} for lastmod in (None, OLD, F("slug"))),
-    ],
+    [{"location": lambda sitemap, item: f"/{item.slug}/"}, {"lastmod": lambda sitemap, item: item.updated},
+     *({"lastmod": lastmod} for lastmod in (None, OLD, F("slug")))],
     ids=["location", "lastmod", "none", "constant", "text"],
-)
+)  # fmt: skip
 def test_no_page_is_skipped_if_a_hook_takes_the_item_or_a_time_is_missing(twins, attributes):
     twins.attributes |= attributes
     for _ in range(3):

@@ -88,19 +88,12 @@ VIDEO = Video("/t", "T", "D", player_loc="/p", uploader="U", uploader_info="/u")
 
 @pytest.mark.parametrize(
     "declared",
-    [
-        {"images": hook([Image("/a.png", license="/terms")]), "videos": hook([VIDEO])},
-        {"alternates": alternates},
-        {"alternates": hook([("no language", "/x/")])},
-        {"alternates": hook([["fr", "/x/"]])},
-        {"alternates": hook([("de", "/x/")])},
-        {"x_default": hook("/any/")},
-        {"x_default": hook("nowhere")},
-        {"x_default": wrong},
-        {"alternates": False, "x_default": hook("/any/")},
-        shop(lambda item: 1 / 0),
-    ],
-)
+    [{"images": hook([Image("/a.png", license="/terms")]), "videos": hook([VIDEO])},
+     {"alternates": alternates}, {"alternates": hook([("no language", "/x/")])},
+     {"alternates": hook([["fr", "/x/"]])}, {"alternates": hook([("de", "/x/")])},
+     {"x_default": hook("/any/")}, {"x_default": hook("nowhere")}, {"x_default": wrong},
+     {"alternates": False, "x_default": hook("/any/")}, shop(lambda item: 1 / 0)],
+)  # fmt: skip
 def test_an_item_is_the_same_on_native_pages_and_in_one_language_and_in_several(serve, declared):
     for more in ({}, LINKED):
         serve(simple(more | declared))
@@ -142,25 +135,13 @@ def test_sections_of_one_document_can_share_a_namespace_but_not_a_prefix_for_two
 
 @pytest.mark.parametrize(
     "declared",
-    [
-        {},
-        {**CORE, "images": images, "videos": videos, "news": news},
-        {"queryset": FIRST, "alternates": alternates},
-        shop(lambda item: "<shop:a/>"),
-        {"images": hook([])},
-        {"alternates": hook([("de", "/de/")])},
-        {"x_default": hook("/any/")},
-    ],
+    [{}, {**CORE, "images": images, "videos": videos, "news": news},
+     {"queryset": FIRST, "alternates": alternates}, shop(lambda item: "<shop:a/>"), {"images": hook([])},
+     {"alternates": hook([("de", "/de/")])}, {"x_default": hook("/any/")}],
     ids=[
-        "plain",
-        "media",
-        "links",
-        "an extension",
-        "nothing given",
-        "not itself",
-        "x-default without i18n",
+        "plain", "media", "links", "an extension", "nothing given", "not itself", "x-default without i18n",
     ],
-)
+)  # fmt: skip
 def test_the_bytes_are_the_same_whether_the_urlset_is_read_or_not(declared):
     response = views.sitemap(RequestFactory().get("/"), {"0": simple(declared)})
     assert len(response.context_data["urlset"]) > 0

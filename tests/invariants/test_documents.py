@@ -99,11 +99,9 @@ def test_items_may_have_languages_of_their_own_and_news_all_other_elements(schem
     assert exported(declared, tmp_path) == live()
 
     hooks = {
-        "title": lambda self, item: text_of(item),
-        "images": images,
-        "videos": videos,
+        "title": lambda self, item: text_of(item), "images": images, "videos": videos,
         "location": localized,
-    }
+    }  # fmt: skip
     facts = {"model": Article, "date_field": "updated", "publication_name": "The <Example> & Times"}
     newest = declare(NewsSitemap, **facts, **hooks, **LINKED)
     serve(newest)
@@ -226,11 +224,8 @@ urls = mostly(
     | st.sampled_from(["ftp://a/b", "/" + "ä" * 400, "https://[::1/", "http://a.example:99999/"]),
 )
 offsets = [
-    timezone.utc,
-    timezone(timedelta(hours=14)),
-    timezone(-timedelta(hours=12)),
-    ZoneInfo("Asia/Tokyo"),
-]
+    timezone.utc, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12)), ZoneInfo("Asia/Tokyo"),
+]  # fmt: skip
 zones = st.sampled_from(offsets)
 ends = st.sampled_from([datetime.min, datetime.max])
 moments = (

@@ -169,18 +169,10 @@ def test_each_url_that_differs_is_submitted_once(tmp_path, engine, configure, mo
             changes += event.urls() if event.urls else ()
 
         reports = export_hosts(
-            HOSTS,
-            sitemaps=sitemaps,
-            output=tmp_path,
-            engine="serial",
-            force=[*sitemaps],
-            remove=["b"] if is_removed else [],
-            changed_only=edits.random.random() < 0.5,
-            rebalance=edits.random.random() < 0.2,
-            changes=run % 2 == 1,
-            submit=True,
-            on_published=collect,
-        )
+            HOSTS, sitemaps=sitemaps, output=tmp_path, engine="serial", force=[*sitemaps],
+            remove=["b"] if is_removed else [], changed_only=edits.random.random() < 0.5,
+            rebalance=edits.random.random() < 0.2, changes=run % 2 == 1, submit=True, on_published=collect,
+        )  # fmt: skip
         assert [bool(report.failures) for report in reports.values()] == [is_broken] * 2, case
         new = [entries(folder) for folder in folders]
         kinds = dict(chain.from_iterable(map(differing, old, new)))

@@ -177,12 +177,10 @@ def columns_of(location):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "location",
-    [
-        *(Route("article", slug=F("word")), Route("word", word=F("word"))),
-        *(PathTemplate(text, word=F("word")) for text in ("/{word}/", "https://{word}/")),
-    ],
+    [*(Route("article", slug=F("word")), Route("word", word=F("word"))),
+     *(PathTemplate(text, word=F("word")) for text in ("/{word}/", "https://{word}/"))],
     ids=repr,
-)
+)  # fmt: skip
 def test_no_argument_of_a_location_takes_longer_than_the_reference(location):
     batch = columns_of(location)
     assert too_long((value, partial(batch, value)) for value in TEXTS) == {}

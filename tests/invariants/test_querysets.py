@@ -356,8 +356,7 @@ VALUES = {
     ),
     "a union": (lambda rows: low(rows).values("slug").union(rows.values("slug")), "slug"),
     "a union of tuples that repeat": (
-        lambda rows: low(rows).values_list("slug").union(rows.values_list("slug"), all=True),
-        "slug",
+        lambda rows: low(rows).values_list("slug").union(rows.values_list("slug"), all=True), "slug",
     ),
     "a union of groups": (
         lambda rows: (
@@ -369,8 +368,7 @@ VALUES = {
         *("category__slug", "n"),
     ),
     "a union in an order": (
-        lambda rows: low(rows).values("slug").union(rows.values("slug")).order_by("slug"),
-        "slug",
+        lambda rows: low(rows).values("slug").union(rows.values("slug")).order_by("slug"), "slug",
     ),
     "instances with an annotation": (lambda rows: rows.annotate(tag=F("tags__name")), "slug", "tag"),
     "a union with ties": (lambda rows: low(rows).union(high(rows)).order_by("published"), "slug"),
@@ -386,7 +384,7 @@ VALUES = {
         name: (lambda rows, build=build: build(rows).annotate(m=Count("comments")), "slug", "m")
         for name, build in GROUPED.items()
     },
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", VALUES)

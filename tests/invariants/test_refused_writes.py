@@ -19,11 +19,9 @@ from tests.support.configuration import BASE
 from tests.support.manifests import articles, slugs, write_articles
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.django_db,
-    pytest.mark.sitemaps09(MAX_URLS=10, ENGINE="serial"),
+    pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(MAX_URLS=10, ENGINE="serial"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+]  # fmt: skip
 
 
 class Refusing(InMemoryStorage):

@@ -81,9 +81,7 @@ VALID = [
     urls(*map(link, ["en", "pt-BR", "zh-Hant-TW", "es-419", "x-default"])),
     urls(image(), image(image__caption="A", image__title="B")),
     urls(
-        video(CONTENT),
-        video(PLAYER),
-        video(CONTENT, PLAYER),
+        video(CONTENT), video(PLAYER), video(CONTENT, PLAYER),
         video(CONTENT, duration="28800", rating="4.5"),
     ),
     urls(
@@ -92,7 +90,7 @@ VALID = [
     urls(video(CONTENT, UPLOADER)),
     urls(news(NAMED, DATED, HEADED), news(CHINESE, DATED, HEADED)),
     index(LOC, LOC + elements(lastmod="2026-01-01T10:30:00Z")),
-]
+]  # fmt: skip
 INVALID = [
     *(urls(), urls("<lastmod>2026-01-01</lastmod>"), urls(LOC + LOC)),
     urls(f"<loc>https://example.com/{'a' * 2_029}</loc>"),
@@ -214,8 +212,7 @@ def test_sitemap_js_accepts_what_is_at_the_edge(sitemap_js):
 #: A fault of each kind that the reader, or our own comparison, must detect, and a part of the complaint.
 REFUSED = [
     (FULL.replace(b'"http://www.sitemaps', b'"https://www.sitemaps'), "schema"),
-    (document(head="<urlset>"), "schema"),
-    (document("<lastMod>2026-01-31</lastMod>"), "lastMod"),
+    (document(head="<urlset>"), "schema"), (document("<lastMod>2026-01-31</lastMod>"), "lastMod"),
     (document("<image:image><image:size>1</image:size></image:image>"), "size"),
     (document(VIDEO.replace("info=", "about=")), "uploader about"),
     (FULL.replace(b"image:", b"i:").replace(b":image", b":i"), "i:i"),
@@ -226,13 +223,10 @@ REFUSED = [
     (document(links(*["de"] * 101)), "too many links"),
     (document('<xhtml:link rel="alternate" hreflang="de"/>'), "href"),
     (document().replace(b"/cup", b"/" + b"c" * 2048), "max length"),
-    (document(VIDEO.replace("description>", "category>")), "Video"),
-    (document(THE_NEWS * 2), "lost"),
-    (document("cup"), "cup"),
-    (FULL[: -len(b"</urlset>")], "XML"),
-    (document("<lastmod>&now;</lastmod>"), "entity"),
-    (f"{HEAD}></urlset>".encode(), "schema"),
-]
+    (document(VIDEO.replace("description>", "category>")), "Video"), (document(THE_NEWS * 2), "lost"),
+    (document("cup"), "cup"), (FULL[: -len(b"</urlset>")], "XML"),
+    (document("<lastmod>&now;</lastmod>"), "entity"), (f"{HEAD}></urlset>".encode(), "schema"),
+]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -248,13 +242,10 @@ def test_sitemap_js_refuses_what_is_wrong_and_names_the_document(sitemap_js):
 def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js):
     location, more = "https://example.org/a?b=1&c=<2>", "https://example.org/a"
     batch = Batch(
-        keys=[1, 2],
-        localizations=[Localization("", [location, "https://example.org/de"])],
-        lastmods=["2026-01-31T09:30:00+00:00", None],
-        changefreqs="daily",
-        priorities=["1.0", "0.3"],
+        keys=[1, 2], localizations=[Localization("", [location, "https://example.org/de"])],
+        lastmods=["2026-01-31T09:30:00+00:00", None], changefreqs="daily", priorities=["1.0", "0.3"],
         alternates=[[Alternate("en", location), Alternate("x-default", more)], []],
-    )
+    )  # fmt: skip
     nothing = {"links": [], "img": [], "video": [], "changefreq": "daily"}
     [items] = sitemap_js.strictly([write([batch], namespaces=LINKS)[0]])
     first = {"url": location, "lastmod": "2026-01-31T09:30:00+00:00", "priority": 1}

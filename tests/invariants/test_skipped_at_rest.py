@@ -16,16 +16,14 @@ LIMIT = 12
 CODES = ["en", "de", "pt-br"]
 #: Which of 400 items have a URL.
 LISTED = {
-    "one of ten": lambda number: number % 10 == 3,
-    "one of a hundred": lambda number: number % 100 == 42,
+    "one of ten": lambda number: number % 10 == 3, "one of a hundred": lambda number: number % 100 == 42,
     "none in the middle": lambda number: not 50 <= number < 350,
     "few at the beginning": lambda number: number >= 200 or number % 40 == 0,
     "few at the end": lambda number: number < 205 or number % 40 == 0,
     "only the last": lambda number: number == 399,
     "ever fewer": lambda number: number % (number // 25 + 1) == 0,
-    "at random": lambda number: number * 7_919 % 101 < 30,
-    "all but a few": lambda number: number % 50 != 7,
-}
+    "at random": lambda number: number * 7_919 % 101 < 30, "all but a few": lambda number: number % 50 != 7,
+}  # fmt: skip
 
 
 def has_url(item):
@@ -49,11 +47,9 @@ LANGUAGES = {
 #: Hooks, and whether they are exported with `--changed-only`. What a method skips does not depend on the
 #: database, and a full export reads what the other one does.
 KINDS = {
-    "columns, changed only": (COLUMNS, True),
-    "columns": (COLUMNS, False),
-    "methods": ({"location": method}, False),
-    "languages": (LANGUAGES, True),
-}
+    "columns, changed only": (COLUMNS, True), "columns": (COLUMNS, False),
+    "methods": ({"location": method}, False), "languages": (LANGUAGES, True),
+}  # fmt: skip
 PARAMETERS = [
     pytest.param(alias, kind, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{kind}")
     for alias in ALIASES

@@ -44,33 +44,21 @@ class Kind(NamedTuple):
 
 
 NUMBERS = Kind(
-    Article,
-    st.integers(-500, 500),
-    lambda key, end: {"slug": f"{key}{end}"},
-    lambda key, end: f"/{key}{end}/",
-    lambda _, item: f"/{item.slug}/",
-)
+    Article, st.integers(-500, 500), lambda key, end: {"slug": f"{key}{end}"},
+    lambda key, end: f"/{key}{end}/", lambda _, item: f"/{item.slug}/",
+)  # fmt: skip
 RANDOM = Kind(
-    Document,
-    st.uuids(),
-    lambda key, end: {"number": len(end)},
-    lambda key, end: f"/{key}/{'x' * len(end)}/",
-    lambda _, item: f"/{item.pk}/{'x' * item.number}/",
-)
+    Document, st.uuids(), lambda key, end: {"number": len(end)},
+    lambda key, end: f"/{key}/{'x' * len(end)}/", lambda _, item: f"/{item.pk}/{'x' * item.number}/",
+)  # fmt: skip
 PAIRS = Kind(
-    Seat,
-    st.tuples(st.sampled_from(["A", "B", "BB", "a", "é"]), st.integers(-5, 40)),
-    lambda key, end: {},
-    lambda key, end: f"/{key[0]}/{key[1]}/",
-    lambda _, item: f"/{item.row}/{item.number}/",
-)
+    Seat, st.tuples(st.sampled_from(["A", "B", "BB", "a", "é"]), st.integers(-5, 40)), lambda key, end: {},
+    lambda key, end: f"/{key[0]}/{key[1]}/", lambda _, item: f"/{item.row}/{item.number}/",
+)  # fmt: skip
 TEXTS = Kind(
-    Word,
-    st.text(LETTERS, min_size=1, max_size=8),
-    lambda key, end: {},
-    lambda key, end: f"/{key}/",
+    Word, st.text(LETTERS, min_size=1, max_size=8), lambda key, end: {}, lambda key, end: f"/{key}/",
     lambda _, item: f"/{item.word}/",
-)
+)  # fmt: skip
 
 
 class Site:

@@ -87,10 +87,8 @@ EACH = {
     "alternates": (ITSELF, ["en=@/2/"]),
 }
 WRITTEN_NEWS = [
-    "news:name=The Times",
-    "news:language=en",
-    f"news:publication_date={NOW:%Y-%m-%dT%H:%M:%SZ}",
-]
+    "news:name=The Times", "news:language=en", f"news:publication_date={NOW:%Y-%m-%dT%H:%M:%SZ}",
+]  # fmt: skip
 
 
 def results_of(hook, one, written):
@@ -114,37 +112,21 @@ VALUES = [
     *(row for hook, (one, written) in EACH.items() for row in results_of(hook, one, written)),
     # One bad value of several affects only itself.
     *((hook, [one, None, one], written * 2, f"{hook}: ") for hook, (one, written) in [*EACH.items()][:2]),
-    (
-        "images",
-        lambda: [Image("/ä b.png", caption="<&>")],
-        ["image:loc=@/%C3%A4%20b.png", "image:caption=<&>"],
-        "",
-    ),
+    ("images", lambda: [Image("/ä b.png", caption="<&>")],
+     ["image:loc=@/%C3%A4%20b.png", "image:caption=<&>"], ""),
     ("images", lambda: [Image("//cdn.example.net/a")], ["image:loc=https://cdn.example.net/a"], ""),
-    (
-        "images",
-        lambda: [Image("a.png", license="/terms ä")],
-        ["image:loc=@/a.png", "image:license=@/terms%20%C3%A4"],
-        "",
-    ),
-    (
-        "images",
-        lambda: [Image("/a", license="https://e.org/ä")],
-        ["image:loc=@/a", "image:license=https://e.org/%C3%A4"],
-        "",
-    ),
+    ("images", lambda: [Image("a.png", license="/terms ä")],
+     ["image:loc=@/a.png", "image:license=@/terms%20%C3%A4"], ""),
+    ("images", lambda: [Image("/a", license="https://e.org/ä")],
+     ["image:loc=@/a", "image:license=https://e.org/%C3%A4"], ""),
     *(
         ("images", lambda url=url: [Image(url)], [], "images: ")
         for url in ("ftp://a/b", "data:image/png;AA==", "http://")
     ),
     ("videos", lambda: video(content_loc="", player_loc="/p"), [*VIDEO_LINES, "video:player_loc=@/p"], ""),
     ("videos", lambda: video(content_loc="/v", player_loc=""), [*VIDEO_LINES, "video:content_loc=@/v"], ""),
-    (
-        "videos",
-        lambda: video(player_loc="//p.example/"),
-        [*VIDEO_LINES, "video:player_loc=https://p.example/"],
-        "",
-    ),
+    ("videos", lambda: video(player_loc="//p.example/"),
+     [*VIDEO_LINES, "video:player_loc=https://p.example/"], ""),
     # A video of the page itself.
     *(
         ("videos", lambda url=url: [*video(content_loc=url), VIDEO], EACH["videos"][1], "videos: ")
@@ -154,64 +136,32 @@ VALUES = [
     ("news", THE_NEWS, [*WRITTEN_NEWS, "news:title=Title"], ""),
     ("news", lambda: News("The Times", "en", NOW - timedelta(days=2), "Old"), [], ""),
     *(("news", bad, [], "news: ") for bad in ([THE_NEWS], 5, "news", IMAGE, False, lambda: 1 / 0)),
-    (
-        "news",
-        lambda: News("The Times", "en", NOW, ""),
-        [],
-        "news: ValueError: News.title must not be empty",
-    ),
+    ("news", lambda: News("The Times", "en", NOW, ""), [],
+     "news: ValueError: News.title must not be empty"),
     *(("shop", nothing, [], "") for nothing in ("", " \n", "<!-- -->", None)),
     ("shop", "<shop:a>1</shop:a><shop:b/>", ["shop:a=1", "shop:b="], ""),
     ("shop", f'<x:a xmlns:x="{SHOP}">1</x:a>', ["shop:a=1"], ""),
     ("shop", "<shop:a>", [], "shop: ValueError: the XML is not well-formed"),
-    (
-        "shop",
-        "</url><url><loc>https://evil.example/</loc></url>",
-        [],
-        "shop: ValueError: the XML is not well-formed",
-    ),
+    ("shop", "</url><url><loc>https://evil.example/</loc></url>", [],
+     "shop: ValueError: the XML is not well-formed"),
     ("shop", "<loc>https://evil.example/</loc>", [], "shop: ValueError: the element loc of"),
     ("shop", "<shop:a>\x00</shop:a>", [], "shop: ValueError: the XML contains"),
     ("shop", 5, [], "shop: ValueError: the XML must be a string"),
     ("shop", lambda: 1 / 0, [], "shop: ZeroDivisionError"),
     # Links of an item in one language.
-    (
-        "alternates",
-        several(("de", "/ü"), ("x-default", "//a.b/?a&b")),
-        ["en=@/2/", "de=@/%C3%BC", "x-default=https://a.b/?a&b"],
-        "",
-    ),
-    (
-        "alternates",
-        [["EN_us", "/2/"], Alternate("de", "https://a.de/")],
-        ["en-US=@/2/", "de=https://a.de/"],
-        "",
-    ),
+    ("alternates", several(("de", "/ü"), ("x-default", "//a.b/?a&b")),
+     ["en=@/2/", "de=@/%C3%BC", "x-default=https://a.b/?a&b"], ""),
+    ("alternates", [["EN_us", "/2/"], Alternate("de", "https://a.de/")], ["en-US=@/2/", "de=https://a.de/"],
+     ""),
     ("alternates", [("en", f"{BASE}/2/")], ["en=@/2/"], ""),
-    (
-        "alternates",
-        [("en", "HTTPS://WWW.example.COM/%32/")],
-        [],
-        "alternates: ValueError: the links do not include",
-    ),
-    (
-        "alternates",
-        [("de", "/other/"), ("fr", "https://a.fr/")],
-        [],
-        "alternates: ValueError: the links do not include",
-    ),
-    (
-        "alternates",
-        several(("EN", "/other/")),
-        [],
-        "alternates: ValueError: the links contain the language 'en' more than once",
-    ),
-    (
-        "alternates",
-        several(("x-default", "/"), ("X-Default", "/")),
-        [],
-        "alternates: ValueError: the links contain the language 'x-default' more",
-    ),
+    ("alternates", [("en", "HTTPS://WWW.example.COM/%32/")], [],
+     "alternates: ValueError: the links do not include"),
+    ("alternates", [("de", "/other/"), ("fr", "https://a.fr/")], [],
+     "alternates: ValueError: the links do not include"),
+    ("alternates", several(("EN", "/other/")), [],
+     "alternates: ValueError: the links contain the language 'en' more than once"),
+    ("alternates", several(("x-default", "/"), ("X-Default", "/")), [],
+     "alternates: ValueError: the links contain the language 'x-default' more"),
     ("alternates", several(("de", "other/")), [], "alternates: ValueError: 'other/' is neither a path"),
     ("alternates", several(("de", None)), [], "alternates: ValueError: None is neither text"),
     *(
@@ -225,7 +175,7 @@ VALUES = [
     ("location", "//evil.example/", None, "location: "),
     ("location", ".evil.example/", None, "location: "),
     ("location", mark_safe("&period;evil.example/"), None, "location: "),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -248,12 +198,10 @@ def test_a_value_is_written_or_skipped_and_reported_once(way, hook, value, writt
 
 #: Values of the protocol's own elements. Contrib's pages write any text, and raise the errors of hooks.
 CORE = [
-    ("priority", 1.5, "", ["priority=1.5"]),
-    ("priority", "high", "", ["priority=high"]),
+    ("priority", 1.5, "", ["priority=1.5"]), ("priority", "high", "", ["priority=high"]),
     ("changefreq", "often", "", ["changefreq=often"]),
-    ("location", lambda: 1 / 0, "ZeroDivisionError", "division by zero"),
-    ("location", None, "", ...),
-]
+    ("location", lambda: 1 / 0, "ZeroDivisionError", "division by zero"), ("location", None, "", ...),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -276,15 +224,10 @@ KNOWN = [
     ("lastmod", datetime(2026, 7, 1, 12, 30, 15, 999_999, tzinfo=UTC), "2026-07-01T12:30:15Z"),
     ("lastmod", datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("America/New_York")), "2026-07-01T16:00:00Z"),
     ("lastmod", datetime(2026, 7, 1, 12), "2026-07-01T10:00:00Z"),
-    ("lastmod", datetime(2026, 1, 1), "2025-12-31T23:00:00Z"),
-    ("lastmod", date(2026, 7, 1), "2026-07-01"),
-    ("lastmod", None, None),
-    ("priority", 0.5, "0.5"),
-    ("priority", 1, "1"),
-    ("priority", None, None),
-    ("changefreq", "weekly", "weekly"),
-    ("changefreq", "", None),
-]
+    ("lastmod", datetime(2026, 1, 1), "2025-12-31T23:00:00Z"), ("lastmod", date(2026, 7, 1), "2026-07-01"),
+    ("lastmod", None, None), ("priority", 0.5, "0.5"), ("priority", 1, "1"), ("priority", None, None),
+    ("changefreq", "weekly", "weekly"), ("changefreq", "", None),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -335,10 +278,8 @@ def without_german(self, item):
 
 
 FR, BARE, ANY = (
-    ("fr", "https://a.fr/"),
-    {f"/{code}/2/": [] for code in CODES},
-    {"alternates": True, "x_default": True},
-)
+    ("fr", "https://a.fr/"), {f"/{code}/2/": [] for code in CODES}, {"alternates": True, "x_default": True},
+)  # fmt: skip
 MORE_THAN_ONCE = "item 2, alternates: ValueError: the links contain the language"
 #: Attributes of a section, the entries of its second item, and the beginning of the error.
 LANGUAGES = [
@@ -370,35 +311,23 @@ LANGUAGES = [
     (own(FR), linked(*CODES, more=["fr=https://a.fr/"]), ""),
     (own(FR, ("de", "https://a.de/")), linked(*CODES), MORE_THAN_ONCE),
     (own(FR, ("pt_BR", "https://a.br/")), linked(*CODES), MORE_THAN_ONCE),
-    (
-        own(FR, ("x-default", "https://a.b/"), x_default=True),
-        linked(*CODES, more=["x-default=@/2/"]),
-        MORE_THAN_ONCE,
-    ),
-]
+    (own(FR, ("x-default", "https://a.b/"), x_default=True), linked(*CODES, more=["x-default=@/2/"]),
+     MORE_THAN_ONCE),
+]  # fmt: skip
 #: The same, where contrib's pages raise the error or list what no reader knows.
 ONLY_OURS = [
     *(
         (languages(value), {}, "item 2, languages: ")
         for value in (None, 7, ["de", None], ["a b"], [""], ["<>"])
     ),
-    (
-        {"alternates": True, "location": without_german},
-        linked("en", "pt-br"),
-        "item 2, location: LookupError",
-    ),
+    ({"alternates": True, "location": without_german}, linked("en", "pt-br"),
+     "item 2, location: LookupError"),
     # No link leads to a language that hreflang cannot express, or from its entry.
-    (
-        {"languages": ["en", "ca-valencia", "de"], "alternates": True},
-        {**linked("en", "de"), "/ca-valencia/2/": []},
-        "alternates of all items: ",
-    ),
-    (
-        {"languages": ["en", "ca-valencia"], **own(FR)},
-        {**linked("en", more=["fr=https://a.fr/"]), "/ca-valencia/2/": []},
-        "alternates of all items: ",
-    ),
-]
+    ({"languages": ["en", "ca-valencia", "de"], "alternates": True},
+     {**linked("en", "de"), "/ca-valencia/2/": []}, "alternates of all items: "),
+    ({"languages": ["en", "ca-valencia"], **own(FR)},
+     {**linked("en", more=["fr=https://a.fr/"]), "/ca-valencia/2/": []}, "alternates of all items: "),
+]  # fmt: skip
 CASES = [(way, *row) for row in LANGUAGES for way in WAYS]
 CASES += [(way, *row) for row in ONLY_OURS for way in WAYS if way not in DJANGOS]
 
@@ -444,13 +373,10 @@ def same(text):
 
 #: Ways to mark text, and whether the result is a string, which a URL must be.
 MARKS = {
-    "escape": (escape, True),
-    "format_html": (lambda text: format_html("{}", text), True),
-    "jinja": (lambda text: Jinja(html.escape(text)), True),
-    "lazy": (lazy(escape, SafeString), False),
-    "lazy str": (lazy(escape, str), False),
-    "str": (Shown, False),
-}
+    "escape": (escape, True), "format_html": (lambda text: format_html("{}", text), True),
+    "jinja": (lambda text: Jinja(html.escape(text)), True), "lazy": (lazy(escape, SafeString), False),
+    "lazy str": (lazy(escape, str), False), "str": (Shown, False),
+}  # fmt: skip
 
 
 def marked(mark, mark_url):
@@ -489,18 +415,11 @@ def test_marked_text_is_written_as_the_text_itself(way, name, read):
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "contrib"])
 @pytest.mark.parametrize(
     ("text", "written"),
-    [
-        ("<b>", "<b>"),
-        ("a & b &amp b", "a & b &amp b"),
-        ("?a=1&copy=2", "?a=1&copy=2"),
-        ("&eacute;&nbsp;&eacute;", "é\xa0é"),
-        ("&unknown;", "&unknown;"),
-        ("&#39;&#x27;&lt;loc&gt;", "''<loc>"),
-        ("a&#0;&#1;b", "a\ufffdb"),
-        ("&amp;amp;", "&amp;"),
-        ("]]>&#xD800;", "]]>\ufffd"),
-    ],
-)
+    [("<b>", "<b>"), ("a & b &amp b", "a & b &amp b"), ("?a=1&copy=2", "?a=1&copy=2"),
+     ("&eacute;&nbsp;&eacute;", "é\xa0é"), ("&unknown;", "&unknown;"),
+     ("&#39;&#x27;&lt;loc&gt;", "''<loc>"), ("a&#0;&#1;b", "a\ufffdb"), ("&amp;amp;", "&amp;"),
+     ("]]>&#xD800;", "]]>\ufffd")],
+)  # fmt: skip
 def test_no_marked_text_becomes_markup(way, text, written):
     title = News(mark_safe(text), "en", NOW, mark_safe(text))  # noqa: S308
     found, errors = WAYS[way](listing([1], news=lambda self, item: title))

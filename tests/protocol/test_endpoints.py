@@ -11,23 +11,15 @@ HTTPS = ["https://api.indexnow.org/indexnow", "https://a.b:8443/?token=x", "http
 LOOPBACK = ["http://127.0.0.1:8000/", "http://127.8.8.8/", "http://[::1]/x", "http://localhost/x?y=z"]
 INVALID = [
     *(
-        "http://a.b/",
-        "http://localhost.a.b/",
-        "http://127.0.0.1.a.b/",
-        "http://10.0.0.1/",
+        "http://a.b/", "http://localhost.a.b/", "http://127.0.0.1.a.b/", "http://10.0.0.1/",
         "http://0.0.0.0/",
     ),
     *(
-        "ftp://a.b/",
-        "//a.b/",
-        "/indexnow",
-        "https://",
-        "https://u:p@a.b/",
-        "https://a.b/#x",
+        "ftp://a.b/", "//a.b/", "/indexnow", "https://", "https://u:p@a.b/", "https://a.b/#x",
         "https://a.b/ x",
     ),
     *("https://a.b/\r\nX: y", "https://a.b\\@c.d/", "https://a.b/é", "", b"https://a.b/", None),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("url", [*HTTPS, *LOOPBACK])

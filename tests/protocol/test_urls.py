@@ -82,10 +82,7 @@ def test_a_base_is_scheme_host_and_port(url, expected):
         # A host becomes the name of a folder, and several Unicode characters stand for more than one dot.
         *("https://..", "https://.", "https://...:80", "https://a.b..", "https://../", "https://..a"),
         *(
-            "https://\u2024\u2024",
-            "https://\u2025",
-            "https://a\u2025b",
-            "https://ä\u2025b",
+            "https://\u2024\u2024", "https://\u2025", "https://a\u2025b", "https://ä\u2025b",
             "https://\u2026",
         ),
         *("https://[1:2]", "https://[::1::]", "https://[1.2.3.4]", "https://[:::]", "https://[::1%25eth0]"),
@@ -94,7 +91,7 @@ def test_a_base_is_scheme_host_and_port(url, expected):
         *("https://a:08", "http\u017f://a.b", "https://a／b", "https://" + "a" * 64 + ".com"),  # noqa: RUF001
         "https://example.com\u3000",
     ],
-)
+)  # fmt: skip
 def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url):
     with pytest.raises(ValueError, match=re.escape(repr(url))):
         parse_base(url)
@@ -102,14 +99,11 @@ def test_what_is_more_or_less_than_a_base_is_refused_with_a_reason(url):
 
 @pytest.mark.parametrize(
     ("url", "reason"),
-    [
-        ("https://https://example.com", "contains a second scheme"),
-        ("https://example.comhttps://example.com/", "contains a second scheme"),
-        ("https://example.com:", "has a colon after its host, but no port"),
-        ("https://user@example.com/shop", "contains a user name"),
-        ("https://", "has no host"),
-    ],
-)
+    [("https://https://example.com", "contains a second scheme"),
+     ("https://example.comhttps://example.com/", "contains a second scheme"),
+     ("https://example.com:", "has a colon after its host, but no port"),
+     ("https://user@example.com/shop", "contains a user name"), ("https://", "has no host")],
+)  # fmt: skip
 def test_the_reason_names_what_is_wrong_with_the_host(url, reason):
     with pytest.raises(ValueError, match=f"^{re.escape(repr(url))} {reason}"):
         parse_base(url)
@@ -141,16 +135,13 @@ def test_every_base_that_is_accepted_reads_as_itself_and_is_a_uri_but_for_its_sl
 
 @pytest.mark.parametrize(
     ("url", "expected"),
-    [
-        ("https://www.example.com", "https://www.example.com"),
-        ("HTTPS://WWW.example.COM:443/A?b", "https://www.example.com"),
-        ("http://example.com:80?x=//y:81/", "http://example.com"),
-        ("http://example.com:443/", "http://example.com:443"),
-        ("https://example.com:8443/a@b", "https://example.com:8443"),
-        ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"),
-        ("http://[::1]:8000/", "http://[::1]:8000"),
-    ],
-)
+    [("https://www.example.com", "https://www.example.com"),
+     ("HTTPS://WWW.example.COM:443/A?b", "https://www.example.com"),
+     ("http://example.com:80?x=//y:81/", "http://example.com"),
+     ("http://example.com:443/", "http://example.com:443"),
+     ("https://example.com:8443/a@b", "https://example.com:8443"),
+     ("http://[2001:DB8::1]:80/", "http://[2001:db8::1]"), ("http://[::1]:8000/", "http://[::1]:8000")],
+)  # fmt: skip
 def test_an_origin_is_a_base_without_the_port_that_its_scheme_has_anyway(url, expected):
     assert str(origin(url)) == expected
     assert origin(expected) == origin(url) == parse_base(expected)
@@ -158,15 +149,13 @@ def test_an_origin_is_a_base_without_the_port_that_its_scheme_has_anyway(url, ex
 
 @pytest.mark.parametrize(
     "url",
-    [
-        *("", "/", "/a", "//example.com/", "example.com", "ftp://example.com/", "https:/a", "https://"),
-        *("https://user@example.com/", "https://@a/", "https://a\\@b/", "https://a\\b/", "https://a b/"),
-        *("https://a:0/", "https://a:65536/", "https://a:x/", "https://[::1/", "https://../", "https://ä/"),
-        *("https://example.com:/", "https://https://a/", "https://http/a", "https://a.bhttp://c.d/"),
-        *("https://exa\tmple.com/", "https://%41/", "https://a:1:2/", "https:///a", "https://a\u3002b/"),
-    ],
+    [*("", "/", "/a", "//example.com/", "example.com", "ftp://example.com/", "https:/a", "https://"),
+     *("https://user@example.com/", "https://@a/", "https://a\\@b/", "https://a\\b/", "https://a b/"),
+     *("https://a:0/", "https://a:65536/", "https://a:x/", "https://[::1/", "https://../", "https://ä/"),
+     *("https://example.com:/", "https://https://a/", "https://http/a", "https://a.bhttp://c.d/"),
+     *("https://exa\tmple.com/", "https://%41/", "https://a:1:2/", "https:///a", "https://a\u3002b/")],
     ids=ascii,
-)
+)  # fmt: skip
 def test_what_leads_to_no_single_host_has_no_origin(url):
     with pytest.raises(ValueError, match=re.escape(repr(url))):
         origin(url)
@@ -176,12 +165,8 @@ def test_a_host_is_as_long_as_it_is_when_it_is_normalized_and_refused_before_if_
     longest = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
     assert uri(f"https://{longest}/") == f"https://{longest}/"
     long_names = (
-        f"a{chr(0x300) * 1_000}",
-        "\ufdfa" * 56,
-        f"{'a' * 64}.example",
-        f"{'a.' * 126}ab",
-        f"{longest}d",
-    )
+        f"a{chr(0x300) * 1_000}", "\ufdfa" * 56, f"{'a' * 64}.example", f"{'a.' * 126}ab", f"{longest}d",
+    )  # fmt: skip
     for name in long_names:
         with pytest.raises(ValueError, match="too long"):
             uri(f"https://{name}/")
@@ -233,11 +218,8 @@ REFUSED = [
     ("{}", "is empty", [""]),
     ("/a{}b", "control character", "\x00\t\n\r\x1f\x7f\x80\x85\x9f"),
     ("https://a{}b/", "control character", "\x00\t\n\r\x7f\x85"),
-    (
-        "{}",
-        "a fragment",
-        ["/a#b", "#", "https://a.example#b", "https://a.example/#", "https://a#@b.example/"],
-    ),
+    ("{}", "a fragment",
+     ["/a#b", "#", "https://a.example#b", "https://a.example/#", "https://a#@b.example/"]),
     ("https://{}@a.example/", "a user", ["", "user", "user:pass", "b.example:80"]),
     ("https://{}/", "backslash", ["evil.com\\@a.example", "a\\b", "\\a.example"]),
     ("https://{}/", "an invalid host", ["a..b", "..", "\u2025", "a b", "*", "%41", "a,b", "[::1", "[::g]"]),
@@ -249,12 +231,9 @@ REFUSED = [
     ("{}", "is neither a path", ["xhttps://a/", "http\u017f://a/"]),
     ("{}", "has no host", ["https://", "https:///a", "https://?a"]),
     ("https://{}/", "a colon after its host, but no port", ["a.b:", "[::1]:"]),
-    (
-        "https://{}/",
-        "a second scheme",
-        ["https://a.b", "HTTP:", "http:a.b", "a.bhttps://a.b", "a.b:80http://a.b"],
-    ),
-]
+    ("https://{}/", "a second scheme",
+     ["https://a.b", "HTTP:", "http:a.b", "a.bhttps://a.b", "a.b:80http://a.b"]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -305,13 +284,9 @@ plain_parts = st.lists(st.sampled_from(["a", "/b", "?c=d", "%20", "-._~:@!$&'()*
 
 
 @given(
-    start=st.sampled_from(STARTS),
-    texts=st.lists(plain_parts),
-    odd=st.none() | urls | st.text(max_size=5),
-    position=st.integers(0, 5),
-    most=st.integers(20, 100),
-    headless=st.booleans(),
-)
+    start=st.sampled_from(STARTS), texts=st.lists(plain_parts), odd=st.none() | urls | st.text(max_size=5),
+    position=st.integers(0, 5), most=st.integers(20, 100), headless=st.booleans(),
+)  # fmt: skip
 @example(start="/", texts=["%2", "0"], odd=None, position=0, most=20, headless=False)
 @example(start="/", texts=["a"], odd="b\n/c", position=1, most=20, headless=False)
 @example(start="http://[::1]:8000/", texts=["a", "[b"], odd="]", position=0, most=99, headless=False)
@@ -331,22 +306,8 @@ def test_a_column_is_plain_if_each_value_is_a_short_uri_with_the_right_start(
 def test_one_text_that_is_not_plain_or_too_long_is_found_anywhere(start):
     good = f"{start}a?b=%C3%A4"
     odd_ones = [
-        "\n",
-        "a\n/b",
-        "ä",
-        "a b",
-        "%",
-        "%2",
-        "%2\n",
-        "#",
-        "[",
-        "]",
-        "[]",
-        "\\",
-        "^",
-        "\x7f",
-        "\x00",
-    ]
+        "\n", "a\n/b", "ä", "a b", "%", "%2", "%2\n", "#", "[", "]", "[]", "\\", "^", "\x7f", "\x00",
+    ]  # fmt: skip
     for odd in ("", "a", *odd_ones):
         for column in ([odd], [good, odd], [odd, good], [good, odd, good]):
             assert not are_plain(column, start, MAX_LOCATION)

@@ -169,19 +169,11 @@ def test_what_is_not_a_language_code_is_refused(value):
 HREFLANG = re.compile(r"x-default|[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 #: Codes of Django and of locales, by the value for hreflang.
 SPELLINGS = {
-    "en": ["en", "EN"],
-    "hsb": ["hsb"],
-    "x-default": ["x-default", "X-Default"],
-    "pt-BR": ["pt-br", "pt_BR"],
-    "es-419": ["es-419", "ES_419"],
-    "en-UK": ["en-uk"],
-    "zh-Hans": ["zh-hans"],
-    "zh-Hant-TW": ["zh_Hant_tw", "ZH-HANT-TW"],
-    "sr-Latn": ["sr-latn", "sr@latin"],
-    "sr-Latn-RS": ["sr_RS@latin"],
-    "uz-Cyrl": ["uz@cyrillic"],
-    "sd-Deva-IN": ["sd_IN@devanagari"],
-}
+    "en": ["en", "EN"], "hsb": ["hsb"], "x-default": ["x-default", "X-Default"],
+    "pt-BR": ["pt-br", "pt_BR"], "es-419": ["es-419", "ES_419"], "en-UK": ["en-uk"], "zh-Hans": ["zh-hans"],
+    "zh-Hant-TW": ["zh_Hant_tw", "ZH-HANT-TW"], "sr-Latn": ["sr-latn", "sr@latin"],
+    "sr-Latn-RS": ["sr_RS@latin"], "uz-Cyrl": ["uz@cyrillic"], "sd-Deva-IN": ["sd_IN@devanagari"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("expected", SPELLINGS)
@@ -195,19 +187,7 @@ def test_a_code_is_written_as_hreflang_for_any_spelling_of_django_or_a_locale(ex
     "code",
     [
         *(
-            "",
-            " ",
-            "e",
-            "engl",
-            "english",
-            "en ",
-            " en",
-            "en\n",
-            "-en",
-            "en-",
-            "en--us",
-            "e1",
-            "dé",
+            "", " ", "e", "engl", "english", "en ", " en", "en\n", "-en", "en-", "en--us", "e1", "dé",
             "en us",
         ),
         *("en-u", "en-usa", "en-us-hans", "en-1996", "de-1996", "ca-valencia", "ca@valencia", "de@euro"),
@@ -215,7 +195,7 @@ def test_a_code_is_written_as_hreflang_for_any_spelling_of_django_or_a_locale(ex
         *("i-klingon", "\u212ao", "en-\u0661\u0662\u0663", "*", None, 7, b"en", ["en"]),
     ],
     ids=ascii,
-)
+)  # fmt: skip
 def test_what_hreflang_has_no_room_for_is_refused_with_what_would_be_right(code):
     with pytest.raises(ValueError, match=rf"^{re.escape(in_message(code))} is not .* 'pt-BR'"):
         hreflang(code)
@@ -263,16 +243,10 @@ def test_a_region_that_google_does_not_know_causes_a_warning(code, warning):
 #: Codes by the language of news.
 NEWS = {
     "zh-cn": ["zh-hans", "zh-cn", "zh-sg", "zh_CN", "zh-Hans-HK", "zh_Hans_SG", "zh_CN.UTF-8"],
-    "zh-tw": ["zh-hant", "zh-tw", "zh-hk", "ZH_TW", "zh-Hant-CN", "zh-mo"],
-    "en": ["en", "en-US"],
-    "pt": ["PT_br"],
-    "sr": ["sr@latin"],
-    "hsb": ["HSB"],
-    "es": ["es-419"],
-    "ca": ["ca@valencia"],
-    "de": ["de-1996"],
-    "yue": ["yue-hant"],
-}
+    "zh-tw": ["zh-hant", "zh-tw", "zh-hk", "ZH_TW", "zh-Hant-CN", "zh-mo"], "en": ["en", "en-US"],
+    "pt": ["PT_br"], "sr": ["sr@latin"], "hsb": ["HSB"], "es": ["es-419"], "ca": ["ca@valencia"],
+    "de": ["de-1996"], "yue": ["yue-hant"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("expected", NEWS)

@@ -50,14 +50,12 @@ INVALID = [
     *((f"{field} is not a plain field", f"/{field}/") for field in PLAIN),
     *(('{b} has no value: pass b=F("...")', text) for text in ("/{b}/", "/{a}/{b}/")),
     *(("remove the argument a, or add {a} to the template", text) for text in ("/all/", "/{{a}}/", "")),
-    ("Single '{' ", "/{a}/{"),
-    ("Single '}' ", "/{a}/}"),
+    ("Single '{' ", "/{a}/{"), ("Single '}' ", "/{a}/}"),
     *(("write a brace as {{ or }}", text) for text in ("/{a}/{", "/{a}/}", "/{a")),
     *(("begin the template with a slash", text) for text in NO_SLASH),
-    ("write {slug}, not <slug:slug>", "/p/<slug:slug>/"),
-    ("write {pk}, not <int:pk>", "/{a}/<int:pk>/"),
+    ("write {slug}, not <slug:slug>", "/p/<slug:slug>/"), ("write {pk}, not <int:pk>", "/{a}/<int:pk>/"),
     *(("must be a string", value) for value in (7, None, b"/{a}/")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("problem", "template"), INVALID)
@@ -300,15 +298,12 @@ def test_a_template_needs_no_instances_has_fingerprints_and_changes_the_declarat
     )
     assert (source.declaration.needs_items, source.can_fingerprint) == (False, True)
     templates = [
-        PathTemplate("/{a}/", a=F("slug")),
-        PathTemplate("/{a}/", a=F("slug")),
-        PathTemplate("/{a}", a=F("slug")),
-        PathTemplate("/{a}/", a=F("code")),
-        PathTemplate("/{a}/{b}/", a=F("slug"), b="1"),
-        PathTemplate("/{a}/{b}/", a=F("slug"), b="2"),
+        PathTemplate("/{a}/", a=F("slug")), PathTemplate("/{a}/", a=F("slug")),
+        PathTemplate("/{a}", a=F("slug")), PathTemplate("/{a}/", a=F("code")),
+        PathTemplate("/{a}/{b}/", a=F("slug"), b="1"), PathTemplate("/{a}/{b}/", a=F("slug"), b="2"),
         PathTemplate("/{b}/{a}/", a=F("slug"), b=F("code")),
         PathTemplate("/{a}/{b}/", a=F("slug"), b=F("code")),
-    ]
+    ]  # fmt: skip
     digests = [compiled(declare(model=Article, location=each)).declaration_digest for each in templates]
     assert digests[0] == digests[1]
     assert len({*digests}) == len(digests) - 1

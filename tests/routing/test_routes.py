@@ -92,13 +92,10 @@ def named(prefix):
 
 
 deep = (
-    [
-        path("", view, name="home"),
-        path("<int:number>/", view, name="number"),
-        path("in/", include((named("deeper-"), "deeper"))),
-    ],
+    [path("", view, name="home"), path("<int:number>/", view, name="number"),
+     path("in/", include((named("deeper-"), "deeper")))],
     "deep",
-)
+)  # fmt: skip
 
 plain = [
     path("", view, name="root"),

@@ -107,12 +107,10 @@ def test_a_class_of_contrib_without_a_return_says_so_too(tmp_path, register):
 
 
 ITERABLES = {
-    "a generator": lambda: (item for item in "ab"),
-    "a set": lambda: {"a", "b"},
-    "a dict": lambda: {"a": 1, "b": 2},
-    "values of a dict": lambda: {1: "a", 2: "b"}.values(),
+    "a generator": lambda: (item for item in "ab"), "a set": lambda: {"a", "b"},
+    "a dict": lambda: {"a": 1, "b": 2}, "values of a dict": lambda: {1: "a", 2: "b"}.values(),
     "a tuple": lambda: ("a", "b"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.django_db
@@ -134,12 +132,9 @@ def test_items_can_be_any_iterable(name, i18n, tmp_path, register):
 # Rows
 
 ROWS = [
-    {"model": Article},
-    {"queryset": Article.objects.all()},
-    {"queryset": Article.objects},
-    {"get_queryset": lambda self: Article.objects.all()},
-    {"model": Recent},
-]
+    {"model": Article}, {"queryset": Article.objects.all()}, {"queryset": Article.objects},
+    {"get_queryset": lambda self: Article.objects.all()}, {"model": Recent},
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -168,17 +163,14 @@ def test_making_a_sitemap_and_its_items_does_not_query_the_database(rows, monkey
 
 @pytest.mark.parametrize(
     ("attributes", "names"),
-    [
-        ({"model": Article}, ["S3", "S1", "S2"]),
-        ({"model": Article, "key": "updated"}, ["S3", "S1", "S2"]),
-        ({"model": Article, "queryset": Article.objects.filter(published=True)}, ["S3", "S1"]),
-        ({"queryset": Article.objects.order_by("-slug")}, ["S3", "S2", "S1"]),
-        ({"queryset": Article.objects.order_by("-slug"), "key": "updated"}, ["S3", "S2", "S1"]),
-        ({"model": Recent}, ["S3", "S2", "S1"]),
-        ({"queryset": Recent.objects.order_by(), "key": "updated"}, ["S3", "S1", "S2"]),
-    ],
+    [({"model": Article}, ["S3", "S1", "S2"]), ({"model": Article, "key": "updated"}, ["S3", "S1", "S2"]),
+     ({"model": Article, "queryset": Article.objects.filter(published=True)}, ["S3", "S1"]),
+     ({"queryset": Article.objects.order_by("-slug")}, ["S3", "S2", "S1"]),
+     ({"queryset": Article.objects.order_by("-slug"), "key": "updated"}, ["S3", "S2", "S1"]),
+     ({"model": Recent}, ["S3", "S2", "S1"]),
+     ({"queryset": Recent.objects.order_by(), "key": "updated"}, ["S3", "S1", "S2"])],
     ids=range(7),
-)
+)  # fmt: skip
 def test_items_have_the_order_of_the_queryset_else_that_of_the_primary_key(attributes, names, articles):
     assert [item.slug for item in declare(**attributes)().items()] == names
 

@@ -202,33 +202,22 @@ def latest_visit(using):
 MOMENT = Cast(Value(NOON), DateTimeField())
 #: Expressions over an article whose column is read as text.
 AS_TEXT = {
-    "time": F("updated"),
-    "date": F("day"),
-    "Coalesce": Coalesce("updated", MOMENT),
-    "Coalesce of dates": Coalesce("day", a_date(2020, 2, 29)),
-    "Greatest": Greatest("updated", MOMENT),
-    "Least": Least("updated", MOMENT),
-    "NullIf": NullIf("updated", MOMENT),
+    "time": F("updated"), "date": F("day"), "Coalesce": Coalesce("updated", MOMENT),
+    "Coalesce of dates": Coalesce("day", a_date(2020, 2, 29)), "Greatest": Greatest("updated", MOMENT),
+    "Least": Least("updated", MOMENT), "NullIf": NullIf("updated", MOMENT),
     "Case": Case(When(published=True, then=F("updated")), output_field=DateTimeField()),
-    "Cast to a date": Cast("updated", DateField()),
-    "Cast to a time": Cast("day", DateTimeField()),
-    "a sum": F("updated") + timedelta(days=1, microseconds=3),
-    "Max of visits": Max("visits__at"),
-    "Max of dates": Max(Cast("visits__at", DateField())),
-    "Subquery": latest_visit,
-    "Value": MOMENT,
-    "Value of a date": a_date(999, 1, 1),
-    "nothing": Value(None, output_field=DateTimeField()),
-}
+    "Cast to a date": Cast("updated", DateField()), "Cast to a time": Cast("day", DateTimeField()),
+    "a sum": F("updated") + timedelta(days=1, microseconds=3), "Max of visits": Max("visits__at"),
+    "Max of dates": Max(Cast("visits__at", DateField())), "Subquery": latest_visit, "Value": MOMENT,
+    "Value of a date": a_date(999, 1, 1), "nothing": Value(None, output_field=DateTimeField()),
+}  # fmt: skip
 AS_VALUES = {
     "TruncDay": TruncDay("updated", tzinfo=UTC),
     "TruncDay of a zone": TruncDay("updated", tzinfo=KATHMANDU),
-    "TruncDate": TruncDate("updated", tzinfo=UTC),
-    "a field of the project's": Cast("updated", Shifted()),
-    "a field with converters": Cast("updated", Converted()),
-    "text": Cast("updated", TextField()),
+    "TruncDate": TruncDate("updated", tzinfo=UTC), "a field of the project's": Cast("updated", Shifted()),
+    "a field with converters": Cast("updated", Converted()), "text": Cast("updated", TextField()),
     "no field": Lower("slug"),
-}
+}  # fmt: skip
 
 
 class TestADeclaredTime:
@@ -406,11 +395,9 @@ class TestPostgreSQL:
 
     @pytest.mark.parametrize(
         "option",
-        [
-            *("TIME ZONE 'Asia/Kathmandu'", "TIME ZONE 'Europe/London'", "TIME ZONE 'Etc/GMT+5'"),
-            *("DateStyle TO 'ISO, DMY'", "DateStyle TO 'ISO, YMD'"),
-        ],
-    )
+        [*("TIME ZONE 'Asia/Kathmandu'", "TIME ZONE 'Europe/London'", "TIME ZONE 'Etc/GMT+5'"),
+         *("DateStyle TO 'ISO, DMY'", "DateStyle TO 'ISO, YMD'")],
+    )  # fmt: skip
     def test_reads_the_same_whatever_the_options_of_the_session(self, using, option):
         rows = write(using)
         execute(using, f"SET {option}")

@@ -38,15 +38,12 @@ def url_of(value):
 
 
 ELEMENTS = [
-    ("lastmod", "2026-01-01", "neither a date nor a datetime"),
-    ("lastmod", datetime.min, "out of range"),
-    ("changefreq", "sometimes", "is not a changefreq"),
-    ("changefreq", ["daily"], "is not a changefreq"),
-    ("priority", 1.01, "is not a priority"),
-    ("lastmod", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+    ("lastmod", "2026-01-01", "neither a date nor a datetime"), ("lastmod", datetime.min, "out of range"),
+    ("changefreq", "sometimes", "is not a changefreq"), ("changefreq", ["daily"], "is not a changefreq"),
+    ("priority", 1.01, "is not a priority"), ("lastmod", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ("changefreq", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
-]
+]  # fmt: skip
 LOCATIONS = [
     ("location", ValueError("no such thing"), "ValueError: no such thing"),
     ("location", KeyError("slug"), "KeyError: 'slug'"),

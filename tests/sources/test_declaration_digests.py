@@ -111,11 +111,9 @@ def of_event(key):
 
 TWO = {"i18n": True, "languages": ["en", "de"]}
 DECLARATIONS = {
-    "another filter": filtered(published=True),
-    "another parameter": filtered(slug="b"),
+    "another filter": filtered(published=True), "another parameter": filtered(slug="b"),
     "a parameter elsewhere": filtered(slug="a", code="b"),
-    "parameters swapped": filtered(slug="b", code="a"),
-    "no rows": lambda: declared(Article.objects.none()),
+    "parameters swapped": filtered(slug="b", code="a"), "no rows": lambda: declared(Article.objects.none()),
     "another expression": lambda: declared(lastmod=F("day")),
     "another constant": lambda: declared(changefreq="weekly"),
     "no constant": lambda: declared(changefreq=None),
@@ -132,11 +130,9 @@ DECLARATIONS = {
     "a location for a language": lambda: in_german(slug=F("code")),
     "another location for a language": lambda: in_german(slug=F("slug")),
     "a constant location for a language": lambda: in_german(slug="all"),
-    "a limit": lambda: declared(limit=7),
-    "a protocol": lambda: declared(protocol="http"),
-    "a key": lambda: of_event("at"),
-    "another key": lambda: of_event("price"),
-}
+    "a limit": lambda: declared(limit=7), "a protocol": lambda: declared(protocol="http"),
+    "a key": lambda: of_event("at"), "another key": lambda: of_event("price"),
+}  # fmt: skip
 
 
 def test_whatever_decides_the_bytes_of_pages_changes_the_digest():
@@ -146,14 +142,12 @@ def test_whatever_decides_the_bytes_of_pages_changes_the_digest():
 
 
 SETTINGS = {
-    "language": {"LANGUAGE_CODE": "de"},
-    "zone": {"TIME_ZONE": "Asia/Tokyo"},
-    "no zones": {"USE_TZ": False},
+    "language": {"LANGUAGE_CODE": "de"}, "zone": {"TIME_ZONE": "Asia/Tokyo"}, "no zones": {"USE_TZ": False},
     "stylesheet": {"SITEMAPS09": {"STYLESHEET": True}},
     "pattern": {"ROOT_URLCONF": (path("pieces/<slug:slug>/", nothing, name="article"),)},
     "prefix": {"ROOT_URLCONF": (*i18n_patterns(path("articles/<slug:slug>/", nothing, name="article")),)},
     "converter": {"ROOT_URLCONF": (path("articles/<str:slug>/", nothing, name="article"),)},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -143,11 +143,8 @@ def test_a_fingerprint_is_of_the_columns_of_its_page(articles, using):
     in_page = read(of_rows(articles), Page(1, ("4",), ("10",)))[0]
     assert in_page == found._replace(newest="2026-01-01T17:00:00Z")
     nothing = [
-        articles.none(),
-        articles.filter(pk__in=[]),
-        articles.filter(pk=7),
-        articles.filter(pk__gt=98),
-    ]
+        articles.none(), articles.filter(pk__in=[]), articles.filter(pk=7), articles.filter(pk__gt=98),
+    ]  # fmt: skip
     [none] = {of_rows(rows).fingerprint(None, None) for rows in nothing}
     assert {read(of_rows(rows))[0] for rows in nothing} == {none}
     assert none[:2] == (0, None)
@@ -205,18 +202,14 @@ def test_only_declared_columns_with_a_lastmod_among_them_have_a_fingerprint(arti
     # As in libraries that cache queries.
     fetch = {"_fetch_all": lambda self: super(QuerySet, self)._fetch_all()}
     others = [
-        of_rows(type("Cached", (QuerySet,), fetch)(Article, using=using)),
-        of_rows(articles, lastmod=None),
-        of_rows(articles, lastmod=NOON),
-        of_rows(articles, lastmod=F("slug")),
+        of_rows(type("Cached", (QuerySet,), fetch)(Article, using=using)), of_rows(articles, lastmod=None),
+        of_rows(articles, lastmod=NOON), of_rows(articles, lastmod=F("slug")),
         of_rows(articles, lastmod=lambda self, item: item.updated),
-        of_rows(articles, priority=lambda self, item: 0.5),
-        of_rows(articles, METHOD),
+        of_rows(articles, priority=lambda self, item: 0.5), of_rows(articles, METHOD),
         of_rows(articles, i18n=True, get_languages_for_item=lambda self, item: ["en"]),
-        of_rows(articles.order_by("day")[:3]),
-        compiled(listing(["a"])),
+        of_rows(articles.order_by("day")[:3]), compiled(listing(["a"])),
         compiled(declare(Sitemap, get_urls=lambda self, **kwargs: [])),
-    ]
+    ]  # fmt: skip
     assert not any(source.can_fingerprint for source in others)
     assert [len(read(source)[1]) for source in (others[6], others[9])] == [14, 1]
     assert [read(source)[0] for source in (others[6], others[9])] == [None, None]
@@ -252,18 +245,11 @@ def test_rows_that_vanish_and_come_back_never_leave_a_part_with_the_fingerprint_
 COLLATIONS = {"sqlite": "NOCASE", "postgresql": "C", "mysql": "utf8mb4_bin"}
 NAMES = ["pk", "slug", "category__slug", "category_id", "published", "updated", "day", "weight", "code"]
 TYPES = [
-    *map(F, NAMES),
-    F("weight") * 3,
-    F("id") * -7,
-    -F("weight") / 3,
-    Cast("weight", FloatField()),
-    ExpressionWrapper(Q(weight__gt=0), output_field=BooleanField()),
-    TruncDay("updated", tzinfo=UTC),
-    NEWEST,
-    Value({"a": [1, None]}, JSONField()),
-    Value(timedelta(days=-1, microseconds=3), DurationField()),
-    Cast("category_id", CharField()),
-]
+    *map(F, NAMES), F("weight") * 3, F("id") * -7, -F("weight") / 3, Cast("weight", FloatField()),
+    ExpressionWrapper(Q(weight__gt=0), output_field=BooleanField()), TruncDay("updated", tzinfo=UTC),
+    NEWEST, Value({"a": [1, None]}, JSONField()),
+    Value(timedelta(days=-1, microseconds=3), DurationField()), Cast("category_id", CharField()),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -371,30 +357,18 @@ def folded(number):
 FOLDED_NOON = SINCE + folded((NOON - SINCE) // MICROSECOND) * MICROSECOND
 NULL = Value(None, CharField())
 DIFFERENT = [
-    (("", "x"), (NULL, "x")),
-    (("",), (NULL,)),
-    ((NULL, "x"), ("x", NULL)),
-    (("ab", "c"), ("a", "bc")),
-    (("a,b",), ("a", "b")),
-    (("a','b",), ("a", "b")),
-    (("a\\", "b"), ("a", "\\b")),
-    (("NULL",), (NULL,)),
-    (("a", "b"), ("b", "a")),
-    (("a",), ("A",)),
-    (("a",), ("a ",)),
+    (("", "x"), (NULL, "x")), (("",), (NULL,)), ((NULL, "x"), ("x", NULL)), (("ab", "c"), ("a", "bc")),
+    (("a,b",), ("a", "b")), (("a','b",), ("a", "b")), (("a\\", "b"), ("a", "\\b")), (("NULL",), (NULL,)),
+    (("a", "b"), ("b", "a")), (("a",), ("A",)), (("a",), ("a ",)),
     (("e\N{COMBINING ACUTE ACCENT}",), ("é",)),
-    ((Cast(Value("1.0"), CharField()),), (Cast(Value("1.00"), CharField()),)),
-    ((1,), (2,)),
-    ((True,), (False,)),
-    ((Value(0.0, FloatField()),), (Value(1e-300, FloatField()),)),
+    ((Cast(Value("1.0"), CharField()),), (Cast(Value("1.00"), CharField()),)), ((1,), (2,)),
+    ((True,), (False,)), ((Value(0.0, FloatField()),), (Value(1e-300, FloatField()),)),
     ((Value(b"a\x00", BinaryField()),), (Value(b"a\x00b", BinaryField()),)),
     ((Value({"a": 1}, JSONField()),), (Value({"a": 2}, JSONField()),)),
     ((Value(timedelta(1), DurationField()),), (Value(timedelta(2), DurationField()),)),
-    ((NOON,), (NOON + MICROSECOND,)),
-    ((date(2026, 1, 1),), (date(2026, 1, 2),)),
-    ((NOON,), (FOLDED_NOON,)),
+    ((NOON,), (NOON + MICROSECOND,)), ((date(2026, 1, 1),), (date(2026, 1, 2),)), ((NOON,), (FOLDED_NOON,)),
     ((Value(1 << 40, BigIntegerField()),), (Value(folded(1 << 40), BigIntegerField()),)),
-]
+]  # fmt: skip
 #: Values that only SQLite has in one column: they count by their type, and to the last digit.
 OF_SQLITE = [(1, "1"), ("a\0b", "a\0c"), (0.1, 0.1 + 2**-56), (2**53, 2**53 + 1), (1, 1.0), (b"a", "a")]
 #: SQL of PostgreSQL whose type is not that of its field.

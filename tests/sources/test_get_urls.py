@@ -138,14 +138,12 @@ def test_keys_of_an_entry_but_its_location_may_be_missing():
 
 def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
     entries = [
-        {"item": "first"},
-        {"location": None, "item": "second"},
-        {"location": "/\x00", "item": "third"},
+        {"item": "first"}, {"location": None, "item": "second"}, {"location": "/\x00", "item": "third"},
         {"location": f"/{'a' * MAX_LOCATION}"},
         {"location": "/good/", "lastmod": "yesterday", "changefreq": "x", "priority": "high"},
         {"location": "/linked/", "alternates": [{"lang_code": "de"}]},
         {"location": "/links/", "alternates": [{"lang_code": "de", "location": "/\x00"}]},
-    ]
+    ]  # fmt: skip
     (done,) = rendered(compiled(Tree([entries])))
     assert re.findall("<url>(.*)</url>", done.text) == [
         f"<loc>{BASE}/{name}/</loc>" for name in ("good", "linked", "links")

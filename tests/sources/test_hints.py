@@ -317,14 +317,11 @@ def test_a_step_is_named_from_a_share_and_a_thousand_items_on(rows):
 
 @pytest.mark.parametrize(
     ("queryset", "what"),
-    [
-        (ARTICLES.all()[:COUNT], "a slice"),
-        (ARTICLES.filter(pk=1).union(ARTICLES.all()), "a union"),
-        (ARTICLES.values(), "a values() queryset"),
-        (ARTICLES.annotate(n=Window(RowNumber())).filter(n__lt=9), "a queryset without key ranges"),
-    ],
+    [(ARTICLES.all()[:COUNT], "a slice"), (ARTICLES.filter(pk=1).union(ARTICLES.all()), "a union"),
+     (ARTICLES.values(), "a values() queryset"),
+     (ARTICLES.annotate(n=Window(RowNumber())).filter(n__lt=9), "a queryset without key ranges")],
     ids=range(4),
-)
+)  # fmt: skip
 def test_reading_by_position_is_named_if_it_takes_longer_than_necessary(queryset, what, rows):
     declared = declare(get_queryset=lambda self: queryset.all())
     assert slow(declared, positions=0.25) == (

@@ -227,11 +227,9 @@ def floats(postgresql, mysql):
 
 TEXT = text()
 BLIND = text(
-    ["a", "B", "c", "D", "é", "F1", "f2"],
-    postgresql="citext",
-    mysql="varchar(20) COLLATE utf8mb4_general_ci",
-    sqlite="varchar(20) COLLATE NOCASE",
-)
+    ["a", "B", "c", "D", "é", "F1", "f2"], postgresql="citext",
+    mysql="varchar(20) COLLATE utf8mb4_general_ci", sqlite="varchar(20) COLLATE NOCASE",
+)  # fmt: skip
 GERMAN = "varchar(20) CHARACTER SET latin1 COLLATE latin1_german2_ci"
 FIXED = dict.fromkeys(("postgresql", "mysql", "sqlite"), "char(20)")
 
@@ -438,11 +436,8 @@ def test_an_identity_names_vendor_table_column_type_and_collation(using):
 
 def test_another_key_has_another_identity_and_a_position_has_none(using):
     keys = [
-        (Article, "pk"),
-        (Document, "pk"),
-        (Word, "pk"),
-        *((Event, key) for key in ("pk", "at", "price")),
-    ]
+        (Article, "pk"), (Document, "pk"), (Word, "pk"), *((Event, key) for key in ("pk", "at", "price")),
+    ]  # fmt: skip
     assert len({keyed(using, model, key).key_identity for model, key in keys}) == len(keys)
     positions = compiled(listing(["a"]))
     assert positions.key_identity is None

@@ -308,18 +308,13 @@ def by_pk(self, item):
 @pytest.mark.parametrize("limit", [1, 9, 50_000])
 @pytest.mark.parametrize(
     "attributes",
-    [
-        {},
-        {"alternates": True},
-        {"alternates": True, "x_default": True},
-        {"alternates": True, "x_default": lambda self, item: item.slug != "s3" or "/start/"},
-        {"alternates": lambda self, item: [("ja", f"https://ja.example/{item.slug}")]},
-        {"alternates": by_pk},
-        {"languages": ["ca-valencia", "de"], "alternates": True},
-        {"alternates": True, "get_languages_for_item": lambda self, item: SEVERAL[int(item.slug[1:]) % 7]},
-    ],
+    [{}, {"alternates": True}, {"alternates": True, "x_default": True},
+     {"alternates": True, "x_default": lambda self, item: item.slug != "s3" or "/start/"},
+     {"alternates": lambda self, item: [("ja", f"https://ja.example/{item.slug}")]}, {"alternates": by_pk},
+     {"languages": ["ca-valencia", "de"], "alternates": True},
+     {"alternates": True, "get_languages_for_item": lambda self, item: SEVERAL[int(item.slug[1:]) % 7]}],
     ids=range(8),
-)
+)  # fmt: skip
 def test_columns_and_methods_give_the_same_bytes_in_slices_of_any_size(
     monkeypatch, attributes, limit, size
 ):
@@ -420,12 +415,10 @@ def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
         (BY_ROUTES, "no effect without i18n"),
         ({**BY_ROUTES, "i18n": True, "languages": ["en", "fr"]}, "the languages fr"),
         ({"location": {}, "i18n": True}, "an empty dict"),
-        (
-            {"location": {"en": "/a/"}, "i18n": True},
-            "must be a Route, a PathTemplate or a query expression, not str",
-        ),
+        ({"location": {"en": "/a/"}, "i18n": True},
+         "must be a Route, a PathTemplate or a query expression, not str"),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_dict_by_language_is_refused(rows, attributes, problem):
     with pytest.raises(ImproperlyConfigured, match=problem):
         compiled(declare(queryset=rows, **attributes))

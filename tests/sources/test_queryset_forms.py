@@ -129,13 +129,11 @@ def test_slices_and_unions_of_composite_keys_need_no_instances(name, using):
 @pytest.mark.parametrize("using", [parameter("postgresql"), parameter("mariadb")], indirect=True)
 @pytest.mark.parametrize(
     "build",
-    [
-        lambda rows: rows.order_by("slug")[:5].union(rows.order_by("-slug")[2:6]),
-        lambda rows: low(rows).union(high(rows)).order_by("day")[:4].union(rows.filter(slug="a09")),
-        lambda rows: rows.filter(tags__pk__gt=0).distinct().order_by("slug")[:4].union(high(rows)),
-    ],
+    [lambda rows: rows.order_by("slug")[:5].union(rows.order_by("-slug")[2:6]),
+     lambda rows: low(rows).union(high(rows)).order_by("day")[:4].union(rows.filter(slug="a09")),
+     lambda rows: rows.filter(tags__pk__gt=0).distinct().order_by("slug")[:4].union(high(rows))],
     ids=["slices", "a slice of a union", "a slice of distinct rows"],
-)
+)  # fmt: skip
 def test_a_union_of_slices_is_listed_in_its_order(build, shelf):
     """SQLite has no union of slices."""
     queryset = build(shelf).order_by("slug")
@@ -305,16 +303,14 @@ REFUSED = {
     "a lastmod to many": (lambda rows: section(rows, lastmod=F("visits__at")), TO_MANY),
     "a route to many": (lambda rows: section(rows, Route("article", slug=F("tags__name"))), TO_MANY),
     "a condition to many": (
-        lambda rows: section(rows, priority=Case(When(comments__pk__gt=0, then=Value(0.5)))),
-        TO_MANY,
+        lambda rows: section(rows, priority=Case(When(comments__pk__gt=0, then=Value(0.5)))), TO_MANY,
     ),
     "a function to many": (lambda rows: section(rows, changefreq=Lower("tags__name")), TO_MANY),
     # Grouped by the tag, each article would occur once for each tag.
     "groups to many": (lambda rows: section(counted(rows), lastmod=F("tags__pk")), TO_MANY),
     "methods to many": (lambda rows: section(counted(rows), METHOD, lastmod=F("tags__pk")), TO_MANY),
     "an aggregate aside": (
-        lambda rows: section(rows.filter(published=True) | tagged(rows).filter(n__gt=0)),
-        ASIDE,
+        lambda rows: section(rows.filter(published=True) | tagged(rows).filter(n__gt=0)), ASIDE,
     ),
     "an annotation of a union": (
         lambda rows: section(counted(rows).union(counted(rows)), Route("article", slug=F("n"))),
@@ -326,7 +322,7 @@ REFUSED = {
         lambda rows: section(rows.order_by("day").values_list("slug")),
         r"need model instances, not tuple.*methods",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -21,22 +21,18 @@ pytestmark = pytest.mark.usefixtures("cached_site")
 
 EXPRESSIONS = {
     "F over a foreign key": (
-        "location",
-        Concat(Value("/c"), "category__slug", Value("/"), "slug", output_field=CharField()),
+        "location", Concat(Value("/c"), "category__slug", Value("/"), "slug", output_field=CharField()),
         lambda item: f"/c{item.category.slug if item.category else ''}/{item.slug}",
     ),
     "Route over a foreign key": (
-        "location",
-        Route("seat", row=Coalesce("category__slug", Value("none")), number=F("pk")),
+        "location", Route("seat", row=Coalesce("category__slug", Value("none")), number=F("pk")),
         lambda item: f"/seats/{item.category.slug if item.category else 'none'}/{item.pk}/",
     ),
     "Cast of a key": (
-        "location",
-        Concat(Value("/"), Cast("pk", CharField(max_length=20))),
-        lambda item: f"/{item.pk}",
+        "location", Concat(Value("/"), Cast("pk", CharField(max_length=20))), lambda item: f"/{item.pk}",
     ),
     "Count": ("priority", Count("tags") * 0.25, lambda item: item.tags.count() * 0.25),
-}
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("small_slices")
@@ -69,11 +65,9 @@ FACTS = st.lists(
 )
 
 FACT_COLUMNS = {
-    "location": Route("word", word=F("slug")),
-    "lastmod": F("updated"),
-    "priority": F("weight"),
+    "location": Route("word", word=F("slug")), "lastmod": F("updated"), "priority": F("weight"),
     "changefreq": Case(When(published=True, then=Value("daily")), default=Value("sometimes")),
-}
+}  # fmt: skip
 
 FACT_METHODS = {
     "location": lambda self, item: reverse("word", args=[item.slug]),

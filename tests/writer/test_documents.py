@@ -220,12 +220,9 @@ class TestAUrlset:
 
     @pytest.mark.parametrize(
         "batch",
-        [
-            single([], [], lastmods="\x00"),
-            Batch([], [Localization("\x00", [])]),
-            Batch([], [Localization("", TemplateColumn(["\x00", ""], [[]]))]),
-        ],
-    )
+        [single([], [], lastmods="\x00"), Batch([], [Localization("\x00", [])]),
+         Batch([], [Localization("", TemplateColumn(["\x00", ""], [[]]))])],
+    )  # fmt: skip
     def test_is_refused_for_such_a_constant_even_without_entries(self, batch):
         with pytest.raises(TextError):
             write([batch])
@@ -439,23 +436,19 @@ def test_an_index_is_valid_by_the_schema(schema):
 TOO_LARGE = "its entries alone exceed the limits of a page"
 #: Texts of very different lengths.
 lengths = st.builds(
-    "{}{}{}".format,
-    st.sampled_from(["", "/"]),
-    st.sampled_from(["a", "ü", "&<", "😀"]),
+    "{}{}{}".format, st.sampled_from(["", "/"]), st.sampled_from(["a", "ü", "&<", "😀"]),
     st.text("ab", max_size=60),
-)
+)  # fmt: skip
 languages = st.sampled_from(["en", "de", "pt-BR", "zh-Hant-TW", "x-default", "es-419"])
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @settings(max_examples=5 * EXAMPLES)
 @given(
-    batch=batches_of(lengths, lengths, languages, most=14),
-    base=bases,
-    cuts=st.lists(st.integers(0, 5), max_size=5),
-    urls=st.integers(1, 12),
+    batch=batches_of(lengths, lengths, languages, most=14), base=bases,
+    cuts=st.lists(st.integers(0, 5), max_size=5), urls=st.integers(1, 12),
     near=st.integers(0, 500) | st.integers(-14, -1),
-)
+)  # fmt: skip
 def test_documents_within_limits_have_every_item_that_fits_once_and_whole(
     name, batch, base, cuts, urls, near
 ):
@@ -501,17 +494,12 @@ def test_limits_count_entries_and_not_items():
 
 @pytest.mark.parametrize(
     ("lastmods", "newest"),
-    [
-        ([["2026-01-02", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-02"),
-        ([["2026-01-01", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-01T00:00:00Z"),
-        (["2026-01-01", "2026-01-03"], "2026-01-03"),
-        (["2026-01-01", None], None),
-        ([None, "2026-01-01"], None),
-        ([["2026-01-01", None], "2026-01-01"], None),
-        ([["2026-01-01", ""], "2026-01-01"], None),
-        (["2026-01-01", ""], None),
-    ],
-)
+    [([["2026-01-02", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-02"),
+     ([["2026-01-01", "2026-01-01"], "2026-01-01T00:00:00Z"], "2026-01-01T00:00:00Z"),
+     (["2026-01-01", "2026-01-03"], "2026-01-03"), (["2026-01-01", None], None),
+     ([None, "2026-01-01"], None), ([["2026-01-01", None], "2026-01-01"], None),
+     ([["2026-01-01", ""], "2026-01-01"], None), (["2026-01-01", ""], None)],
+)  # fmt: skip
 def test_the_newest_lastmod_is_that_of_all_batches(lastmods, newest):
     batches = [single([i, -i], ["a", "b"], lastmods=column) for i, column in enumerate(lastmods, 1)]
     assert write(batches)[1].lastmod == newest

@@ -19,13 +19,10 @@ OLD = datetime(2019, 5, 17, 22, 30)
 LEAP = date(2016, 2, 29)
 #: The number, the time and the text of the rows at the end of a path.
 RELATIONS = {
-    "notes": ("score", "at", "word"),
-    "children": ("weight", "at", "slug"),
-    "tags": ("rank", "at", "name"),
-    "children__notes": ("score", "at", "word"),
-    "parent__notes": ("score", "at", "word"),
+    "notes": ("score", "at", "word"), "children": ("weight", "at", "slug"), "tags": ("rank", "at", "name"),
+    "children__notes": ("score", "at", "word"), "parent__notes": ("score", "at", "word"),
     "parent__tags": ("rank", "at", "name"),
-}
+}  # fmt: skip
 _MAIN = ("notes", "notes", "children", "children", "tags", "tags", *RELATIONS)
 
 

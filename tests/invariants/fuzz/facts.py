@@ -75,17 +75,10 @@ def facts(kind, seed):
     for number in range(ROWS):
         group = rng.choice([None, 0, 1, 2])
         made = Fact(
-            slug=f"s{number * 5 % ROWS:02}",
-            flag=rng.random() < 0.5,
-            weight=rng.choice([None, 1, 2, 3, 4]),
-            at=_maybe(moment(rng), rng),
-            day=_maybe(moment(rng).date(), rng),
-            group=group,
-            group_at=None if group is None else groups[group],
-            parent=None,
-            notes=[],
-            tags=[],
-        )
+            slug=f"s{number * 5 % ROWS:02}", flag=rng.random() < 0.5, weight=rng.choice([None, 1, 2, 3, 4]),
+            at=_maybe(moment(rng), rng), day=_maybe(moment(rng).date(), rng), group=group,
+            group_at=None if group is None else groups[group], parent=None, notes=[], tags=[],
+        )  # fmt: skip
         if kind != "composite":
             made.parent = rng.choice([None, *found[:4]])
             made.notes = [_note(rng) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4]))]
@@ -130,16 +123,10 @@ def write(kind, known, using):
     for number, fact in enumerate(known, 1):
         own = {} if kind == "composite" else {"parent": fact.parent and made[fact.parent.slug]}
         made[fact.slug] = model(
-            slug=fact.slug,
-            number=(number * 5) % 29,
-            group_id=None if fact.group is None else _own(kind, fact.group),
-            flag=fact.flag,
-            weight=fact.weight,
-            at=stored(fact.at),
-            day=fact.day,
-            **own,
-            **key(number),
-        )
+            slug=fact.slug, number=(number * 5) % 29,
+            group_id=None if fact.group is None else _own(kind, fact.group), flag=fact.flag,
+            weight=fact.weight, at=stored(fact.at), day=fact.day, **own, **key(number),
+        )  # fmt: skip
     model._base_manager.using(using).bulk_create(made.values())
     if kind != "composite":
         _write_related(kind, known, made, using)

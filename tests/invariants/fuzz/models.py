@@ -26,11 +26,9 @@ class Thing(models.Model):
     slug = models.CharField(max_length=20)
     number = models.IntegerField(unique=True)
     serial = models.GeneratedField(
-        expression=models.F("number") * 2 + 1,
-        output_field=models.IntegerField(),
-        db_persist=True,
+        expression=models.F("number") * 2 + 1, output_field=models.IntegerField(), db_persist=True,
         unique=True,
-    )
+    )  # fmt: skip
     group = models.ForeignKey(Group, null=True, on_delete=models.CASCADE, related_name="+")
     flag = models.BooleanField()
     weight = models.IntegerField(null=True)

@@ -131,11 +131,8 @@ def _aggregated(rng, chain):
         chain = _numbered(chain, method, "n", str(made), "numbers")
         name, least = chain.numbers[-1], rng.choice([0, 1, 1, 2, 2, 3])
         conditions = [
-            f"{name}={least}",
-            f"{name}__gte={least}",
-            f"{name}__gt={least}",
-            f"{name}__lt={least}",
-        ]
+            f"{name}={least}", f"{name}__gte={least}", f"{name}__gt={least}", f"{name}__lt={least}",
+        ]  # fmt: skip
     else:
         chain = _numbered(chain, method, "m", str(a_time(rng)), "times")
         conditions = [f"{chain.times[-1]}__isnull=False"]
@@ -201,22 +198,13 @@ def _extra(rng, chain):
 def _ordered(rng, chain):
     named = [*chain.numbers, *chain.times, *chain.texts]
     orders = [
-        "'-slug'",
-        "'flag'",
-        "'group__name', 'slug'",
-        "'-group__name'",
-        "F('weight').desc(nulls_last=True)",
-    ]
+        "'-slug'", "'flag'", "'group__name', 'slug'", "'-group__name'", "F('weight').desc(nulls_last=True)",
+    ]  # fmt: skip
     if chain.is_related:
         orders += [
-            "'-notes__at'",
-            "'notes__score'",
-            "'tags__name', 'pk'",
-            "'-tags'",
-            "'children__weight', 'slug'",
-            "'parent__slug'",
-            "'-parent__notes__score'",
-        ]
+            "'-notes__at'", "'notes__score'", "'tags__name', 'pk'", "'-tags'", "'children__weight', 'slug'",
+            "'parent__slug'", "'-parent__notes__score'",
+        ]  # fmt: skip
     if named:
         orders += [f"'{rng.choice(named)}'", f"'-{rng.choice(named)}', 'pk'"] * 2
     return chain.then(f".order_by({rng.choice(orders)})")
@@ -224,11 +212,8 @@ def _ordered(rng, chain):
 
 def _shown(rng, chain):
     steps = [".distinct()"] * 3 + [
-        ".reverse()",
-        ".select_related('group')",
-        ".only('slug')",
-        ".defer('day')",
-    ]
+        ".reverse()", ".select_related('group')", ".only('slug')", ".defer('day')",
+    ]  # fmt: skip
     if chain.is_related:
         steps.append(".prefetch_related('notes')")
     return chain.then(rng.choice(steps))
