@@ -11,17 +11,12 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, strategies as st
 
+# isort: off
 from django_sitemaps09.pages import (
-    Fingerprint,
-    Key,
-    Page,
-    each_page,
-    even_bounds,
-    fill,
-    find_changed,
-    fit_together,
-    render_all,
-)
+    Fingerprint, Key, Page, each_page, even_bounds, fill, find_changed, fit_together, render_all,
+)  # fmt: skip
+
+# isort: on
 from django_sitemaps09.protocol import Limits
 
 # A prime: multiplying the numbers below it, modulo this prime, shuffles them.
@@ -79,8 +74,6 @@ class Written(NamedTuple):
 
 
 def writer(rows, limit, begun=None):
-    """Return a function that submits a page to a writer which stops at a limit."""
-
     def render(page):
         found = rows.on(page)
         return Written(found[:limit], rows.text(found[limit - 1]) if len(found) > limit else None)
@@ -341,7 +334,6 @@ def test_two_more_pages_that_differ_than_are_the_same_end_comparing(before, afte
 
 
 def compared(count, changed, adds_up=False):
-    """Return which of these pages are reported, how many were read, and the number of queries."""
     table = Table(dict.fromkeys(range(count), 1), adds_up)
     known = known_of(table, pages_of(range(count - 1)))
     table.rows |= dict.fromkeys(changed, 2)
@@ -382,7 +374,6 @@ class Sized(NamedTuple):
 
 
 def places(count):
-    """Return pages with one place each."""
     bounds = [None, *((str(place),) for place in range(1, count)), None]
     return [Page(number, *pair) for number, pair in enumerate(pairwise(bounds), 1)]
 

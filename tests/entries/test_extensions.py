@@ -44,18 +44,13 @@ def read(elements):
 def shape(elements):
     """Return the content of elements, without prefixes, comments and the notation of text."""
     return [
-        (
-            e.tag,
-            sorted(e.attrib.items()),
-            texts(e),
-            shape([child for child in e if child.tag != etree.Comment]),
-        )
+        (e.tag, sorted(e.attrib.items()), texts(e),
+         shape([child for child in e if child.tag != etree.Comment]))
         for e in elements
-    ]
+    ]  # fmt: skip
 
 
 def texts(element):
-    """Return the texts before, between and after the child elements."""
     found = [element.text or ""]
     for child in element:
         if child.tag == etree.Comment:

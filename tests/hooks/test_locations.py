@@ -31,7 +31,6 @@ __all__ = ["small_slices"]
 
 
 def page(request, **kwargs):
-    """View of all locations."""
     return HttpResponse()
 
 
@@ -39,7 +38,6 @@ urlpatterns = [path("", include("django_sitemaps09.urls")), path("<path:slug>", 
 
 
 def of(*urls, base=Sitemap, **attributes):
-    """Return a section whose items are its locations."""
     attributes.setdefault("location", lambda self, item: item)
     return listing(list(urls), base, **attributes)
 
@@ -88,13 +86,11 @@ ADDRESS = (["https://[2001:db8::1]/[a]"], ["https://[2001:db8::1]/%5Ba%5D"])
 #: URLs on an allowed host, and how they can be written, by the spellings of the host.
 SPELLINGS = [
     *((host, *SHOP) for host in ("https://shop.example.com", "HTTPS://SHOP.Example.COM/")),
-    *(
-        (host, *SHOP)
-        for host in ("https://shop.example.com:443", "Shop.Example.com", "shop.example.com:443")
-    ),
+    *((host, *SHOP)
+     for host in ("https://shop.example.com:443", "Shop.Example.com", "shop.example.com:443")),
     *((host, *BOOKS) for host in ("bücher.example", "BÜCHER.example", "xn--bcher-kva.example")),
     *((host, *ADDRESS) for host in ("[2001:DB8::1]", "https://[2001:db8::1]:443/")),
-]
+]  # fmt: skip
 
 
 class TestAllowedHosts:
@@ -211,8 +207,6 @@ class TestAllowedHosts:
 
 
 class Unreadable:
-    """An attribute that can be read only during a request, for example."""
-
     def __get__(self, instance, owner):
         raise RuntimeError("no request")
 
@@ -329,7 +323,6 @@ def test_the_characters_of_the_url_of_a_route_are_counted():
 
 
 def words(*texts, **attributes):
-    """Return a section of a model with these texts."""
     Parent.objects.bulk_create(Parent(name=text) for text in texts)
     return declare(**{"model": Parent, "location": F("name"), **attributes})
 

@@ -7,7 +7,6 @@ import sys
 
 
 def usp(base):
-    """Return what ultimate-sitemap-parser finds from robots.txt alone."""
     from usp.tree import sitemap_tree_for_homepage
 
     return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]

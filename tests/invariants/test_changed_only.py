@@ -15,6 +15,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext
 from django.urls import set_script_prefix
+from django.utils.translation import get_language
 
 from django_sitemaps09 import Route
 from django_sitemaps09.export import export
@@ -25,7 +26,8 @@ from django_sitemaps09.stores import LocalStore
 from tests.models import Article, Category
 from tests.support.configuration import BASE
 from tests.support.databases import ALIASES, parameter
-from tests.support.sections import listing
+from tests.support.published import pages as listed_pages, urls
+from tests.support.sections import declare, listing
 from tests.support.twins import NEWER, OLD, PAGE, ROWS, START, add, path, published, some
 
 pytestmark = pytest.mark.slow
@@ -35,14 +37,11 @@ TURNS = int(os.environ.get("SITEMAPS09_STEPS", "20"))
 
 
 class Chance:
-    """Random choices of rows, the same ones for the same seed on each database."""
-
     def __init__(self, twins, seed):
         self.twins, self.random = twins, random.Random(seed)  # noqa: S311
         self.choice, self.below = self.random.choice, self.random.randrange
 
     def keys(self, count=1):
-        """Return the keys of consecutive rows."""
         found = [*self.twins.articles.order_by("pk").values_list("pk", flat=True)]
         start = self.below(max(1, len(found) - count))
         return found[start : start + count]
@@ -231,7 +230,6 @@ def test_a_row_that_is_committed_late_is_seen_though_its_page_was_exported_when_
 
 
 def queries_of(twins, *, changed_only):
-    """Export once more, and return the number of queries of the section's rows."""
     twins.now[0] += timedelta(hours=1)
     with CaptureQueriesContext(connections[twins.using]) as captured:
         folder, sitemaps = twins.folder / "changed", {"a": twins.section()}
@@ -334,7 +332,6 @@ def test_skipped_items_are_reported_each_time(twins):
 
 @contextmanager
 def queries_of_articles():
-    """Count the queries of articles on each of two databases."""
     captured = {alias: CaptureQueriesContext(connections[alias]) for alias in ("default", "replica")}
     counts = {}
     with captured["default"], captured["replica"]:
@@ -387,3 +384,85 @@ def test_rows_of_replicas_are_read_from_one_of_them_in_a_run_also_by_workers(twi
     [using] = {task.using for task in InThisProcess.tasks}
     assert len(InThisProcess.tasks) == PAGES
     assert {alias for alias, asked in InThisProcess.asked.items() if asked} == {using}
+
+
+# Sections that skip many items: their pages are as full as others, and a second export writes nothing
+
+LIMIT = 12
+CODES = ["en", "de", "pt-br"]
+#: Which of 400 items have a URL.
+LISTED = {
+    "one of ten": lambda number: number % 10 == 3, "one of a hundred": lambda number: number % 100 == 42,
+    "none in the middle": lambda number: not 50 <= number < 350,
+    "few at the beginning": lambda number: number >= 200 or number % 40 == 0,
+    "few at the end": lambda number: number < 205 or number % 40 == 0,
+    "only the last": lambda number: number == 399,
+    "ever fewer": lambda number: number % (number // 25 + 1) == 0,
+    "at random": lambda number: number * 7_919 % 101 < 30, "all but a few": lambda number: number % 50 != 7,
+}  # fmt: skip
+
+
+def has_url(item):
+    return item.slug.startswith("/")
+
+
+def method(self, item):
+    if not has_url(item):
+        raise ValueError("no URL")
+    return item.slug
+
+
+COLUMNS = {"location": F("slug"), "lastmod": F("updated")}
+#: Items without a URL in most languages have one entry, and the others three.
+LANGUAGES = {
+    "i18n": True,
+    "languages": CODES,
+    "get_languages_for_item": lambda self, item: CODES if has_url(item) else ["en"],
+    "location": lambda self, item: f"/{get_language()}/{item.pk}/",
+}
+#: Hooks, and whether they are exported with `--changed-only`. What a method skips does not depend on the
+#: database, and a full export reads what the other one does.
+KINDS = {
+    "columns, changed only": (COLUMNS, True), "columns": (COLUMNS, False),
+    "methods": ({"location": method}, False), "languages": (LANGUAGES, True),
+}  # fmt: skip
+PARAMETERS = [
+    pytest.param(alias, kind, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{kind}")
+    for alias in ALIASES
+    for kind in (KINDS if alias == "default" else ["columns, changed only"])
+]
+
+
+@pytest.mark.usefixtures("cached_site")
+@pytest.mark.sitemaps09(ENGINE="serial", GZIP=False)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("using", "kind"), PARAMETERS, indirect=["using"])
+@pytest.mark.parametrize("name", LISTED)
+def test_a_second_export_of_a_section_that_skips_many_items_writes_nothing(name, kind, using, folder):
+    is_listed, (hooks, changed_only) = LISTED[name], KINDS[kind]
+    rows = Article.objects.using(using)
+    rows.bulk_create(
+        Article(pk=number + 1, slug=f"/{number}/" if is_listed(number) else f"no#{number}")
+        for number in range(400)
+    )
+    section = declare(queryset=rows.all(), limit=LIMIT, **hooks)
+
+    def run():
+        return export(sitemaps={"s": section}, output=folder, changed_only=changed_only)
+
+    [first] = run().sections
+    # Items without most languages are listed. Others are counted once, however often a page is rendered.
+    most, least = (3, 1) if hooks is LANGUAGES else (1, 0)
+    counts = [most if is_listed(number) else least for number in range(400)]
+    assert (first.failure, first.skipped_items) == (None, counts.count(0))
+    assert run().written == ()
+    found = [url for page in listed_pages(folder) for url in urls(folder, page)]
+    assert len(found) == len({*found}) == sum(counts)
+    assert len(listed_pages(folder)) <= 2 * -(-sum(counts) // LIMIT) + 2
+    # Items that get their URL now, and items that lose it, are listed and removed by one run.
+    rows.filter(pk__in=range(100, 140)).update(slug="no#")
+    for number in range(300, 320):
+        rows.filter(pk=number).update(slug=f"/new-{number}/")
+    assert not run().failures
+    assert run().written == ()
+    assert all(0 < len(urls(folder, page)) <= LIMIT for page in listed_pages(folder))

@@ -16,7 +16,6 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
@@ -37,82 +36,38 @@ SITEMAPS09 = {**SITEMAPS09, "MAX_URLS": 1_000}
 PATH = "/!$&'()*+,;=:@"
 
 
-class Site(NamedTuple):
-    """An exported example on its own server."""
-
-    base: str
-    database: Path
-    public: Path
-    requested: list[str]
-
-    def expected(self):
-        """Return every URL of the site, computed only from the rows."""
-        with closing(sqlite3.connect(self.database)) as database:
-            paths = ["/", "/about/", "/contact/"]
-            paths += [f"/info{url}" for (url,) in database.execute("SELECT url FROM django_flatpage")]
-            paths += [
-                f"/articles/{category}/{slug}/"
-                for category, slug in database.execute(
-                    "SELECT category.slug, article.slug FROM articles_article article"
-                    " JOIN articles_category category ON category.id = article.category_id"
-                    " WHERE article.published"
-                )
-            ]
-            for (code,) in database.execute("SELECT code FROM products_product"):
-                paths += [f"{prefix}/products/{code}/" for prefix in ("", "/de")]
-        return [f"{self.base}{quote(path, safe=PATH)}" for path in paths]
-
-
 class Handler(SimpleHTTPRequestHandler):
-    """Python's `http.server`, which records requests instead of printing them."""
-
-    def __init__(self, *arguments, requested, **options):
-        self.requested = requested
-        super().__init__(*arguments, **options)
-
-    def log_request(self, code="-", size="-"):
-        self.requested.append(self.path)
+    requested = []
 
     def log_message(self, format, *arguments):
-        pass
-
-
-def environment(folder, base):
-    """Return the environment of processes that can import the example and use no proxy."""
-    package = Path(django_sitemaps09.__file__).parents[1]
-    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
-    return kept | {
-        "PYTHONPATH": os.pathsep.join(map(str, [folder, EXAMPLE, package, ROOT])),
-        "DJANGO_SETTINGS_MODULE": "client_settings",
-        "EXAMPLE_BASE_URL": base,
-        "EXAMPLE_DATABASE_URL": f"sqlite:///{folder / 'db.sqlite3'}",
-        "EXAMPLE_DEBUG": "",
-    }
+        """Record the request instead of printing it."""
+        self.requested.append(self.path)
 
 
 def run(folder, base, *command):
-    done = subprocess.run(  # noqa: S603 our own interpreter and arguments
-        [sys.executable, *map(str, command)],
-        env=environment(folder, base),
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=90,
-        check=False,
-    )
+    """Return what a process says that can import the example and uses no proxy."""
+    package = Path(django_sitemaps09.__file__).parents[1]
+    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    database = f"sqlite:///{folder / 'db.sqlite3'}"
+    kept |= {
+        "PYTHONPATH": os.pathsep.join(map(str, [folder, EXAMPLE, package, ROOT])),
+        "DJANGO_SETTINGS_MODULE": "client_settings", "EXAMPLE_BASE_URL": base,
+        "EXAMPLE_DATABASE_URL": database, "EXAMPLE_DEBUG": "",
+    }  # fmt: skip
+    command, told = [sys.executable, *map(str, command)], {"capture_output": True, "encoding": "utf-8"}
+    done = subprocess.run(command, env=kept, cwd=folder, timeout=90, check=False, **told)  # noqa: S603
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """An exported example on a server of its own: its folder and its base."""
     folder = tmp_path_factory.mktemp("clients")
     public = folder / "public"
     public.mkdir()
     (folder / "client_settings.py").write_text(SETTINGS)
-    requested = []
-    handler = partial(Handler, directory=str(public), requested=requested)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(public))) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
         base = f"http://127.0.0.1:{server.server_port}"
@@ -123,10 +78,25 @@ def site(tmp_path_factory):
                 ["export_sitemaps", f"--output={public}", f"--robots={public / 'robots.txt'}"],
             ):
                 run(folder, base, EXAMPLE / "manage.py", *command)
-            yield Site(base, folder / "db.sqlite3", public, requested)
+            yield folder, base
         finally:
             server.shutdown()
             thread.join()
+
+
+def urls_of_rows(folder, base):
+    """Return every URL of the site, computed only from the rows."""
+    with closing(sqlite3.connect(folder / "db.sqlite3")) as database:
+        paths = ["/", "/about/", "/contact/"]
+        paths += [f"/info{url}" for (url,) in database.execute("SELECT url FROM django_flatpage")]
+        articles = database.execute(
+            "SELECT category.slug, article.slug FROM articles_article article"
+            " JOIN articles_category category ON category.id = article.category_id WHERE article.published"
+        )
+        paths += [f"/articles/{category}/{slug}/" for category, slug in articles]
+        for (code,) in database.execute("SELECT code FROM products_product"):
+            paths += [f"{prefix}/products/{code}/" for prefix in ("", "/de")]
+    return [f"{base}{quote(path, safe=PATH)}" for path in paths]
 
 
 @pytest.mark.slow
@@ -135,11 +105,10 @@ def site(tmp_path_factory):
 def test_a_reader_finds_every_url_once(request, reader):
     require(READERS[reader][1])
     # Created only if a reader is installed.
-    site = request.getfixturevalue("site")
-    site.requested.clear()
-    said = run(site.public.parent, site.base, "-m", "tests.invariants.readers", reader, site.base)
-    found = json.loads(said.splitlines()[-1])
-    expected = site.expected()
+    folder, base = request.getfixturevalue("site")
+    Handler.requested.clear()
+    found = json.loads(run(folder, base, "-m", "tests.invariants.readers", reader, base).splitlines()[-1])
+    expected = urls_of_rows(folder, base)
     assert len(expected) == len(set(expected)) == 3 + 4 + ARTICLES * 49 // 50 + 2 * PRODUCTS
     assert sorted(found) == sorted(expected)
-    assert {"/robots.txt", "/sitemap.xml", "/sitemap-articles-3.xml.gz"} < set(site.requested)
+    assert {"/robots.txt", "/sitemap.xml", "/sitemap-articles-3.xml.gz"} < set(Handler.requested)

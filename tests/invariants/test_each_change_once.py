@@ -87,7 +87,6 @@ class Edits:
         }
 
     def make(self, number):
-        """Make some edits, and return their names."""
         names = self.random.choices(["add", "delete", "create_again", "swap", *self.values], k=number)
         for name in names:
             if name in self.values:
@@ -130,7 +129,6 @@ class Edits:
 
 
 def entries(folder):
-    """Return the lines of each URL in all sections of a host."""
     found = {}
     for name in published.pages(folder):
         for line in gzip.decompress((folder / name).read_bytes()).splitlines():

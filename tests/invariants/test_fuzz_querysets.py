@@ -24,8 +24,7 @@ from django_sitemaps09 import checks, sources
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.orm.traits import has_window_function
 from django_sitemaps09.sources import QuerySource, members, slices
-from tests.invariants.fuzz.cases import case_of, expected
-from tests.invariants.fuzz.facts import KINDS, facts, write
+from tests.invariants.fuzz.sections import KINDS, case_of, expected, facts, write
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.sources import BASE, LIMITS
 from tests.support.ways import compatible, exported_pages, native_pages, url_dicts
@@ -200,19 +199,6 @@ def outcome(case):
         raise Differences({f"error {type(error).__name__}": f"{error} in {own[-1]}"}) from error
 
 
-def shortest(case, problems):
-    """Return the shortest case in which the same reader fails."""
-    for smaller in case.smaller():
-        if smaller != case and admitted(smaller):
-            try:
-                outcome(smaller)
-            except Differences as error:
-                [found] = error.args
-                if not problems.keys().isdisjoint(found):
-                    return shortest(smaller, found)
-    return case, problems
-
-
 def described(case, problems):
     lines = [f"SITEMAPS09_FUZZ_CASE={case.name}: {case.using}", case.source]
     return "\n".join([*lines, *(f"  # {name}: {problem}" for name, problem in problems.items())])
@@ -258,7 +244,7 @@ def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part
             try:
                 outcomes[outcome(case) if admitted(case) else "Django"] += 1
             except Differences as error:
-                failures.append(described(*shortest(case, *error.args)))
+                failures.append(described(case, *error.args))
     for found, times in outcomes.items():
         record_property(found, times)
     assert not failures, "\n\n".join(["", *failures])

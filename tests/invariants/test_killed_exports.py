@@ -18,7 +18,7 @@ from django.conf import settings as django_settings
 from django_sitemaps09.export import export
 from django_sitemaps09.stores.local import LocalStore
 from tests.invariants.killing import runs, submissions
-from tests.invariants.killing.scenarios import EVERGREEN, SCENARIOS
+from tests.invariants.killing.runs import EVERGREEN, SCENARIOS
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE

@@ -39,14 +39,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
     pytest.mark.parametrize(
         ("using", "way"),
-        [
-            pytest.param(alias, way, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{way}")
-            for alias in ALIASES
-            for way in (WAYS if alias == "default" else ("native", "exported", "compatible"))
-        ],
+        [pytest.param(alias, way, marks=parameter(alias).marks, id=f"{parameter(alias).id}-{way}")
+         for alias in ALIASES
+         for way in (WAYS if alias == "default" else ("native", "exported", "compatible"))],
         indirect=["using"],
     ),
-]
+]  # fmt: skip
 #: Ways that list a row once though a join repeats it. Django's pages count rows as the queryset does.
 OURS = {"native", "exported", "changed_only", "killed"}
 UTC = timezone.utc
@@ -141,8 +139,7 @@ LISTED = {
     "a window": lambda rows: rows.annotate(w=RANK),
     "a filter by a window": lambda rows: ranked(rows),
     "a filter by the window of an alias": lambda rows: ranked(rows, "alias"),
-    "a filter by the window of a join": lambda rows: rows.filter(category__slug="one")
-    .annotate(rank=RANK)
+    "a filter by the window of a join": lambda rows: rows.filter(category__slug="one").annotate(rank=RANK)
     .filter(rank__lte=3),
     "a window in an order": lambda rows: ranked(rows, "alias").order_by("-published", "-slug"),
     "a window in an order over a relation": lambda rows: ranked(rows).order_by("category__slug"),
@@ -151,10 +148,8 @@ LISTED = {
     "extra() beside an aggregate":
         lambda rows: commented(rows).filter(n__gt=0).extra(where=["tests_article.slug < 'a05'"]),
     "extra() beside a window": lambda rows: rows.annotate(n=Window(RowNumber(), order_by="slug"))
-    .filter(n__lte=3)
-    .extra(where=["tests_article.slug < 'a05'"]),
-    "extra() of distinct rows": lambda rows: rows.filter(tags__name="a")
-    .distinct()
+    .filter(n__lte=3).extra(where=["tests_article.slug < 'a05'"]),
+    "extra() of distinct rows": lambda rows: rows.filter(tags__name="a").distinct()
     .extra(select={"up": "tests_article.slug"}),
     "extra() of an order": lambda rows: rows.extra(order_by=["-slug"]),
     "an aggregate | a filter": lambda rows: tagged(rows) | rows.filter(published=True),
@@ -168,8 +163,7 @@ LISTED = {
     "a slice of a proxy": lambda rows: Recent.objects.using(rows.db)[:8],
     "a slice in the order of a relation": lambda rows: rows.order_by("category__slug", "pk")[:8],
     "a slice that a join repeats": lambda rows: rows.filter(comments__pk__gt=0).order_by("slug")[:9],
-    "a slice of distinct rows": lambda rows: rows.filter(tags__pk__gt=0)
-    .distinct()
+    "a slice of distinct rows": lambda rows: rows.filter(tags__pk__gt=0).distinct()
     .order_by("-category__slug", "slug")[:6],
     "a slice of deferred rows": lambda rows: rows.only("day").prefetch_related("tags").order_by("slug")[:6],
     "a slice with annotations": lambda rows: rows.annotate(low=Lower("slug")).order_by("-low")[:7],
@@ -177,8 +171,7 @@ LISTED = {
     .order_by("n")[:7],
     "a slice with a count": lambda rows: rows.annotate(n=Count("tags")).order_by("-n", "slug")[:7],
     "a slice that HAVING filters": lambda rows: rows.annotate(n=Count("tags"))
-    .filter(Q(n__gt=1) | Q(slug="a07"))
-    .order_by("slug")[:7],
+    .filter(Q(n__gt=1) | Q(slug="a07")).order_by("slug")[:7],
     "a slice that a window filters": lambda rows: ranked(rows).order_by("slug")[:5],
     "a slice with extra()": lambda rows: rows.extra(where=["slug < 'a07'"]).order_by("slug")[1:6],
     "a union": lambda rows: low(rows).union(high(rows)).order_by("slug"),
@@ -190,31 +183,20 @@ LISTED = {
         lambda rows: low(rows).union(high(rows)).order_by("-category", "slug"),
     "a union that repeats rows": lambda rows: low(rows).union(high(rows), all=True).order_by("slug"),
     "a union of repeated rows": lambda rows: rows.filter(comments__pk__gt=0)
-    .union(rows.filter(slug="a03"), all=True)
+    .union(rows.filter(slug="a03"), all=True).order_by("slug"),
+    "a union of unions": lambda rows: low(rows).union(high(rows), all=True).union(rows.filter(slug="a03"))
     .order_by("slug"),
-    "a union of unions": lambda rows: low(rows)
-    .union(high(rows), all=True)
-    .union(rows.filter(slug="a03"))
+    "a union with nothing": lambda rows: high(rows).union(rows.none(), rows.filter(slug="a03"))
     .order_by("slug"),
-    "a union with nothing": lambda rows: high(rows)
-    .union(rows.none(), rows.filter(slug="a03"))
+    "a union of distinct rows": lambda rows: rows.filter(tags__pk__gt=0).distinct().union(high(rows))
     .order_by("slug"),
-    "a union of distinct rows": lambda rows: rows.filter(tags__pk__gt=0)
-    .distinct()
-    .union(high(rows))
-    .order_by("slug"),
-    "a union with annotations": lambda rows: low(rows)
-    .annotate(mark=Value("e"), tag=F("tags__name"))
+    "a union with annotations": lambda rows: low(rows).annotate(mark=Value("e"), tag=F("tags__name"))
     .union(high(rows).annotate(mark=Value("l"), tag=Value("c", CharField())))
     .order_by("-mark", "tag", "slug"),
-    "a union of counts": lambda rows: low(rows)
-    .annotate(n=Count("tags"))
-    .union(high(rows).annotate(n=Count("comments")))
-    .order_by("slug"),
-    "a union of other annotations": lambda rows: low(rows)
-    .annotate(one=Value(1))
-    .union(high(rows).annotate(two=Value(2)))
-    .order_by("slug"),
+    "a union of counts": lambda rows: low(rows).annotate(n=Count("tags"))
+    .union(high(rows).annotate(n=Count("comments"))).order_by("slug"),
+    "a union of other annotations": lambda rows: low(rows).annotate(one=Value(1))
+    .union(high(rows).annotate(two=Value(2))).order_by("slug"),
     "a union of deferred rows":
         lambda rows: low(rows).only("slug").union(high(rows).only("slug")).order_by("slug"),
     "a slice of a union": lambda rows: low(rows).union(high(rows)).order_by("-slug")[1:9],
@@ -256,14 +238,11 @@ GROUPED = {
     "an order by a counted relation":
         lambda rows: rows.order_by("tags__name").annotate(n=Count("tags")).filter(n=1),
     "an order by an expression": lambda rows: rows.order_by(F("visits__at").desc(nulls_last=True))
-    .alias(n=Count("visits"))
-    .filter(n=1),
+    .alias(n=Count("visits")).filter(n=1),
     "an order beside a window": lambda rows: rows.order_by("tags__name", "pk")
-    .alias(w=Window(RowNumber(), order_by="slug"))
-    .filter(w__lte=7),
+    .alias(w=Window(RowNumber(), order_by="slug")).filter(w__lte=7),
     "an order by two relations": lambda rows: rows.order_by("category__slug", "tags__name")
-    .annotate(n=Count("tags"))
-    .filter(n=1),
+    .annotate(n=Count("tags")).filter(n=1),
 }  # fmt: skip
 #: An aggregate covers what the queryset joins, as with annotate().
 JOINED = {
@@ -360,9 +339,7 @@ VALUES = {
     ),
     "a union of groups": (
         lambda rows: (
-            rows.filter(published=True)
-            .values("category__slug")
-            .annotate(n=Count("pk"))
+            rows.filter(published=True).values("category__slug").annotate(n=Count("pk"))
             .union(rows.values("category__slug").annotate(n=Count("pk")))
         ),
         *("category__slug", "n"),
@@ -424,13 +401,7 @@ def test_rows_with_a_composite_key_are_listed_as_they_come(name, way, using):
         assert Counter(read(section, way)) == expected
 
 
-# Declarations with values of their own: each returns a section and its entries.
-
-CASES = {}
-
-
-def case(build):
-    CASES[build.__name__.replace("_", " ")] = build
+# Declarations with values of their own: functions that return a section and its entries.
 
 
 def dated(rows, expression, path=lambda row: f"/articles/{row.slug}/"):
@@ -444,33 +415,140 @@ def of_rows(queryset, values, path=lambda row: f"/articles/{row.slug}/"):
     return [(path(row), values[row.slug]) for row in queryset.all()]
 
 
+def of_dicts(rows, name, count):
+    """Return an entry for each of so many dicts, whose lastmod is `at`."""
+    found = [(f"/{row[name]}/", lastmod_text(row["at"])) for row in rows.all()]
+    assert len(found) == count
+    return found
+
+
 def section_of(queryset, location=ROUTE, limit=50, **hooks):
     return declare(queryset=queryset, location=location, limit=limit, **hooks)
 
 
-@case
-def groups_with_their_own_lastmods(rows):
-    """An order by the key would group by it as well."""
-    groups = rows.values("category__slug").annotate(last=Max("updated"))
-    section = section_of(groups, by("category__slug"), 1, lastmod=lambda _, item: item["last"])
-    expected = [(f"/{row['category__slug']}/", lastmod_text(row["last"])) for row in groups.all()]
-    assert len(expected) == 2
-    return section, expected
+def groups(rows, **aggregates):
+    return rows.values("category__slug").annotate(**aggregates)
 
 
-@case
-def groups_of_a_generic_sitemap(rows):
-    made = type("Groups", (GenericSitemap,), {"location": by("category__slug")})
-    groups = rows.values("category__slug").annotate(last=Max("updated")).order_by()
-    return made({"queryset": groups, "date_field": None}), [("/one/", None), ("/None/", None)]
+def zone_of(rows):
+    """MariaDB has no table of time zones."""
+    return UTC if rows.db == "mariadb" else None
 
 
-@case
-def an_expression_of_groups(rows):
-    groups = rows.values("category__slug").annotate(n=Count("pk"))
-    dates = rows.order_by().values("category__slug").annotate(at=Max("updated"))
-    expected = [(f"/{row['category__slug']}/", lastmod_text(row["at"])) for row in dates]
-    return section_of(groups, by("category__slug"), lastmod=Max("updated")), expected
+def beside_an_aggregate(rows, **hooks):
+    section = section_of(commented(rows), Route("article", slug=F("n")), lastmod=NEWEST, **hooks)
+    return section, of_rows(commented(rows), rows.annotate(made=NEWEST), lambda row: f"/articles/{row.n}/")
+
+
+def with_an_annotation(rows, queryset):
+    section = section_of(queryset, lastmod=Greatest(NEWEST, F("first")))
+    return section, of_rows(queryset, rows.annotate(made=NEWEST))
+
+
+def of_each_dict(rows, lastmod):
+    """An aggregate of each row does not group its dicts."""
+    section = section_of(rows.values("category__slug"), GROUP, lastmod=lastmod)
+    return section, dated(rows, lastmod, lambda row: f"/{row.category and 'one'}/")
+
+
+def of_one_tag(queryset):
+    section = section_of(queryset, Route("article", slug=Count("tags")))
+    return section, [("/articles/1/", None)] * len(queryset.all())
+
+
+def numbered(rows, location=by("slug", "n")):  # noqa: B008 a function
+    """A window in SQL of the project numbers all rows; a range of keys would be numbered anew."""
+    return section_of(rows, location, 5), [
+        (f"/a{number - 1:02}/{number}/", None) for number in range(1, 13)
+    ]
+
+
+def by_position(queryset, rows, **hooks):
+    """Expressions that can change the rows of a slice or a union, or have another value each time."""
+    return section_of(queryset, limit=3, **hooks), of_rows(queryset, rows.annotate(made=F("updated")))
+
+
+GROUP, LAST, FIRST = by("category__slug"), Max("updated"), Min("visits__at")
+EARLY = {"visits__at__lte": datetime(2026, 1, 5, tzinfo=UTC)}
+NEWEST_OR_OLD = TruncMonth(Coalesce(NEWEST, Cast(Value(OLD), DateTimeField())), tzinfo=UTC)
+RAW = RawSQL(OVER, (), IntegerField())  # noqa: S611 a constant
+LOWER_CASE = Cast(RawSQL(OVER.lower(), ()), IntegerField())  # noqa: S611
+SLUG_AND_N = PathTemplate("/{slug}/{n}/", slug=F("slug"), n=F("n"))
+SLUG_AND_RAW = PathTemplate("/{slug}/{n}/", slug=F("slug"), n=RAW)
+UPDATED = {
+    "a subquery": Subquery(Article.objects.filter(pk=OuterRef("pk")).values("updated")[:1]),
+    "SQL of the project": RawSQL("tests_article.updated", (), DateTimeField()),
+}
+BY_POSITION = ("a slice that a join repeats", "a slice of distinct rows", "a union")
+CASES = {
+    # An order by the key would group by it as well.
+    "groups with their own lastmods": lambda rows: (
+        section_of(groups(rows, last=LAST), GROUP, 1, lastmod=lambda _, item: item["last"]),
+        of_dicts(groups(rows, at=LAST), "category__slug", 2)),
+    "groups of a generic sitemap": lambda rows: (
+        type("Groups", (GenericSitemap,), {"location": GROUP})(
+            {"queryset": groups(rows, last=LAST).order_by(), "date_field": None}),
+        [("/one/", None), ("/None/", None)]),
+    "an expression of groups": lambda rows: (
+        section_of(groups(rows, n=Count("pk")), GROUP, lastmod=LAST),
+        of_dicts(groups(rows.order_by(), at=LAST), "category__slug", 2)),
+    "a declared window": lambda rows: (
+        section_of(rows, limit=3, lastmod=Window(LAST)),
+        [(f"/articles/{row.slug}/", lastmod_text(rows.aggregate(at=LAST)["at"])) for row in rows]),
+    **{f"{function.__name__} of day": lambda rows, function=function: (
+        section_of(rows, lastmod=function("day")), dated(rows, function("day")))
+       for function in (TruncMonth, TruncDay)},
+    **{f"{function.__name__} of updated": lambda rows, function=function: (
+        section_of(rows, lastmod=function(at_least(OLD), tzinfo=zone_of(rows))),
+        dated(rows, function(at_least(OLD), tzinfo=zone_of(rows))))
+       for function in (TruncMonth, TruncDay)},
+    # Django's Trunc() raises for no rows.
+    "no rows to truncate": lambda rows: (
+        section_of(rows.filter(slug="x"), lastmod=TruncMonth(at_least(OLD), tzinfo=UTC)), []),
+    "an annotation beside an aggregate": beside_an_aggregate,
+    "an annotation beside an aggregate and a method":
+        lambda rows: beside_an_aggregate(rows, changefreq=lambda *_: "daily"),
+    "aggregates over several relations in one expression": lambda rows: (
+        section_of(rows, Route("article", slug=Count("comments") + Count("tags"))),
+        [(f"/articles/{row.comments.count() + row.tags.count()}/", None) for row in rows]),
+    "an annotation in the expression of an aggregate": lambda rows: with_an_annotation(
+        rows, rows.annotate(n=Count("visits"), first=FIRST).filter(n=2)),
+    "an annotation beside another join": lambda rows: with_an_annotation(
+        rows, rows.annotate(n=Count("comments"), first=Min("updated")).filter(n=2, updated__gt=OLD)),
+    "dicts beside an aggregate": lambda rows: of_each_dict(rows, NEWEST),
+    "dicts beside an aggregate of a column": lambda rows: of_each_dict(rows, LAST),
+    "distinct dicts beside an aggregate": lambda rows: (
+        section_of(rows.values("category__slug").distinct(), GROUP, lastmod=NEWEST),
+        of_dicts(rows.values("category__slug").distinct().annotate(at=NEWEST), "category__slug", 2)),
+    "distinct dicts beside an aggregate of joined rows": lambda rows: (
+        section_of(rows.filter(**EARLY).values("slug").distinct(), by("slug"), lastmod=NEWEST),
+        of_dicts(rows.filter(**EARLY).values("slug").distinct().annotate(at=NEWEST), "slug", 3)),
+    "an aggregate of a filtered join": lambda rows: of_one_tag(rows.filter(tags__name="a")),
+    "an aggregate of a filtered and annotated join":
+        lambda rows: of_one_tag(rows.filter(tags__name="a").annotate(low=Lower("slug"))),
+    "one column twice beside a window": lambda rows: (
+        section_of(ranked(rows), PathTemplate("/{a}/{b}/", a=F("slug"), b=Concat("slug", "slug")), 3,
+                   lastmod=F("day")),
+        [(f"/{row.slug}/{row.slug}{row.slug}/", lastmod_text(row.day)) for row in ranked(rows)]),
+    "a conversion beside a window": lambda rows: (
+        section_of(ranked(rows), limit=3, lastmod=Trunc("day", "month"), priority=F("weight")),
+        [(f"/articles/{row.slug}/", f"{row.day:%Y-%m-01}") for row in ranked(rows)]),
+    "SQL of a window as a column": lambda rows: numbered(rows.annotate(n=RAW), SLUG_AND_N),
+    "SQL of a window for a method": lambda rows: numbered(rows.annotate(n=RAW)),
+    "SQL of a window in lower case": lambda rows: numbered(rows.annotate(n=LOWER_CASE)),
+    "SQL of a window in extra()": lambda rows: numbered(rows.extra(select={"n": OVER})),  # noqa: S610
+    "SQL of a window in a declaration": lambda rows: numbered(rows, SLUG_AND_RAW),
+    **{f"{name} of {of}": lambda rows, lastmod=lastmod, of=of: (
+        by_position(LISTED[of](rows), rows, lastmod=lastmod))
+       for name, lastmod in UPDATED.items() for of in BY_POSITION},
+    **{f"a random value of {of}": lambda rows, of=of: (
+        by_position(LISTED[of](rows), rows, lastmod=F("updated"), priority=Random()))
+       for of in BY_POSITION},
+}  # fmt: skip
+
+
+def case(build):
+    CASES[build.__name__.replace("_", " ")] = build
 
 
 @case
@@ -478,13 +556,6 @@ def raw_rows(rows):
     raw = rows.raw("SELECT * FROM tests_article ORDER BY day DESC")
     section = declare(get_queryset=lambda self: raw, location=METHOD, limit=5)
     return section, [(f"/articles/{row.slug}/", None) for row in raw]
-
-
-@case
-def a_declared_window(rows):
-    newest = max(row.updated for row in rows if row.updated)
-    expected = [(f"/articles/{row.slug}/", lastmod_text(newest)) for row in rows]
-    return section_of(rows, limit=3, lastmod=Window(Max("updated"))), expected
 
 
 @case
@@ -496,29 +567,6 @@ def an_aggregate_of_what_a_slice_joins_already(rows):
     expected = [(f"/articles/{row.slug}-{row.visits.count()}/", None) for row in sliced]
     assert any(row.m > row.visits.count() for row in sliced)
     return section_of(sliced, location), expected
-
-
-def truncated(function, field):
-    def build(rows):
-        # MariaDB has no table of time zones.
-        zone = UTC if rows.db == "mariadb" else None
-        expression = function("day") if field == "day" else function(at_least(OLD), tzinfo=zone)
-        return section_of(rows, lastmod=expression), dated(rows, expression)
-
-    return build
-
-
-CASES |= {
-    f"{function.__name__} of {field}": truncated(function, field)
-    for function in (TruncMonth, TruncDay)
-    for field in ("day", "updated")
-}
-
-
-@case
-def no_rows_to_truncate(rows):
-    """Django's Trunc() raises for no rows."""
-    return section_of(rows.filter(slug="x"), lastmod=TruncMonth(at_least(OLD), tzinfo=UTC)), []
 
 
 @case
@@ -542,19 +590,6 @@ def a_generated_key(rows):
 
 
 @case
-def an_annotation_beside_an_aggregate(rows):
-    counted = commented(rows)
-    section = section_of(counted, Route("article", slug=F("n")), lastmod=NEWEST)
-    return section, of_rows(counted, rows.annotate(made=NEWEST), lambda row: f"/articles/{row.n}/")
-
-
-@case
-def an_annotation_beside_an_aggregate_and_a_method(rows):
-    section, expected = CASES["an annotation beside an aggregate"](rows)
-    return declare(section, changefreq=lambda *_: "daily"), expected
-
-
-@case
 def a_table_of_extra_beside_a_join_of_the_same_table(rows):
     queryset = rows.extra(**VISITS).order_by("pk")
     newest = Max("category__article__visits__at")
@@ -563,131 +598,10 @@ def a_table_of_extra_beside_a_join_of_the_same_table(rows):
 
 @case
 def aggregates_over_several_relations(rows):
-    newest = Coalesce(NEWEST, Cast(Value(OLD), DateTimeField()))
-    month = TruncMonth(newest, tzinfo=UTC)
     location, priority = Route("article", slug=Count("comments")), Count("tags") / 10.0
     counts = {row.slug: row.n for row in commented(rows)}
-    section = section_of(rows, location, lastmod=month, priority=priority)
-    return section, dated(rows, month, lambda row: f"/articles/{counts[row.slug]}/")
-
-
-@case
-def aggregates_over_several_relations_in_one_expression(rows):
-    counts = Count("comments") + Count("tags")
-    expected = [(f"/articles/{row.comments.count() + row.tags.count()}/", None) for row in rows]
-    return section_of(rows, Route("article", slug=counts)), expected
-
-
-@case
-def an_annotation_in_the_expression_of_an_aggregate(rows):
-    queryset = rows.annotate(n=Count("visits"), first=Min("visits__at")).filter(n=2)
-    section = section_of(queryset, lastmod=Greatest(NEWEST, F("first")))
-    return section, of_rows(queryset, rows.annotate(made=NEWEST))
-
-
-@case
-def an_annotation_beside_another_join(rows):
-    queryset = rows.annotate(n=Count("comments"), first=Min("updated")).filter(n=2, updated__gt=OLD)
-    section = section_of(queryset, lastmod=Greatest(NEWEST, F("first")))
-    return section, of_rows(queryset, rows.annotate(made=NEWEST))
-
-
-def dicts(lastmod):
-    """An aggregate of each row does not group its dicts."""
-
-    def build(rows):
-        section = section_of(rows.values("category__slug"), by("category__slug"), lastmod=lastmod)
-        return section, dated(rows, lastmod, lambda row: f"/{row.category and 'one'}/")
-
-    return build
-
-
-CASES["dicts beside an aggregate"] = dicts(NEWEST)
-CASES["dicts beside an aggregate of a column"] = dicts(Max("updated"))
-
-
-@case
-def distinct_dicts_beside_an_aggregate(rows):
-    distinct = rows.values("category__slug").distinct()
-    groups = distinct.annotate(at=NEWEST)
-    expected = [(f"/{row['category__slug']}/", lastmod_text(row["at"])) for row in groups]
-    assert len(expected) == 2
-    return section_of(distinct, by("category__slug"), lastmod=NEWEST), expected
-
-
-@case
-def distinct_dicts_beside_an_aggregate_of_joined_rows(rows):
-    joined = rows.filter(visits__at__lte=datetime(2026, 1, 5, tzinfo=UTC)).values("slug").distinct()
-    expected = [(f"/{row['slug']}/", lastmod_text(row["at"])) for row in joined.annotate(at=NEWEST)]
-    assert expected
-    return section_of(joined, by("slug"), lastmod=NEWEST), expected
-
-
-def counted_tags(annotate):
-    def build(rows):
-        queryset = annotate(rows.filter(tags__name="a"))
-        section = section_of(queryset, Route("article", slug=Count("tags")))
-        return section, [("/articles/1/", None)] * len(queryset.all())
-
-    return build
-
-
-CASES["an aggregate of a filtered join"] = counted_tags(lambda rows: rows)
-CASES["an aggregate of a filtered and annotated join"] = counted_tags(
-    lambda rows: rows.annotate(low=Lower("slug"))
-)
-
-
-@case
-def one_column_twice_beside_a_window(rows):
-    location = PathTemplate("/{a}/{b}/", a=F("slug"), b=Concat("slug", "slug"))
-    expected = [(f"/{row.slug}/{row.slug}{row.slug}/", lastmod_text(row.day)) for row in ranked(rows)]
-    return section_of(ranked(rows), location, 3, lastmod=F("day")), expected
-
-
-@case
-def a_conversion_beside_a_window(rows):
-    expected = [(f"/articles/{row.slug}/", f"{row.day:%Y-%m-01}") for row in ranked(rows)]
-    return section_of(ranked(rows), limit=3, lastmod=Trunc("day", "month"), priority=F("weight")), expected
-
-
-def numbered_by(annotate, location=None):
-    """A window in SQL of the project numbers all rows; a range of keys would be numbered anew."""
-
-    def build(rows):
-        expected = [(f"/a{number - 1:02}/{number}/", None) for number in range(1, 13)]
-        return section_of(annotate(rows), location or by("slug", "n"), 5), expected
-
-    return build
-
-
-RAW = RawSQL(OVER, (), IntegerField())  # noqa: S611 a constant
-SLUG_AND_N = PathTemplate("/{slug}/{n}/", slug=F("slug"), n=F("n"))
-CASES["SQL of a window as a column"] = numbered_by(lambda rows: rows.annotate(n=RAW), SLUG_AND_N)
-CASES["SQL of a window for a method"] = numbered_by(lambda rows: rows.annotate(n=RAW))
-CASES["SQL of a window in lower case"] = numbered_by(
-    lambda rows: rows.annotate(n=Cast(RawSQL(OVER.lower(), ()), IntegerField()))  # noqa: S611
-)
-CASES["SQL of a window in extra()"] = numbered_by(lambda rows: rows.extra(select={"n": OVER}))  # noqa: S610
-CASES["SQL of a window in a declaration"] = numbered_by(
-    lambda rows: rows, PathTemplate("/{slug}/{n}/", slug=F("slug"), n=RAW)
-)
-
-#: Expressions that can change the rows of a slice or a union, or have another value each time.
-OTHER = {
-    "a subquery": Subquery(Article.objects.filter(pk=OuterRef("pk")).values("updated")[:1]),
-    "SQL of the project": RawSQL("tests_article.updated", (), DateTimeField()),
-}
-for _name in ("a slice that a join repeats", "a slice of distinct rows", "a union"):
-    for _other, _expression in OTHER.items():
-        CASES[f"{_other} of {_name}"] = lambda rows, name=_name, other=_expression: (
-            section_of(LISTED[name](rows), limit=3, lastmod=other),
-            of_rows(LISTED[name](rows), rows.annotate(made=F("updated"))),
-        )
-    CASES[f"a random value of {_name}"] = lambda rows, name=_name: (
-        section_of(LISTED[name](rows), limit=3, lastmod=F("updated"), priority=Random()),
-        of_rows(LISTED[name](rows), rows.annotate(made=F("updated"))),
-    )
+    section = section_of(rows, location, lastmod=NEWEST_OR_OLD, priority=priority)
+    return section, dated(rows, NEWEST_OR_OLD, lambda row: f"/articles/{counts[row.slug]}/")
 
 
 # The order of a model, by a relation to many.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from django_sitemaps09.entries import Alternate, Batch, Localization
 from tests.support.schemas import OWN, SHARED, Schemas
-from tests.support.writing import LINKS, write
 
 HEAD = (
     '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
@@ -96,10 +94,8 @@ INVALID = [
     urls(f"<loc>https://example.com/{'a' * 2_029}</loc>"),
     core(priority="1", lastmod="2026-01-01"),
     urls(f"{image()}<lastmod>2026-01-01</lastmod>"),
-    *(
-        core(lastmod=text)
-        for text in ("2026-01", "2026-02-30", "2026-01-01T10:30Z", "2026-01-01 10:30:00Z")
-    ),
+    *(core(lastmod=text)
+     for text in ("2026-01", "2026-02-30", "2026-01-01T10:30Z", "2026-01-01 10:30:00Z")),
     core(changefreq="Weekly"),
     *(core(priority=text) for text in ("1.1", "5e-1", "0,5")),
     *(core(size="1"), core(shop__price="1")),
@@ -111,8 +107,7 @@ INVALID = [
     *(urls(video(CONTENT, description="a" * 2_049)), urls(video(CONTENT, TAG * 33))),
     *(urls(video(CONTENT, duration="28801")), urls(video(CONTENT, rating="5.1"))),
     *(
-        urls(video(CONTENT, live="maybe")),
-        urls(video(CONTENT, restriction="CH")),
+        urls(video(CONTENT, live="maybe")), urls(video(CONTENT, restriction="CH")),
         urls(video(LIVE, CONTENT)),
     ),
     urls(video(CONTENT, PLATFORM.format("radio"))),
@@ -120,7 +115,7 @@ INVALID = [
     urls(news(NAMED.replace(">en<", ">en-US<"), DATED, HEADED)),
     urls(news(NAMED, DATED.replace("2026-01-01", "today"), HEADED)),
     *(index(), index(f"{LOC}<changefreq>daily</changefreq>")),
-]
+]  # fmt: skip
 #: Documents that the text of the protocol forbids, but its schemas accept.
 FORBIDDEN_BY_PROSE = [
     urls(f'{LOC}<xhtml:link rel="alternate" href="https://example.com/"/>'),
@@ -192,23 +187,6 @@ CORE = elements(lastmod="2026-01-31T09:30:00+00:00", changefreq="weekly", priori
 FULL = document(CORE + links("en", "zh-Hant", "x-default") + IMAGES + VIDEO + THE_NEWS)
 
 
-@pytest.mark.slow
-def test_sitemap_js_accepts_what_is_at_the_edge(sitemap_js):
-    documents = [
-        document(),
-        document(links(*["de"] * 100)),
-        document("<lastmod>2026-01-31</lastmod>"),
-        document("<lastmod>2026-01-31T09:30:00.123Z</lastmod>"),
-        document("<priority>1.0</priority>"),
-        document(IMAGES * 500),
-        document(VIDEO.replace("<video:tag>cups</video:tag>", "<video:tag>cups</video:tag>" * 31)),
-        document(VIDEO.replace("A cup &amp; its saucer", "t" * 100)),
-        # Longer than the chunks that are read from a file.
-        FULL.replace(b"<url>", b"<url><loc>https://example.org/c\xc3\xbcp</loc></url>" * 3_000 + b"<url>"),
-    ]
-    assert [len(items) for items in sitemap_js.strictly(documents)] == [1] * 8 + [3_001]
-
-
 #: A fault of each kind that the reader, or our own comparison, must detect, and a part of the complaint.
 REFUSED = [
     (FULL.replace(b'"http://www.sitemaps', b'"https://www.sitemaps'), "schema"),
@@ -236,18 +214,3 @@ def test_sitemap_js_refuses_what_is_wrong_and_names_the_document(sitemap_js):
     assert [(part, said) for (_, part), said in pairs if part not in said] == []
     with pytest.raises(AssertionError, match=r"\{1: .*too many links"):
         sitemap_js.strictly([FULL, document(links(*["de"] * 101)), FULL])
-
-
-@pytest.mark.slow
-def test_sitemap_js_gives_back_what_this_package_writes(sitemap_js):
-    location, more = "https://example.org/a?b=1&c=<2>", "https://example.org/a"
-    batch = Batch(
-        keys=[1, 2], localizations=[Localization("", [location, "https://example.org/de"])],
-        lastmods=["2026-01-31T09:30:00+00:00", None], changefreqs="daily", priorities=["1.0", "0.3"],
-        alternates=[[Alternate("en", location), Alternate("x-default", more)], []],
-    )  # fmt: skip
-    nothing = {"links": [], "img": [], "video": [], "changefreq": "daily"}
-    [items] = sitemap_js.strictly([write([batch], namespaces=LINKS)[0]])
-    first = {"url": location, "lastmod": "2026-01-31T09:30:00+00:00", "priority": 1}
-    first["links"] = [{"lang": "en", "url": location}, {"lang": "x-default", "url": more}]
-    assert items == [nothing | first, nothing | {"url": "https://example.org/de", "priority": 0.3}]

@@ -119,19 +119,15 @@ VALUES = [
      ["image:loc=@/a.png", "image:license=@/terms%20%C3%A4"], ""),
     ("images", lambda: [Image("/a", license="https://e.org/ä")],
      ["image:loc=@/a", "image:license=https://e.org/%C3%A4"], ""),
-    *(
-        ("images", lambda url=url: [Image(url)], [], "images: ")
-        for url in ("ftp://a/b", "data:image/png;AA==", "http://")
-    ),
+    *(("images", lambda url=url: [Image(url)], [], "images: ")
+     for url in ("ftp://a/b", "data:image/png;AA==", "http://")),
     ("videos", lambda: video(content_loc="", player_loc="/p"), [*VIDEO_LINES, "video:player_loc=@/p"], ""),
     ("videos", lambda: video(content_loc="/v", player_loc=""), [*VIDEO_LINES, "video:content_loc=@/v"], ""),
     ("videos", lambda: video(player_loc="//p.example/"),
      [*VIDEO_LINES, "video:player_loc=https://p.example/"], ""),
     # A video of the page itself.
-    *(
-        ("videos", lambda url=url: [*video(content_loc=url), VIDEO], EACH["videos"][1], "videos: ")
-        for url in ("/2/", f"{BASE}/2/", "//www.example.com/2/")
-    ),
+    *(("videos", lambda url=url: [*video(content_loc=url), VIDEO], EACH["videos"][1], "videos: ")
+     for url in ("/2/", f"{BASE}/2/", "//www.example.com/2/")),
     ("news", None, [], ""),
     ("news", THE_NEWS, [*WRITTEN_NEWS, "news:title=Title"], ""),
     ("news", lambda: News("The Times", "en", NOW - timedelta(days=2), "Old"), [], ""),
@@ -164,10 +160,8 @@ VALUES = [
      "alternates: ValueError: the links contain the language 'x-default' more"),
     ("alternates", several(("de", "other/")), [], "alternates: ValueError: 'other/' is neither a path"),
     ("alternates", several(("de", None)), [], "alternates: ValueError: None is neither text"),
-    *(
-        ("alternates", several((code, "/c/")), [], "alternates: ValueError: ")
-        for code in ("ca-valencia", "", None)
-    ),
+    *(("alternates", several((code, "/c/")), [], "alternates: ValueError: ")
+     for code in ("ca-valencia", "", None)),
     ("alternates", several("de"), [], "alternates: TypeError: 'de' is not an Alternate"),
     ("alternates", several(("de", "/c/", 1)), [], "alternates: ValueError: too many values"),
     ("alternates", several(None), [], "alternates: TypeError: cannot unpack"),
@@ -293,20 +287,16 @@ LANGUAGES = [
     (x_default("/ü b"), linked(*CODES, more=["x-default=@/%C3%BC%20b"]), ""),
     (x_default("https://a.b/x"), linked(*CODES, more=["x-default=https://a.b/x"]), ""),
     (x_default("http://bücher.a"), linked(*CODES, more=["x-default=http://xn--bcher-kva.a/"]), ""),
-    *(
-        (x_default(value), linked(*CODES), "item 2, x_default: ")
-        for value in ("start", 1, "https://u@x.a/", "/a#b", "/\ud800", f"/{'a' * 2047}", not_translated)
-    ),
+    *((x_default(value), linked(*CODES), "item 2, x_default: ")
+     for value in ("start", 1, "https://u@x.a/", "/a#b", "/\ud800", f"/{'a' * 2047}", not_translated)),
     # Without the default language, there is no URL for all others.
     ({**x_default(True), "languages": ["de"]}, linked("de"), ""),
     (languages(["de"], **ANY), linked("de"), ""),
     (languages(["en", "de"], **ANY), linked("en", "de", more=["x-default=@/2/"]), ""),
     (languages(["fr"], **ANY), linked("fr"), ""),
     (languages([], **ANY), {}, ""),
-    *(
-        (languages(lambda kind=kind: kind(["de", "en"])), {"/en/2/": [], "/de/2/": []}, "")
-        for kind in (set, iter)
-    ),
+    *((languages(lambda kind=kind: kind(["de", "en"])), {"/en/2/": [], "/de/2/": []}, "")
+     for kind in (set, iter)),
     # Links of a method are added to those of the languages.
     (own(FR), linked(*CODES, more=["fr=https://a.fr/"]), ""),
     (own(FR, ("de", "https://a.de/")), linked(*CODES), MORE_THAN_ONCE),
@@ -316,10 +306,8 @@ LANGUAGES = [
 ]  # fmt: skip
 #: The same, where contrib's pages raise the error or list what no reader knows.
 ONLY_OURS = [
-    *(
-        (languages(value), {}, "item 2, languages: ")
-        for value in (None, 7, ["de", None], ["a b"], [""], ["<>"])
-    ),
+    *((languages(value), {}, "item 2, languages: ")
+     for value in (None, 7, ["de", None], ["a b"], [""], ["<>"])),
     ({"alternates": True, "location": without_german}, linked("en", "pt-br"),
      "item 2, location: LookupError"),
     # No link leads to a language that hreflang cannot express, or from its entry.
@@ -389,16 +377,13 @@ def marked(mark, mark_url):
     links = [Alternate("de", mark_url("/de/?a&b")), Alternate("en", address)]
     own = Extension(mark("shop"), mark(SHOP), lambda item: "<shop:a>&amp;</shop:a>")
     return listing(
-        [1, 2],
-        changefreq=mark_url("daily"),
-        priority=mark_url("0.5"),
-        extensions=(own,),
+        [1, 2], changefreq=mark_url("daily"), priority=mark_url("0.5"), extensions=(own,),
         location=lambda self, item: address if item == 1 else "/b/",
         alternates=lambda self, item: links if item == 1 else [],
         images=lambda self, item: [Image(address, license=address, **names)],
         videos=lambda self, item: [Video(place, mark(TEXT), mark(TEXT), **places, **text, **rules)],
         news=lambda self, item: News(mark(TEXT), mark("en"), NOW, mark(TEXT)),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("read", [same, through_get_urls], ids=["read", "opaque"])
@@ -439,14 +424,11 @@ def test_an_error_that_affects_several_items_is_raised(name, error):
         rendered(source_of(listing([1], **{name: fail})))
 
 
-def test_of_more_images_than_a_page_may_have_the_first_ones_are_written():
+def test_of_too_many_images_the_first_ones_are_written_and_an_item_is_named_once():
     images = [Image(f"/{number}.png") for number in range(1_001)]
     [found], [error] = WAYS["native"](listing([1], images=lambda self, item: images))
     assert lines(found) == [f"image:loc=@/{number}.png" for number in range(1_000)]
     assert error.startswith("item 1, images: ")
-
-
-def test_an_item_in_several_languages_is_named_once():
     found, errors = WAYS["native"](
         listing([1, 2], i18n=True, images=lambda self, item: 5 if item == 2 else [])
     )

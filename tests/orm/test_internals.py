@@ -36,13 +36,10 @@ def slugs(rows):
     return [row.slug for row in rows]
 
 
-def test_is_fetched(articles):
+def test_is_fetched_and_has_database(articles):
     assert not internals.is_fetched(articles)
     list(articles)
     assert internals.is_fetched(articles)
-
-
-def test_has_database():
     assert not internals.has_database(Article.objects.all())
     assert internals.has_database(Article.objects.using("default"))
     assert internals.has_database(Article.objects.raw("SELECT 1"))
@@ -79,7 +76,7 @@ def test_iterate_keeps_nothing_and_can_be_closed(articles, on_server):
     assert not internals.is_fetched(articles)
 
 
-def test_gives_instances(articles):
+def test_gives_instances_and_has_prefetches(articles):
     assert internals.gives_instances(articles)
     assert internals.gives_instances(articles, plainly=True)
     assert not internals.gives_instances(articles.values("slug"))
@@ -88,9 +85,6 @@ def test_gives_instances(articles):
     skipping._iterable_class = type("Skipping", (skipping._iterable_class,), {})
     assert internals.gives_instances(skipping)
     assert not internals.gives_instances(skipping, plainly=True)
-
-
-def test_has_prefetches(articles):
     assert not internals.has_prefetches(articles)
     assert internals.has_prefetches(articles.prefetch_related("comments"))
 
@@ -136,13 +130,10 @@ def test_remove_order_and_reorder(articles):
         articles[:3].order_by("-slug")
 
 
-def test_order_columns(articles):
+def test_order_columns_and_having_columns(articles):
     query, columns = internals.order_columns(articles.order_by("comments__pk", "slug").values("pk"))
     assert {column.target.column for column in columns} == {"id", "slug"}
     assert internals.to_many_aliases(query) == {"tests_comment"}
-
-
-def test_having_columns(articles):
     assert internals.having_columns(articles.query) == []
     counted = articles.annotate(n=Count("comments")).filter(Q(n__gt=0) | Q(slug="a1"))
     assert [c.target.column for c in internals.having_columns(counted.query)] == ["slug"]
@@ -190,23 +181,19 @@ def test_shared_between_threads(articles):
 
 
 class TestPatterns:
-    def test_find_namespace(self):
+    def test_find_namespace_and_prefixed_resolver(self):
         outer = get_resolver("tests.urls")
         app = next(iter(outer.app_dict))
         inner = internals.find_namespace(outer, [app])
         assert internals.reverse_names(inner.resolver)
         with pytest.raises(internals.UnknownNamespaceError, match="missing"):
             internals.find_namespace(outer, ["missing"])
-
-    def test_prefixed_resolver(self):
-        outer = get_resolver("tests.urls")
-        app = next(iter(outer.app_dict))
         inner = internals.prefixed_resolver(internals.find_namespace(outer, [app]))
         [*_, name] = internals.reverse_names(inner)
         assert internals.reverse_candidates(inner, name)
         assert internals.prefixed_resolver(internals.find_namespace(outer, [])) is outer
 
-    def test_reverse_candidates(self):
+    def test_reverse_candidates_and_reverse_names(self):
         resolver = get_resolver("tests.urls")
         [(possibilities, regex, defaults, converters)] = internals.reverse_candidates(resolver, "article")
         [(template, parameters)] = possibilities
@@ -216,8 +203,6 @@ class TestPatterns:
         assert (parameters, defaults) == (["slug"], {})
         assert "slug" in regex
         assert "slug" in converters
-
-    def test_reverse_names(self):
         assert {"article", "about"} <= {*internals.reverse_names(get_resolver("tests.urls"))}
 
 

@@ -26,9 +26,8 @@ class Server:
 
     def __init__(self, alias):
         self.connection = connections[alias]
-        self.admin = self.connection.copy()
+        self.admin, self.attempts = self.connection.copy(), 0
         self.find, self.end = KILLS[self.connection.vendor]
-        self.attempts = 0
 
     def session(self):
         with self.connection.cursor() as cursor:
@@ -39,8 +38,9 @@ class Server:
         with self.admin.cursor() as cursor:
             cursor.execute(self.end, [session])
 
-    def read(self, deaths):
-        """Return a function that loses the connection at the first `deaths` calls."""
+    def attempt(self, deaths):
+        """Read once more if the connection is lost. It is lost at the first `deaths` attempts."""
+        self.attempts = 0
 
         def read():
             self.attempts += 1
@@ -48,7 +48,7 @@ class Server:
                 self.kill(self.session())
             return self.session()
 
-        return read
+        return retry_once(read, "Section 'a'")
 
 
 @pytest.fixture(params=[parameter(alias, transaction=True) for alias in ("postgresql", "mariadb")])
@@ -60,57 +60,50 @@ def server(request):
     made.connection.close()
 
 
-class TestALostConnection:
-    def test_is_replaced_once(self, server):
+def test_a_lost_connection_is_replaced_once_and_not_in_a_transaction_of_the_caller(server):
+    session = server.session()
+    assert server.attempt(1) not in (session, None)
+    assert server.attempts == 2
+    with pytest.raises(OperationalError):
+        server.attempt(2)
+    assert server.attempts == 2
+    server.connection.close()
+    own = pytest.raises(OperationalError, match="in a transaction of its caller")
+    with own, transaction.atomic(using=server.connection.alias):
+        server.attempt(1)
+    assert server.attempts == 1
+
+
+@pytest.mark.usefixtures("small_slices")
+def test_a_connection_lost_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(server):
+    using = server.connection.alias
+    KINDS["integer"].make(using, range(10))
+    source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
+    state = {"statements": 0, "fatal": 0}
+
+    def execute(run, *arguments):
+        state["statements"] += 1
+        if state["statements"] == state["fatal"]:
+            server.kill(session)
+        return run(*arguments)
+
+    def read():
+        with read_page(source, Page(1, None, None)) as rows:
+            keys = [key for batch in rows.batches for key in batch.keys]
+        return rows.fingerprint, keys
+
+    session = server.session()
+    with server.connection.execute_wrapper(execute):
+        expected = read()
+    count = state["statements"]
+    assert (expected[0] is not None, count >= 3) == (True, True)
+    for fatal in range(1, count + 1):
         session = server.session()
-        assert retry_once(server.read(1), "Section 'a'") not in (session, None)
-        assert server.attempts == 2
-
-    def test_is_not_replaced_twice(self, server):
-        with pytest.raises(OperationalError):
-            retry_once(server.read(2), "Section 'a'")
-        assert server.attempts == 2
-
-    def test_in_a_transaction_of_the_caller_is_its_error(self, server):
-        using = server.connection.alias
-        with (
-            pytest.raises(OperationalError, match="in a transaction of its caller"),
-            transaction.atomic(using=using),
-        ):
-            retry_once(server.read(1), "Section 'a'")
-        assert server.attempts == 1
-
-    @pytest.mark.usefixtures("small_slices")
-    def test_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(self, server):
-        using = server.connection.alias
-        KINDS["integer"].make(using, range(10))
-        source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
-        state = {"statements": 0, "fatal": 0}
-
-        def execute(run, *arguments):
-            state["statements"] += 1
-            if state["statements"] == state["fatal"]:
-                server.kill(session)
-            return run(*arguments)
-
-        def read():
-            with read_page(source, Page(1, None, None)) as rows:
-                keys = [key for batch in rows.batches for key in batch.keys]
-            return rows.fingerprint, keys
-
-        session = server.session()
+        state |= {"statements": 0, "fatal": fatal}
         with server.connection.execute_wrapper(execute):
-            expected = read()
-        assert expected[0] is not None
-        count = state["statements"]
-        assert count >= 3
-        for fatal in range(1, count + 1):
-            session = server.session()
-            state |= {"statements": 0, "fatal": fatal}
-            with server.connection.execute_wrapper(execute):
-                assert retry_once(read, "Section 'a'") == expected, fatal
-            assert state["statements"] > count
-            assert server.connection.get_autocommit()
+            assert retry_once(read, "Section 'a'") == expected, fatal
+        assert state["statements"] > count
+        assert server.connection.get_autocommit()
 
 
 def test_other_failures_are_not_retried(server):
@@ -122,4 +115,4 @@ def test_other_failures_are_not_retried(server):
 
     with pytest.raises(OperationalError, match="canceling"):
         retry_once(read, "Section 'a'")
-    assert len(attempts) == 1
+    assert attempts == [1]

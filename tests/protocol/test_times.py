@@ -78,7 +78,6 @@ def test_a_time_that_utc_cannot_hold_overflows(value, hours):
 
 
 def strict(text, *, times, zone=""):
-    """Return the value of a text in exactly the expected form, `None` for any other text."""
     form = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     if times:
         form += r" ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,6})?" + re.escape(zone)
@@ -120,7 +119,6 @@ def near_misses(draw, *, times, zone=""):
 
 
 def check(texts, *, times, zone=""):
-    """Check that either all texts are converted correctly, or none."""
     wanted = [None if text is None else strict(text, times=times, zone=zone) for text in texts]
     found = w3c_texts(texts, times=times, zone=zone)
     good = all(new is not None for new, text in zip(wanted, texts, strict=True) if text is not None)

@@ -7,23 +7,25 @@ from types import SimpleNamespace
 import pytest
 from django.contrib import sitemaps as contrib
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError, InterfaceError
-from django.db.models import F, QuerySet
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Case, Count, F, Max, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce, Lower
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
-from django_sitemaps09.hooks.annotations import annotate
-from django_sitemaps09.hooks.expressions import FIELDS, declared_expressions
+from django_sitemaps09.hooks.annotations import annotate, column
+from django_sitemaps09.hooks.expressions import FIELDS, alias, declared_expressions
 from tests.models import Article, Category, Recent, Seat
-from tests.support.factories import ArticleFactory, SeatFactory, hours_before
+from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, SeatFactory, hours_before
 from tests.support.sections import declare, listing
 
 # Locations
 
 
-def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_and_may_be_extended():
+def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_or_a_clear_error():
     item = Article(slug="a")
     for base in (Sitemap, ModelSitemap, GenericSitemap):
         section = base.__new__(base)
@@ -39,9 +41,6 @@ def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_and_may_be_e
 
     assert Longer().location(item) == "/articles/a/?from=sitemap"
     assert Other().location(item) == "/other/articles/a/"
-
-
-def test_an_item_without_a_location_is_a_clear_error():
     way = r"get_absolute_url.*Sitemap has no `location`: define `def location\(self, item\)`"
     with pytest.raises(AttributeError, match=f"{way}$"):
         Sitemap().location(Category(slug="a"))
@@ -59,7 +58,6 @@ def test_a_new_class_declares_nothing(base):
 
 
 def returning(value, base=Sitemap, method="items", **attributes):
-    """Return a class `Own` whose method returns a value."""
     methods = {method: lambda self: value() if callable(value) else value}
     return type("Own", (base,), {"location": lambda self, item: "/a/", **methods, **attributes})
 
@@ -227,8 +225,6 @@ def test_a_section_without_languages_has_no_entries():
 
 
 class Named(str):
-    """An item whose name depends on the language."""
-
     def __str__(self):
         return f"item in {translation.get_language()}"
 
@@ -249,3 +245,55 @@ def test_skipped_entries_are_logged_in_the_language_of_the_site_even_if_another_
                 section_of(Named(".evil.com/"), LONG, images=images)().get_urls(site=SITE, protocol="https")
     assert "Skipped item item in en, location: " in caplog.text
     assert REASON in caplog.text
+
+
+# Names of declared expressions, and their values for rows that lack their annotations
+
+EXPRESSIONS = {
+    "F": F("updated"), "relation": F("category__slug"), "Lower": Lower("slug"),
+    "Coalesce": Coalesce("updated", Value(NEWEST)),
+    "Case": Case(When(published=True, then=Value("daily")), default=Value("never")),
+    "arithmetic": F("weight") * 2,
+    "subquery": Subquery(Article.objects.filter(pk=OuterRef("pk")).values("slug")), "value": Value("a"),
+}  # fmt: skip
+
+
+def test_reserved_names_are_names_that_no_model_has():
+    names = {alias(name, position) for name in FIELDS for position in range(3)}
+    assert len(names) == 3 * len(FIELDS)
+    # Django interprets two underscores as a lookup.
+    assert [name for name in names if not name.startswith("_sitemaps09_") or "__" in name] == []
+    assert all(map(str.isidentifier, names))
+
+
+@pytest.fixture
+def article(db):
+    return ArticleFactory(slug="S", category=CategoryFactory(), weight="0.3", updated=hours_before(2))
+
+
+def unannotated(article):
+    """Return rows that the project queried itself."""
+    rows = Article.objects.filter(pk=article.pk)
+    yield from (rows.get(), rows.only("pk").get(), Recent.objects.get(pk=article.pk))
+    yield rows.union(Article.objects.none(), all=True).get()
+    yield next(iter(Article.objects.raw("SELECT * FROM tests_article WHERE id = %s", [article.pk])))
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_a_row_without_annotations_is_queried_for_the_same_values_once(expression, article):
+    value = EXPRESSIONS[expression]
+    section = declare(model=Article, lastmod=value)()
+    expected = column(value, alias("lastmod"), annotate(section, section.items()).get())
+    for item in unannotated(article):
+        assert column(value, alias("lastmod"), item) == expected
+        with CaptureQueriesContext(connection) as queries:
+            assert column(value, alias("lastmod"), item) == expected
+        assert len(queries) == 0
+
+
+def test_a_row_without_annotations_may_have_an_aggregate(article):
+    for number in range(2):
+        article.visits.create(at=hours_before(number))
+    for item in unannotated(article):
+        assert column(Max("visits__at"), alias("lastmod"), item) == NEWEST
+        assert column(Count("visits"), alias("priority"), item) == 2

@@ -10,29 +10,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connections
+
+# isort: off
 from django.db.models import (
-    Case,
-    DateField,
-    DateTimeField,
-    F,
-    Max,
-    OuterRef,
-    Subquery,
-    TextField,
-    Value,
-    When,
-)
+    Case, DateField, DateTimeField, F, Max, OuterRef, Subquery, TextField, Value, When,
+)  # fmt: skip
 from django.db.models.functions import (
-    Cast,
-    Coalesce,
-    Greatest,
-    Least,
-    Lower,
-    Now,
-    NullIf,
-    TruncDate,
-    TruncDay,
-)
+    Cast, Coalesce, Greatest, Least, Lower, Now, NullIf, TruncDate, TruncDay,
+)  # fmt: skip
+
+# isort: on
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
@@ -52,8 +39,6 @@ on_sqlite = pytest.mark.django_db(databases=["default"])
 
 
 class Outcome(NamedTuple):
-    """The lastmods and errors of all rows, or the type of the exception."""
-
     lastmods: list
     errors: list
     failure: str | None = None
@@ -81,12 +66,10 @@ def by_columns(rows, expression, slug="slug"):
 
 
 def by_instances(rows, expression, slug="slug"):
-    """Return the outcome if the expression is an attribute of the item, and `lastmod` a method."""
     return outcome(source_of(rows.annotate(found=expression), lambda self, item: item.found, slug))
 
 
 def same(rows, expression, slug="slug"):
-    """Return the outcome of both ways, which must be the same."""
     found = by_columns(rows, expression, slug)
     assert found == by_instances(rows, expression, slug)
     return found
@@ -149,7 +132,6 @@ def execute(using, *statement):
 
 
 def set_raw(using, column, slug, value):
-    """Store a value as another program might."""
     execute(using, f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
 
 
@@ -174,8 +156,6 @@ def database_zone():
 
 
 class Shifted(DateTimeField):
-    """A field that converts its values."""
-
     def from_db_value(self, value, expression, connection):
         return value and value + timedelta(hours=1)
 

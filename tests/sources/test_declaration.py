@@ -7,13 +7,15 @@ from datetime import date, datetime
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError
-from django.db.models import Value
+from django.db.models import Case, F, Value, When
+from django.urls import reverse
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09 import StaticViewSitemap
+from django_sitemaps09 import Route, StaticViewSitemap
 from django_sitemaps09.protocol import MAX_LOCATION, Limits
 from tests.models import Article
 from tests.support.sections import declare, listing
-from tests.support.sources import BASE, KINDS, LIMITS, compiled, errors, locations, rendered, source_of
+from tests.support.sources import BASE, KINDS, LIMITS, UTC, compiled, errors, locations, rendered, source_of
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 ITEMS = ["a", "bad", "c"]
@@ -21,8 +23,6 @@ LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
 
 
 def failing(value, other=lambda item: None):
-    """Return a hook that returns or raises `value` for the item `bad`."""
-
     def hook(self, item):
         if item != "bad":
             return other(item)
@@ -131,3 +131,56 @@ def test_names_of_views_are_a_section(limit):
     ((key, field, reason),) = errors(done)
     assert (key, field) == ("2", "location")
     assert "NoReverseMatch" in reason
+
+
+# An expression and a method give the same bytes
+
+FACTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "slug": st.text("abcäß&'\"<> %\\-_.~@", min_size=1, max_size=12),
+            "updated": st.none()
+            | st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)),
+            "day": st.none() | st.dates(date(1000, 1, 1)),
+            "weight": st.none() | st.decimals(-1, 2, places=3),
+            "published": st.booleans(),
+        }
+    ),
+    max_size=8,
+)
+
+FACT_COLUMNS = {
+    "location": Route("word", word=F("slug")), "lastmod": F("updated"), "priority": F("weight"),
+    "changefreq": Case(When(published=True, then=Value("daily")), default=Value("sometimes")),
+}  # fmt: skip
+
+FACT_METHODS = {
+    "location": lambda self, item: reverse("word", args=[item.slug]),
+    "lastmod": lambda self, item: item.updated,
+    "priority": lambda self, item: item.weight,
+    "changefreq": lambda self, item: "daily" if item.published else "sometimes",
+}
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(facts=FACTS, limit=st.integers(1, 9))
+def test_the_same_facts_give_the_same_bytes(using, facts, limit):
+    """This includes invalid values, which are skipped for the same reason."""
+    rows = Article.objects.using(using)
+    rows.all().delete()
+    rows.bulk_create(Article(**fact) for fact in facts)
+    outcomes = []
+    mixed = {**FACT_METHODS, "location": FACT_COLUMNS["location"], "priority": FACT_COLUMNS["priority"]}
+    for hooks in (FACT_COLUMNS, FACT_METHODS, mixed):
+        for lastmod in (hooks["lastmod"], F("day") if hooks is FACT_COLUMNS else lambda _, item: item.day):
+            done = rendered(
+                compiled(declare(queryset=rows.all(), limit=limit, **{**hooks, "lastmod": lastmod}))
+            )
+            outcomes.append(([part.text for part in done], errors(done)))
+    assert outcomes[0::2] == [outcomes[0]] * 3
+    assert outcomes[1::2] == [outcomes[1]] * 3
+    assert len(locations(done)) == len(facts)

@@ -45,8 +45,6 @@ def digest(section, **options):
 
 
 class Sourced(ModelSitemap[Article]):
-    """A section whose source can be read."""
-
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
     changefreq = "daily"
@@ -66,16 +64,13 @@ class Names(StaticViewSitemap):
 def sections():
     month_ago = zones.now().replace(microsecond=7) - timedelta(days=30)
     return [
-        Sets,
-        declare(Sourced, queryset=ROWS, priority=lambda self, item: 0.5),
+        Sets, declare(Sourced, queryset=ROWS, priority=lambda self, item: 0.5),
         declare(Sourced, queryset=ROWS, lastmod=NOON, priority=Decimal("0.5")),
         GenericSitemap({"queryset": ROWS, "date_field": "updated"}, priority=0.6),
-        listing(["a"], priority=0.6),
-        Names,
-        declare(Sitemap, get_urls=lambda self, **kwargs: []),
+        listing(["a"], priority=0.6), Names, declare(Sitemap, get_urls=lambda self, **kwargs: []),
         declare(Sourced, queryset=Article.objects.filter(updated__lte=zones.now())),
         declare(Sourced, queryset=Article.objects.filter(updated__gte=month_ago)),
-    ]
+    ]  # fmt: skip
 
 
 def test_a_declaration_has_one_digest_in_all_processes():
@@ -205,13 +200,15 @@ def test_the_text_of_a_class_or_of_its_base_changes_the_digest(tmp_path, monkeyp
     assert not {*first} & {*other}
 
 
-def test_the_time_of_a_query_and_what_is_active_leave_the_digest():
+def test_the_time_of_a_query_what_is_active_and_the_order_of_a_set_leave_the_digest():
     now, day = datetime.now(UTC), TruncDay("updated")
     recent = [Article.objects.filter(updated__lte=now - timedelta(seconds=ago)) for ago in (0, 60)]
     (found,) = {declared(rows, lastmod=day) for rows in recent}
     with zones.override("Asia/Tokyo"), translation.override("de"):
         assert declared(recent[0], lastmod=day) == found
     assert declared(Article.objects.filter(updated__lte=NOON), lastmod=day) != found
+    found = [filtered(code="z", slug__in=slugs, pk__gt=3)() for slugs in ("abc", "cab", "abd")]
+    assert found[0] == found[1] != found[2]
 
 
 @pytest.mark.parametrize("field", ["updated__lte", "updated__date__lte"])
@@ -228,11 +225,6 @@ def test_the_day_of_a_query_is_not_in_the_digest(monkeypatch, field):
     assert len({*found}) == 3
     # An export can continue after midnight with the query of its start.
     assert filtered(**{field: today - timedelta(days=1)})() == found[0]
-
-
-def test_the_order_of_a_set_in_a_query_leaves_the_digest():
-    found = [filtered(code="z", slug__in=slugs, pk__gt=3)() for slugs in ("abc", "cab", "abd")]
-    assert found[0] == found[1] != found[2]
 
 
 def test_no_row_is_read_for_a_digest(articles, using):

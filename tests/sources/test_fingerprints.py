@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from contextlib import closing
 from datetime import date, datetime, timedelta
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import pytest
 from django.db import NotSupportedError, connections, transaction
+from django.test import Client
 
 # isort: off
 from django.db.models import (
@@ -26,6 +28,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as zones
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
+from django_sitemaps09.export import export
 from django_sitemaps09.pages import HASHES, Fingerprint, Page
 from django_sitemaps09.sources import read_page
 from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, fingerprint
@@ -34,6 +37,7 @@ from tests.models import Article, Category, Document, Name, Reading, Visit
 from tests.support.databases import parameter
 from tests.support.factories import ArticleFactory, CategoryFactory, CommentFactory
 from tests.support.memory import traced
+from tests.support.published import quick_folder
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, listing, page_map, source_of
 from tests.support.vanishing import KEYS, table
@@ -58,7 +62,6 @@ def of_columns(rows, *columns, lastmod=NOW):
 
 
 def read(source, page=ALL):
-    """Return the fingerprint, the keys and the number of skipped rows of a page."""
     with read_page(source, page) as rows:
         batches = list(rows.batches)
     errors = sum(len(batch.errors) for batch in batches)
@@ -66,7 +69,6 @@ def read(source, page=ALL):
 
 
 def assert_same(source, page=ALL):
-    """Assert that a page has the fingerprint with which the next run compares it, and return it."""
     found, keys, errors = read(source, page)
     assert found is not None
     assert found.same(source.fingerprint(page.after, page.until))
@@ -258,17 +260,12 @@ def odd_rows(using):
     times = [None, NOON, NOON + timedelta(microseconds=120), NOON.replace(year=1969), NOON]
     Article.objects.using(using).bulk_create(
         Article(
-            pk=n,
-            slug=f"Straße-{n}",
-            category=category if n % 2 else None,
-            published=n % 2 == 0,
-            updated=updated,
-            day=None if n == 3 else date(1900 + n, 2, n),
-            weight=None if n == 2 else Decimal(n - 3) / 8,
-            code=None if n == 4 else f" {n}",
+            pk=n, slug=f"Straße-{n}", category=category if n % 2 else None, published=n % 2 == 0,
+            updated=updated, day=None if n == 3 else date(1900 + n, 2, n),
+            weight=None if n == 2 else Decimal(n - 3) / 8, code=None if n == 4 else f" {n}",
         )
         for n, updated in enumerate(times, 1)
-    )
+    )  # fmt: skip
     Visit.objects.using(using).create(article_id=1, at=NOON)
     return Article.objects.using(using).all()
 
@@ -337,7 +334,6 @@ def test_columns_that_are_declared_with_another_type_in_the_database_have_no_has
 
 
 def hash_of(using, *values):
-    """Return the hash of one row with these columns besides its key."""
     columns = [value if hasattr(value, "resolve_expression") else Value(value) for value in values]
     names = {f"column_{n}": column for n, column in enumerate(columns)}
     rows = Category.objects.using(using).filter(pk=1).annotate(now=NOW, **names)
@@ -399,7 +395,6 @@ ZEROS = [(datetime(year, 1, 1, tzinfo=UTC), date(year, 1, 1)) for year in (1970,
 
 
 def hash_of_columns(rows, keys, *names):
-    """Return the hash of rows with plain columns, as the database has them."""
     return fingerprint(rows.annotate(at=F("updated")), keys, [*names, "at"]).hash
 
 
@@ -554,3 +549,65 @@ def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using):
     assert found.rows == 5_000
     # The rows would take 20 MB.
     assert memory.peak < 6_000_000
+
+
+# Rows that vanish between two queries never leave an incomplete page as a complete one
+
+PAGE_1 = "/sitemap-articles-1.xml"
+
+
+def test_a_live_page_with_missing_rows_never_has_the_etag_of_the_complete_page(table, register, configure):
+    configure(LIVE_SECONDS=0)
+    register(articles=table.section())
+    complete = Client().get(PAGE_1)
+    with table.vanishing(None):
+        assert Client().get(PAGE_1).headers["ETag"] == complete.headers["ETag"]
+    count, sizes = table.statements, set()
+    for first in range(1, count + 1):
+        for last in (None, first + 1, first + 2):
+            with table.vanishing(first, last):
+                response = Client().get(PAGE_1)
+            sizes.add(response.content.count(b"<loc>"))
+            later = Client().get(PAGE_1, headers={"if-none-match": response.headers["ETag"]})
+            if response.content != complete.content:
+                assert response.headers["ETag"] != complete.headers["ETag"], (first, last)
+                assert (later.status_code, later.content) == (200, complete.content)
+    assert len(KEYS) in sizes
+    assert len(sizes) > 1
+
+
+def files_of(folder):
+    return {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
+
+
+@pytest.mark.slow
+def test_a_file_with_missing_rows_is_rendered_again_with_changed_only(table, configure):
+    configure(MAX_URLS=6, ENGINE="serial")
+    sitemaps = {"articles": table.section()}
+    with quick_folder() as folder:
+
+        def run():
+            report = export(output=folder, sitemaps=sitemaps, changed_only=True, force=["articles"])
+            assert report.failures == []
+            return report.sections[0]
+
+        run()
+        assert run().skipped == len(files_of(folder))
+        count, incomplete, number = 1, 0, 0
+        while number < count:
+            number += 1
+            # A change on each page, so that this run renders them.
+            for pk in (1, 7, 12):
+                table.articles.filter(pk=pk).update(slug=f"s{pk}-{number}")
+            with table.vanishing(number):
+                run()
+                count = table.statements
+            incomplete += sum(map(count_of, files_of(folder).values())) < len(KEYS)
+            run()
+            written = b"".join(files_of(folder).values())
+            assert [f"/s{pk}".encode() in written for pk in KEYS] == [True] * len(KEYS), number
+        assert incomplete > 3
+
+
+def count_of(page):
+    return page.count(b"<loc>")

@@ -22,18 +22,12 @@ from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article
 from tests.support.databases import no_cursor_left, parameter
 from tests.support.sections import listing
+
+# isort: off
 from tests.support.sources import (
-    BASE,
-    COLUMNS,
-    LIMITS,
-    NOON,
-    compiled,
-    declaration,
-    errors,
-    locations,
-    page_map,
-    rendered,
-)
+    BASE, COLUMNS, LIMITS, NOON, compiled, declaration, errors, locations, page_map, rendered,
+)  # fmt: skip
+# isort: on
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 LETTERS = listing("a")
@@ -54,14 +48,11 @@ def test_only_classes_and_instances_of_ours_without_overridden_internals_are_com
             *(contrib.GenericSitemap({"queryset": rows}), contrib.Sitemap),
             SimpleNamespace(paginator=Paginator([], 1), get_urls=list),
             listing("a", paginator=property(lambda self: Paginator("a", 1))),
-            *(
-                listing("a", **{name: lambda *args: []})
-                for name in CONTRIB_INTERNALS
-                if name != "paginator"
-            ),
+            *(listing("a", **{name: lambda *args: []}) for name in CONTRIB_INTERNALS
+             if name != "paginator"),
             *(overriding(LETTERS(), name) for name in CONTRIB_INTERNALS if name != "paginator"),
         ],
-    }
+    }  # fmt: skip
     for kind, sections in kinds.items():
         assert [type(compiled(section)) for section in sections] == [kind] * len(sections)
 
@@ -149,16 +140,10 @@ def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
         f"<loc>{BASE}/{name}/</loc>" for name in ("good", "linked", "links")
     ]
     assert [(key, field) for key, field, _ in errors([done])] == [
-        ("1/1 (first)", "location"),
-        ("1/2 (second)", "location"),
-        ("1/3 (third)", "location"),
-        ("1/4 (None)", "location"),
-        ("1/5 (None)", "lastmod"),
-        ("1/5 (None)", "changefreq"),
-        ("1/5 (None)", "priority"),
-        ("1/6 (None)", "alternates"),
-        ("1/7 (None)", "alternates"),
-    ]
+        ("1/1 (first)", "location"), ("1/2 (second)", "location"), ("1/3 (third)", "location"),
+        ("1/4 (None)", "location"), ("1/5 (None)", "lastmod"), ("1/5 (None)", "changefreq"),
+        ("1/5 (None)", "priority"), ("1/6 (None)", "alternates"), ("1/7 (None)", "alternates"),
+    ]  # fmt: skip
 
 
 def test_an_entry_keeps_its_key_when_its_page_is_read_from_the_middle():

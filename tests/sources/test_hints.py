@@ -77,8 +77,6 @@ Written = type("Written", (ContribSitemap,), OF_CONTRIB)
 
 
 class Listed(Sitemap[Article]):
-    """A section that returns a list although it could return a queryset."""
-
     def items(self):
         return [item for item in ARTICLES.all() if item.category and item.category.slug]
 
@@ -97,7 +95,6 @@ SUGGESTIBLE = {"reversed": default("Reversed", location=of_slug), "related": Rel
 
 
 def populate():
-    """Create articles. Each has its own category, and every second one has a comment."""
     categories = Category.objects.bulk_create(Category(slug=f"category-{n}") for n in range(COUNT))
     articles = ARTICLES.bulk_create(
         Article(slug=f"article-{n}", category=category) for n, category in enumerate(categories)
@@ -111,7 +108,6 @@ def rows(db):
 
 
 def costs_of(sitemap):
-    """Return the costs of reading all rows."""
     source = compiled(sitemap)
     with record_costs() as costs:
         for _ in source.batches(Page(1, None, None)):
@@ -120,7 +116,6 @@ def costs_of(sitemap):
 
 
 def export_hints(sitemap, folder):
-    """Return the hints of an export."""
     report = export(output=folder, base_url=BASE, dry_run=True, sitemaps={"a": sitemap})
     assert report.failures == []
     return report.sections[0].hints
@@ -267,7 +262,7 @@ def takes(microseconds):
     return f"this takes {microseconds}.0 of the 1000.0 microseconds spent per item."
 
 
-def test_a_step_that_takes_long_is_named_with_its_time_and_what_to_declare(rows):
+def test_a_step_that_takes_a_share_of_a_thousand_items_is_named_with_what_to_declare(rows):
     assert slow(Default, instances=0.3, location=0.4) == (
         f"location calls get_absolute_url() for each item: {takes(400)} "
         f'Declare location = Route("viewname", ...) with F() expressions. {SUGGEST}',
@@ -301,9 +296,6 @@ def test_a_step_that_takes_long_is_named_with_its_time_and_what_to_declare(rows)
     assert "Declare" not in slow(Translated, instances=0.01, languages=0.2)[0]
     (more,) = slow(declare(OwnUrls, get_domain=lambda self, site=None: "www.example.com"), get_urls=0.9)
     assert "Declared overrides get_urls and get_domain: " in more
-
-
-def test_a_step_is_named_from_a_share_and_a_thousand_items_on(rows):
     assert slow(Default, instances=0.05)
     assert slow(Listed, positions=0.01, items=0.24) == slow(Default, instances=0.049) == ()
     assert slow(Default, count=999, instances=0.9) == slow(Default, count=0, instances=0.9) == ()

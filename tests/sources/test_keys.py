@@ -174,8 +174,6 @@ class Price(models.DecimalField):
 
 
 class Raw(models.Field):
-    """Bytes as hexadecimal text in Python."""
-
     def db_type(self, connection):
         return {"postgresql": "bytea", "mysql": "varbinary(8)"}.get(connection.vendor, "blob")
 
@@ -413,7 +411,7 @@ def keyed(using, model, key="pk"):
     return compiled(declare(queryset=rows, key=key, location="/x/"))
 
 
-def test_an_identity_names_vendor_table_column_type_and_collation(using):
+def test_an_identity_names_vendor_table_column_type_and_collation_and_a_position_has_none(using):
     vendor = connections[using].vendor
     blind = {"sqlite": "NOCASE", "postgresql": "public.case_blind", "mysql": "utf8mb4_general_ci"}
     for model, key, columns in (
@@ -432,9 +430,6 @@ def test_an_identity_names_vendor_table_column_type_and_collation(using):
     if using != "default":
         expected = {"mariadb": "utf8mb4_unicode_ci", "postgresql": "default "}[using]
         assert collation[Word].startswith(expected)
-
-
-def test_another_key_has_another_identity_and_a_position_has_none(using):
     keys = [
         (Article, "pk"), (Document, "pk"), (Word, "pk"), *((Event, key) for key in ("pk", "at", "price")),
     ]  # fmt: skip

@@ -57,7 +57,6 @@ def is_reading(name=None):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Record the thread of each query."""
     names = []
 
     def note(self, *arguments):
@@ -121,12 +120,15 @@ def test_slices_are_read_in_this_thread_if_the_project_customizes_queries(source
     assert {*asked} == {HERE}
 
 
-def test_slices_survive_queries_of_the_main_thread(source, using):
+def test_slices_survive_queries_of_the_main_thread_and_lack_what_a_queryset_leaves_out(source, using):
     found = []
     for batch in source.batches(ALL):
         assert Article.objects.using(using).count() == ROWS
         found += paths([batch])
     assert found == PATHS
+    for location in ({}, {"location": lambda self, item: f"/articles/{item.slug}/"}):
+        found = declared(using, queryset=Hiding(Article, using=using), **location)
+        assert paths(found.batches(ALL)) == [path for path in PATHS if not path.endswith("3/")]
 
 
 def test_a_reader_that_lets_go_leaves_the_connection_to_its_thread(source, using, monkeypatch):
@@ -176,12 +178,6 @@ class Hiding(QuerySet):
         self._result_cache = [
             row for row, is_shown in zip(self._result_cache, shown, strict=True) if is_shown
         ]
-
-
-def test_slices_of_a_queryset_that_leaves_rows_out_are_without_them(source, using):
-    for location in ({}, {"location": lambda self, item: f"/articles/{item.slug}/"}):
-        found = declared(using, queryset=Hiding(Article, using=using), **location)
-        assert paths(found.batches(ALL)) == [path for path in PATHS if not path.endswith("3/")]
 
 
 @pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)

@@ -26,7 +26,7 @@ from django_sitemaps09.checks import check_declarations
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.reading import count_rows, iterate_unordered
+from django_sitemaps09.orm.reading import count_rows, in_total_order, iterate_unordered
 from django_sitemaps09.pages import Page
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.positions import PositionSource
@@ -211,22 +211,25 @@ def test_distinct_rows_of_a_model_are_read_as_plain_ones(shelf, using):
     assert not [found["sql"] for found in queries if "DISTINCT" in found["sql"] or " IN (" in found["sql"]]
 
 
-def test_expressions_of_rows_by_position_need_few_queries(shelf, using, django_assert_max_num_queries):
+def test_expressions_of_rows_by_position_need_few_queries_for_the_rows_of_a_page_alone(
+    shelf, using, django_assert_max_num_queries, django_assert_num_queries
+):
     sliced = section(shelf.order_by("pk")[:10], limit=50, lastmod=NEWEST)
     fetched = evaluated(shelf, location=ROUTE, lastmod=F("updated"), priority=0.5, limit=50)
     for way in ("native", "exported", "compatible"):
         for declared, most, count in ((sliced, 8, 10), (fetched, 6, 12)):
             with django_assert_max_num_queries(most, connection=connections[using]):
                 assert len(WAYS[way](declared)[0]) == count
-
-
-def test_a_page_of_an_evaluated_queryset_reads_the_columns_of_its_own_rows(
-    shelf, using, django_assert_num_queries
-):
     declared = evaluated(shelf.order_by("pk"), lastmod=F("updated"), limit=2)
     with django_assert_num_queries(2, connection=connections[using]) as queries:
         compat.sitemap(RequestFactory().get("/"), sitemaps={"s": declared}).render()
     assert "WHERE" in queries.captured_queries[1]["sql"]
+
+
+def test_rows_on_separate_pages_are_in_their_order_and_then_in_that_of_their_key_alone(shelf):
+    """An index has the order and the key. With further columns, a database would sort all rows."""
+    for order, key in (("-day",), F("id").desc()), (("day",), F("id").asc()), ((), F("id").asc()):
+        assert in_total_order(shelf.order_by(*order)).query.order_by == (*order, key)
 
 
 def test_rows_that_only_their_order_or_a_window_repeats_are_counted(shelf):
@@ -376,8 +379,6 @@ def test_what_is_compared_with_an_aggregate_is_read_once_or_refused(name, shelf)
 
 
 class Twice(Func):
-    """A join that repeats each row."""
-
     template = "generate_series(1, 2)"
     output_field = IntegerField()
     set_returning = True
@@ -395,8 +396,6 @@ def test_rows_that_a_function_repeats_are_listed_once_or_as_they_come(is_distinc
 
 
 class Forgetful(CharField):
-    """A field that cannot parse its own text."""
-
     def value_to_string(self, obj):
         return "always the same"
 
@@ -425,7 +424,6 @@ UNREADABLE = pytest.mark.parametrize(
 
 
 def write_day(using, slug, value, column="day"):
-    """Store a date as another program might."""
     with connections[using].cursor() as cursor:
         cursor.execute(f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
 
@@ -540,8 +538,6 @@ def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using):
 
 
 class OnlyWhereItIs(Func):
-    """SQL that only one database supports."""
-
     function = "LOWER"
     output_field = CharField()
 

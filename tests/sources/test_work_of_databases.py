@@ -43,7 +43,6 @@ def small_slices(monkeypatch):
 
 
 def fill(count, using="default", apart=1, comments=2, start=0):
-    """Create articles with comments, and their categories."""
     categories = [Category(pk=n, slug=f"c{n}") for n in range(1, 4)]
     Category.objects.using(using).bulk_create(categories, ignore_conflicts=True)
     numbers = range(start + apart, start + count * apart + 1, apart)
@@ -83,7 +82,6 @@ def steps(every=100):
 
 
 def steps_to_read(name, count, limit):
-    """Return the steps to divide, count, date and read all pages."""
     Category.objects.all().delete()
     fill(count)
     source = declared(name, "default", limit)

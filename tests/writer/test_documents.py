@@ -10,29 +10,21 @@ from xml.parsers import expat
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
+# isort: off
 from django_sitemaps09.entries import (
-    NAMESPACES,
-    Alternate,
-    Batch,
-    IndexEntry,
-    ItemError,
-    Localization,
-    SafeColumn,
-    TemplateColumn,
-)
+    NAMESPACES, Alternate, Batch, IndexEntry, ItemError, Localization, SafeColumn, TemplateColumn,
+)  # fmt: skip
+
+# isort: on
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
+
+# isort: off
 from django_sitemaps09.writer import (
-    FORMATS,
-    TEXT,
-    URLSET,
-    WriteResult,
-    elements,
-    index_document,
-    page_format,
-    stylesheet,
-    urlset_head,
-)
+    FORMATS, TEXT, URLSET, WriteResult, elements, index_document, page_format, stylesheet, urlset_head,
+)  # fmt: skip
+
+# isort: on
 from tests.support.examples import EXAMPLES
 from tests.support.writing import LINKS, NOT_XML, anything, parse, single, write
 
@@ -74,8 +66,6 @@ def locations_of(version):
 
 
 def entries_of(batch, base=""):
-    """Return the entries of each item of a batch, as a reader should find them."""
-
     def behind(location):
         return f"{base}{location}" if location.startswith("/") else location
 
@@ -94,18 +84,13 @@ def entries_of(batch, base=""):
         links += [(language, behind(location)) for language, location in own]
         # No link leads to an entry without a language if others have one.
         found.append(
-            [
-                (location, *texts, () if named and not version.language else tuple(links))
-                for version, location in there
-                if version.is_listed
-            ]
-        )
+            [(location, *texts, () if named and not version.language else tuple(links))
+             for version, location in there if version.is_listed]
+        )  # fmt: skip
     return found
 
 
 def part(batch, places):
-    """Return a batch with only the items at these places."""
-
     def chosen(column):
         return column if column is None or isinstance(column, str) else [column[place] for place in places]
 
@@ -141,12 +126,9 @@ def batches_of(draw, text, literal, language, most=4):
     links = st.lists(st.builds(Alternate, text, text), max_size=3)
     return Batch(
         keys=[f"key-{number}-" for number in range(count)],
-        localizations=draw(st.permutations([first, *others])),
-        lastmods=draw(optional),
-        changefreqs=draw(optional),
-        priorities=draw(optional),
-        alternates=draw(st.none() | column(links)),
-    )
+        localizations=draw(st.permutations([first, *others])), lastmods=draw(optional),
+        changefreqs=draw(optional), priorities=draw(optional), alternates=draw(st.none() | column(links)),
+    )  # fmt: skip
 
 
 bases = st.sampled_from(["", "https://a.example", "http://much-longer.example.com:8000"])
@@ -409,14 +391,11 @@ def test_an_index_is_read_again_as_it_was(files):
     assert [(child.tag, [(part.tag, part.text or "") for part in child]) for child in root] == [
         (
             tag("sitemap"),
-            [
-                (tag(name), text)
-                for name, text in zip(("loc", "lastmod"), file, strict=True)
-                if text is not None
-            ],
+            [(tag(name), text) for name, text in zip(("loc", "lastmod"), file, strict=True)
+             if text is not None],
         )
         for file in files
-    ]
+    ]  # fmt: skip
 
 
 @given(location=anything, lastmod=anything)
@@ -514,13 +493,11 @@ def test_a_lastmod_that_no_entry_of_the_page_has_counts_for_nothing():
     assert write([empty, batch], Limits(2, 1_000))[1].lastmod == "2027-01-01"
 
 
-def test_without_limits_there_is_no_cut():
+def test_without_limits_there_is_no_cut_and_behind_a_cut_no_batch_is_requested():
     count = 60_000
     document, written = write([single(range(count), ["https://example.com/"] * count)])
     assert (written.urls, written.cut, written.bytes) == (count, None, len(document))
 
-
-def test_batches_after_a_cut_are_not_requested():
     def endless():
         for key in range(3):
             yield single([key], ["a"])

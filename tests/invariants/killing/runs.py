@@ -1,38 +1,245 @@
-"""Functions that kill or disturb exports in a process of their own. They return JSON, or raise."""
+"""Exports to kill: the rows of each run, with its options, settings and sections."""
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
 import logging
+import multiprocessing
 import os
 import random
 import shutil
 import signal
+import sys
 import time
+from collections.abc import Mapping
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from tests.invariants.killing import submissions
-from tests.invariants.killing.exports import (
-    SECTIONS_PATH,
-    assert_files_are_whole,
-    assert_is_current,
-    assert_urls_are_kept,
-    cleanly,
-    create_tables,
-    export,
-    fill,
-    naming,
-    section,
-    use_settings,
-)  # fmt: skip
-from tests.invariants.killing.scenarios import BOTH, EVERGREEN, SCENARIOS, THIRTY, TWO, Row, Run, many
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+
+from django_sitemaps09 import export as api, protocol
+from django_sitemaps09.exceptions import ExportError, ExportRunningError
+from django_sitemaps09.state import manifest as manifests
+from django_sitemaps09.stores.local import LocalStore
+from tests import models
+from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
+from tests.support.configuration import BASE
 from tests.support.examples import KILL_STEP
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
 from tests.support.processes import forkable
+from tests.support.sections import declare
 from tests.support.waiting import until
+
+#: URLs on a page.
+PAGE = 10
+
+
+class Row(NamedTuple):
+    slug: str
+    section: str = "a"
+
+
+class Run(NamedTuple):
+    """One export: its rows, options, settings, sections, and the model and attributes of these."""
+
+    rows: Mapping[int, Row]
+    options: Mapping[str, Any] = {}
+    keys: Mapping[str, Any] = {}
+    sections: tuple[str, ...] = ("a",)
+    model: str = "Parent"
+    attributes: Mapping[str, Any] = {}
+
+    def urls(self, keys=None):
+        """Return the URLs of these rows, or of all."""
+        rows = [self.rows[key] for key in (self.rows if keys is None else keys)]
+        return {f"{BASE}/{row.slug}/" for row in rows if row.section in self.sections}
+
+
+def many(*keys, section="a", longer=0):
+    return {key: Row(f"{section}{key}{'x' * longer}", section) for key in keys}
+
+
+def without(rows, *gone):
+    return {key: row for key, row in rows.items() if key not in gone}
+
+
+# Keys have gaps, so that rows can be inserted between them.
+THIRTY = many(*range(100, 3_100, 100))
+SIXTY = many(*range(100, 6_100, 100))
+# Only a few rows of each page, so that several pages fit on one.
+THIN = without(SIXTY, *(key for key in SIXTY if key // 100 % 10 not in (3, 6)))
+BOTH = THIRTY | many(*range(10_100, 13_100, 100), section="b")
+TWO = ("a", "b")
+# The second page keeps three rows and the last one two, so they are merged.
+TAPERED = without(THIRTY, *range(1_400, 2_900, 100))
+FEW = many(*range(1_301, 1_304))
+SMALL, CASCADE, TEXT = {"MAX_BYTES": 1_500}, {"CASCADE": True}, {"format": "text"}
+#: Rows that `at_random` never changes.
+EVERGREEN = many(*range(500, 6_001, 500))
+
+#: The last run of each is killed.
+SCENARIOS = {
+    "first": [Run(many(*range(1, 36)))],
+    "split": [Run(THIRTY), Run(THIRTY | many(*range(1_301, 1_340)) | many(*range(101, 104)))],
+    "split-by-bytes": [
+        Run(THIRTY, keys=SMALL),
+        Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys=SMALL),
+    ],
+    "merge": [Run(SIXTY), Run(THIN)],
+    "merge-and-grow": [Run(SIXTY), Run(THIN | many(*range(301, 320)) | many(*range(2_301, 2_312)))],
+    "merge-and-overflow": [Run(SIXTY), Run(THIN | many(301))],
+    "merge-of-the-tail-and-grow": [Run(THIRTY), Run(TAPERED | many(*range(1_101, 1_115)))],
+    "deleted": [Run(SIXTY), Run(without(SIXTY, *range(1_100, 2_100, 100), 100, *range(5_100, 6_100, 100)))],
+    "tail": [Run(THIRTY), Run(THIRTY | many(*range(2_801, 2_830)) | FEW)],
+    "rebalance": [Run(THIN), Run(without(SIXTY, 500), {"rebalance": True})],
+    "identity": [Run(THIRTY), Run(without(THIRTY, 500) | many(250), model="Child")],
+    "lower-limit": [Run(THIRTY), Run(THIRTY | many(150), keys={"MAX_URLS": 5})],
+    "removed": [Run(BOTH, sections=TWO), Run(BOTH | many(150), {"remove": ["b"]})],
+    "gzip-off": [Run(THIRTY), Run(THIRTY | FEW, {"gzip": False})],
+    "stylesheet": [Run(THIRTY), Run(THIRTY | FEW, keys={"STYLESHEET": True})],
+    "xml-to-text": [Run(THIRTY), Run(THIRTY | FEW, attributes=TEXT)],
+    "text-to-xml": [Run(THIRTY, attributes=TEXT), Run(THIRTY | FEW, {"gzip": False})],
+    "two": [Run(BOTH, sections=TWO), Run(BOTH | FEW | many(11_350, 14_000, section="b"), sections=TWO)],
+    "cascade-and-less": [
+        Run(BOTH, keys=CASCADE, sections=TWO),
+        Run(without(BOTH, *range(12_100, 13_100, 100)) | many(150), keys=CASCADE, sections=TWO),
+    ],
+    "cascade": [
+        Run(BOTH, keys=CASCADE, sections=TWO),
+        Run(BOTH | FEW | many(11_350, section="b"), keys=CASCADE, sections=TWO),
+    ],
+}
+
+
+def create_tables():
+    """Create the tables, and let workers be forked."""
+    multiprocessing.set_start_method("fork", force=True)
+    tables = connection.introspection.table_names()
+    with connection.schema_editor() as editor:
+        for model in (Parent, Child, Category, Tag, Article):
+            if model._meta.db_table not in tables:
+                editor.create_model(model)
+
+
+def fill(rows):
+    with transaction.atomic(), connection.cursor() as cursor:
+        for model in (Child, Parent):
+            model.objects.all()._raw_delete("default")
+        if rows:
+            Parent.objects.bulk_create(Parent(pk=key, name=row.slug) for key, row in rows.items())
+            children = ", ".join(f"({key})" for key in rows)
+            cursor.execute(f"INSERT INTO tests_child (parent_ptr_id) VALUES {children}")  # noqa: S608
+
+
+def section(letter, model="Parent", **attributes):
+    """Return a factory of a section of either table, whose URLs begin with a letter."""
+
+    def made():
+        rows = getattr(models, model).objects.filter(name__startswith=letter)
+        return declare(queryset=rows, location=Concat(Value("/"), F("name"), Value("/")), **attributes)()
+
+    return made
+
+
+#: Workers import these by `SECTIONS_PATH`.
+SECTIONS = {"a": section("a"), "b": section("b")}
+SECTIONS_PATH = f"{__name__}.SECTIONS"
+
+
+def use_settings(run, **more):
+    settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": PAGE, **run.keys, **more}
+
+
+def export(run, folder):
+    use_settings(run)
+    sitemaps = {name: section(name, run.model, **run.attributes) for name in run.sections}
+    limits = protocol.INDEX_LIMITS
+    if run.keys.get("CASCADE"):
+        # Only a few pages fit into an index.
+        protocol.INDEX_LIMITS = limits._replace(urls=4)
+    try:
+        return api.export(output=folder, sitemaps=sitemaps, engine="serial", **run.options)
+    finally:
+        protocol.INDEX_LIMITS = limits
+
+
+def cleanly(run, folder):
+    try:
+        report = export(run, folder)
+    except ExportError as error:
+        # The killed run had already removed it.
+        if "because it is not published" not in str(error):
+            raise
+        report = export(run._replace(options={}), folder)
+    assert (report.failures, report.published) == ([], True), report.failures
+
+
+def urls(folder, name):
+    if not name.endswith(".txt"):
+        return published.urls(folder, name)
+    text = (folder / name).read_text()
+    assert text.endswith("\n")
+    return tuple(text.splitlines())
+
+
+def assert_files_are_whole(folder, named):
+    for name in named:
+        urls(folder, name)
+
+
+def assert_urls_are_kept(folder, must):
+    lost = must - {url for name in published.pages(folder) for url in urls(folder, name)}
+    assert not lost, f"in no indexed page: {sorted(lost)[:5]} of {len(lost)}"
+
+
+def hashed(folder, name):
+    return sha256((folder / name).read_bytes()).hexdigest()
+
+
+def assert_is_current(folder, run):
+    """Check that the published URLs are those of the rows, and that the manifest lists every file."""
+    found = [url for name in published.pages(folder) for url in urls(folder, name)]
+    assert len(found) == len(set(found)), "twice"
+    assert set(found) == run.urls(), sorted(set(found) ^ run.urls())[:5]
+    state = (folder / ".sitemaps09").iterdir()
+    assert [entry.name for entry in state if entry.name.startswith(("journal", "run-", "tmp-"))] == []
+    manifest, files = manifests.read(LocalStore(folder / ".sitemaps09", own="")), set()
+    assert manifest is not None
+    for name, record in manifest.sections.items():
+        for page in record.pages:
+            file = f"sitemap-{name}-{page.number}.{record.suffix}"
+            digest = hashed(folder, file) if file.endswith(".txt") else published.digest(folder, file)
+            assert (page.name, page.digest) == (file, digest)
+            assert page.number <= record.highest
+            files.add(file)
+            after, until = (key and int(key[0]) for key in (page.after, page.until))
+            there = {key for key in run.rows if after is None or key > after}
+            keys = {key for key in there if until is None or key <= until}
+            assert set(urls(folder, file)) == run._replace(sections=(name,)).urls(keys), file
+        assert not record.pages or record.pages[-1].until is None
+    assert files == set(published.pages(folder))
+    style = {"sitemap.css"} if run.keys.get("STYLESHEET") else set()
+    for name in {published.INDEX, *files} if style else ():
+        assert b'href="sitemap.css"' in published.unpacked(folder)[name], name
+    ours = {name for name in os.listdir(folder) if name.startswith("sitemap")}  # noqa: PTH208
+    known = files | style | set(manifest.indexes) | manifest.removed.keys()
+    assert ours == known, "files that nobody knows of"
+
+
+@contextlib.contextmanager
+def naming(what):
+    try:
+        yield
+    except BaseException:
+        sys.stderr.write(f"{what}:\n")
+        raise
 
 
 def call(name, place, *arguments):
@@ -41,12 +248,13 @@ def call(name, place, *arguments):
     # Each killed export is logged; that is expected here.
     logging.disable(logging.ERROR)
     create_tables()
+    from tests.invariants.killing import submissions
+
     function = globals().get(name) or getattr(submissions, name)
     return function(Path(place), *arguments)
 
 
 def replace(folder, copy):
-    """Let a folder be as its copy, or absent without one."""
     shutil.rmtree(folder, ignore_errors=True)
     if copy.exists():
         shutil.copytree(copy, folder)
@@ -152,16 +360,13 @@ def at_random(place, kills, seed):
 
 def orphans(place):
     """Kill the coordinator of workers while one worker is stopped."""
-    from django_sitemaps09.exceptions import ExportRunningError
-    from django_sitemaps09.export import export
-
     folder, met = place / "public", 0
     first, last = Run(BOTH, sections=TWO), SCENARIOS["two"][-1]
 
     def with_workers():
         forkable()
         use_settings(last, SITEMAPS=SECTIONS_PATH)
-        return export(output=folder, engine="processes", workers=2)
+        return api.export(output=folder, engine="processes", workers=2)
 
     for point in count(1):
         shutil.rmtree(folder, ignore_errors=True)
@@ -199,8 +404,6 @@ def disk_full(place, kind):
     `kind` is `tmpfs` if `place` is one of 1 MB, or `limit`: no file grows over a size. Return how many runs
     failed, and how many did not.
     """
-    from django_sitemaps09.exceptions import ExportError
-
     folder, filler = place / "public", place / "filler"
     noise = random.Random(1)  # noqa: S311
     names = {key: Row("a" + noise.randbytes(90).hex()) for key in range(100, 6_100, 100)}
@@ -247,8 +450,6 @@ def repairs(place):
 
     The number of points is returned.
     """
-    from django_sitemaps09.export import verify
-
     folder, broken, run = place / "public", place / "broken", Run(THIRTY)
     fill(run.rows)
     cleanly(run, folder)
@@ -260,7 +461,7 @@ def repairs(place):
 
     def repaired():
         use_settings(run)
-        result = verify(output=folder, sitemaps={"a": section("a")}, engine="serial", repair=True)
+        result = api.verify(output=folder, sitemaps={"a": section("a")}, engine="serial", repair=True)
         assert result.failures == []
         return result.damaged
 

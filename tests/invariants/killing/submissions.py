@@ -21,7 +21,19 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from tests.invariants.killing.exports import assert_files_are_whole
+from django.conf import settings
+from django.core.files.storage import storages
+from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+
+from django_sitemaps09.export import export, verify
+from django_sitemaps09.export.publishing import changes as spooled
+from django_sitemaps09.notify import engines, submit
+from django_sitemaps09.notify.ledger import Ledger
+from django_sitemaps09.stores import LocalStore
+from tests.invariants.killing.runs import assert_files_are_whole
+from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.killing import die_at, forked, was_killed
@@ -49,9 +61,6 @@ class Disk:
         self.left, self.folder, self.fault, self.failed = point, str(folder), fault, ""
 
     def install(self):
-        """Take effect in this process, until it ends."""
-        from django_sitemaps09.export.publishing import changes
-
         sys.addaudithook(self._hook)
         sync, opened, disk, folder = os.fsync, io.open, self, Path(self.folder)
 
@@ -93,10 +102,9 @@ class Disk:
             path.unlink()
             return io.TextIOWrapper(io.BufferedRandom(raw), encoding=encoding)
 
-        os.fsync, io.open, changes.TemporaryFile = synced, opens, temporary
+        os.fsync, io.open, spooled.TemporaryFile = synced, opens, temporary
 
     def operate(self, kind, path):
-        """Count an operation, and raise `OSError` if it fails."""
         # Names below an open folder are relative to it.
         if not path or (path.startswith("/") and not path.startswith(self.folder)):
             return
@@ -164,9 +172,6 @@ class Site:
         self.configure(keys | ({"STATE": "apart"} if is_apart else {}))
 
     def configure(self, keys):
-        from django.conf import settings
-        from django.core.files.storage import storages
-
         backend = "django.core.files.storage.FileSystemStorage"
         apart = {"BACKEND": backend, "OPTIONS": {"location": str(self.area / "state")}}
         settings.STORAGES = {**settings.STORAGES, "apart": apart}
@@ -177,11 +182,6 @@ class Site:
 
     @property
     def sections(self):
-        from django.db.models import F, Value
-        from django.db.models.functions import Concat
-
-        from tests.models import Article
-
         def section(name):
             rows = Article.objects.filter(slug__startswith=name)
             location = Concat(Value("/"), F("slug"), Value("/"))
@@ -191,20 +191,14 @@ class Site:
         return {name: section(name) for name in ("abc" if used else "ab")}
 
     def export(self, rows=None, submit=True):
-        from django_sitemaps09.export import export
-
         if rows is not None:
             fill(rows)
         return export(output=self.public, sitemaps=self.sections, engine="serial", submit=submit)
 
     def repair(self):
-        from django_sitemaps09.export import verify
-
         return verify(output=self.public, sitemaps=self.sections, engine="serial", repair=True)
 
     def submit(self):
-        from django_sitemaps09.notify import submit
-
         return submit(output=self.public)
 
     def restore(self, rows):
@@ -215,11 +209,6 @@ class Site:
 
 
 def fill(rows):
-    """Replace all rows."""
-    from django.db import transaction
-
-    from tests.models import Article
-
     first = datetime(2026, 1, 1, tzinfo=timezone.utc)
     with transaction.atomic():
         # Other tables that refer to this one do not exist.
@@ -247,7 +236,6 @@ def _rejected(site):
 
 
 def _damaged(site):
-    """Damage two pages and the index."""
     site.export(OLD)
     (site.public / "sitemap-a-1.xml.gz").unlink()
     for name in ("sitemap-a-3.xml.gz", "sitemap.xml"):
@@ -263,9 +251,6 @@ def _repaired(site):
 
 def _killed_after_publishing(site):
     """Publish, but end before the messages are pending."""
-    from django_sitemaps09.notify.ledger import Ledger
-    from django_sitemaps09.stores import LocalStore
-
     site.export(OLD)
     fill(NEW)
 
@@ -282,8 +267,6 @@ def _killed_after_publishing(site):
 
 
 def _not_queued(site):
-    from django_sitemaps09.notify.ledger import Ledger
-
     site.export(OLD)
     with mock.patch.object(Ledger, "_write", side_effect=OSError(28, "No space left on device")):
         site.export(NEW)
@@ -333,8 +316,6 @@ def nothing_is_lost(place, name, step, seconds):
     Return the number of points, what was lost at which of them, and after how many of them removed URLs
     were unknown, by what has happened. After some seconds, skip the rest.
     """
-    from django_sitemaps09.notify import engines
-
     deadline = time.monotonic() + float(seconds)
     # A host can be submitted again at once.
     engines.PAUSE = -1.0
