@@ -125,12 +125,8 @@ class TestAllowedHosts:
             *("https://www.example.com\\.evil.example/", "https://www.example.com%2eevil.example/"),
             *("https://www.example.com%00/", "https://www.example.com:443:443/"),
             *("https://www.example.com:0443/", "https://www.example.com:４４３/"),  # noqa: RUF001
-            *("https://www.example.com:-1/", "https://www.example.com:0/", "https://www.example.com:x/"),
-            *("https://[::1/", "https://www.example.com:65536/", "https://[www.example.com]/"),
             *("https://www.example.com[]/", "https://user@www.example.com/"),
             *("https://user:password@www.example.com/", "https://@www.example.com/"),
-            *("https:///www.example.com/", "https:/www.example.com/a", "https:www.example.com/a"),
-            *("https://", "https://www.exa mple.com/", "https://www.example.com\t/a"),
             *(" https://www.example.com/a", "https://www.example.com/a\n", "https://www.example.com/a#b"),
             *("https://www.example.com#b", "https://www.example.com/\ud800", "https://\ud800.example/"),
             *("ws://www.example.com/", "javascript://www.example.com/%0aalert(1)"),

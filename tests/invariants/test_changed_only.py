@@ -129,10 +129,7 @@ def rows(filtered):
 DECLARED = {
     "a constant": declared(changefreq="weekly"),
     "another expression": declared(location=path(Value("x/"), F("slug"))),
-    "another lastmod": declared(lastmod=F("day")),
-    "no lastmod in the class": declared(lastmod=None),
     "a method": declared(location=lambda sitemap, item: f"/method/{item.slug}/"),
-    "a protocol": declared(protocol="http"),
     "languages": declared(i18n=True, alternates=True, limit=9, location=Route("article", slug=F("slug"))),
     "a filter": rows(lambda articles: articles.filter(pk__lt=555)),
     "a filter of nearly as many": rows(lambda articles: articles.exclude(pk=330)),
@@ -143,8 +140,6 @@ DECLARED = {
     "no gzip": keys(GZIP=False),
     "another codec": keys(GZIP_LEVEL=9),
     "a stylesheet": keys(STYLESHEET=True),
-    "another zone": lambda by: setattr(by.twins.settings, "TIME_ZONE", "Asia/Tokyo"),
-    "another language": lambda by: setattr(by.twins.settings, "LANGUAGE_CODE", "de"),
     "rebalance": lambda by: by.twins.options.update(rebalance=True),
     "a method for the rows": lambda by: by.twins.attributes.update(
         queryset=None, get_queryset=lambda sitemap: by.twins.articles.filter(pk__gt=100)

@@ -21,7 +21,6 @@ from urllib.parse import quote
 import pytest
 
 import django_sitemaps09
-from tests.invariants.readers import READERS
 from tests.support.paths import ROOT
 from tests.support.strict_readers import require
 
@@ -34,6 +33,58 @@ SITEMAPS09 = {**SITEMAPS09, "MAX_URLS": 1_000}
 #: Characters that are not quoted in a path (RFC 3986, pchar and the slash), besides letters, digits and
 #: "-._~".
 PATH = "/!$&'()*+,;=:@"
+
+
+def usp(base):
+    from usp.tree import sitemap_tree_for_homepage
+
+    return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
+
+
+def usp_guessing(base):
+    """Return what ultimate-sitemap-parser finds, with the usual names of sitemaps requested as well."""
+    from usp.tree import sitemap_tree_for_homepage
+
+    return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]
+
+
+def advertools(base):
+    from advertools import sitemap_to_df
+
+    frame = sitemap_to_df(f"{base}/robots.txt")
+    assert "errors" not in frame or frame["errors"].isna().all()
+    return list(frame["loc"])
+
+
+def scrapy(base):
+    from scrapy.crawler import CrawlerProcess
+    from scrapy.spiders import SitemapSpider
+
+    found = []
+
+    class Reader(SitemapSpider):
+        name = "reader"
+        sitemap_urls = [f"{base}/robots.txt"]
+
+        def sitemap_filter(self, entries):
+            # Only the files are requested, not the pages that they list.
+            if entries.type == "urlset":
+                found.extend(entry["loc"] for entry in entries)
+            else:
+                yield from entries
+
+    process = CrawlerProcess(
+        {"LOG_LEVEL": "ERROR", "COOKIES_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
+    )
+    process.crawl(Reader)
+    process.start()
+    return found
+
+
+READERS = {
+    "usp": (usp, "ultimate-sitemap-parser"), "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
+    "advertools": (advertools, "advertools"), "scrapy": (scrapy, "scrapy"),
+}  # fmt: skip
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -107,8 +158,13 @@ def test_a_reader_finds_every_url_once(request, reader):
     # Created only if a reader is installed.
     folder, base = request.getfixturevalue("site")
     Handler.requested.clear()
-    found = json.loads(run(folder, base, "-m", "tests.invariants.readers", reader, base).splitlines()[-1])
+    found = json.loads(run(folder, base, "-m", __name__, reader, base).splitlines()[-1])
     expected = urls_of_rows(folder, base)
     assert len(expected) == len(set(expected)) == 3 + 4 + ARTICLES * 49 // 50 + 2 * PRODUCTS
     assert sorted(found) == sorted(expected)
     assert {"/robots.txt", "/sitemap.xml", "/sitemap-articles-3.xml.gz"} < set(Handler.requested)
+
+
+if __name__ == "__main__":
+    read, _ = READERS[sys.argv[1]]
+    sys.stdout.write("\n" + json.dumps(read(sys.argv[2])))

@@ -20,15 +20,11 @@ from django_sitemaps09 import (
     Alternate, Extension, Image, ModelSitemap, News, NewsSitemap, Platform, Restriction, Sitemap, Video,
     views,
 )  # fmt: skip
-
-# isort: on
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from tests.models import Article
 from tests.support.configuration import BASE
-
-# isort: off
 from tests.support.documents import (
     COMBINATIONS, CORE, EVERYTHING, KINDS, LINKED, NOW, SHOP, SLUGS, TEXTS, Combination, alternates,
     by_contrib, canonical, entries, exported, images, live, localized, name_of, news, section, shop,

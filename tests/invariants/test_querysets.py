@@ -12,14 +12,11 @@ from django.db.models import (
     Case, CharField, Count, DateTimeField, Exists, F, FilteredRelation, IntegerField, Max, Min, OuterRef, Q,
     Subquery, Sum, Value, When, Window,
 )  # fmt: skip
-
-# isort: on
 from django.db.models.expressions import RawSQL
-
-# isort: off
 from django.db.models.functions import (
     Cast, Coalesce, Concat, Greatest, Lower, Now, Random, Rank, RowNumber, Trunc, TruncDay, TruncMonth,
 )  # fmt: skip
+
 # isort: on
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, checks

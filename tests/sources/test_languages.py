@@ -34,12 +34,8 @@ from tests.support.factories import ArticleFactory
 from tests.support.languages import (
     BARE, PREFIXED, SEVERAL, TEN, articles_in, by_route, page_of, slices_of, urlconf,
 )  # fmt: skip
-
-# isort: on
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
-
-# isort: off
 from tests.support.sources import (
     BASE, LIMITS, alternates, compiled, cut, errors, locations, page_map, rendered, spoken,
 )  # fmt: skip
@@ -104,17 +100,6 @@ def expected(languages):
 some_languages = st.lists(st.lists(st.sampled_from(TEN[:5]), unique=True, max_size=5), max_size=20)
 
 
-@given(some_languages, st.integers(1, 8))
-def test_the_languages_of_each_item_are_those_that_a_list_says(languages, size):
-    with mock.patch.object(slices, "SLICE", size):
-        done = rendered(compiled(limited(languages)))
-    assert (sorted(locations(done)), errors(done)) == (expected(languages), [])
-    for part in done:
-        for location, links in zip(part.locations, alternates(part.text), strict=True):
-            item = int(location.split("/")[-2])
-            assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
-
-
 def test_the_languages_of_each_item_can_be_set_on_an_instance():
     sitemap = spoken("a")()
     sitemap.get_languages_for_item = lambda item: ["de"]
@@ -125,16 +110,23 @@ def items_of(done):
     return [{url.split("/")[-2] for url in part.locations} for part in done]
 
 
-@pytest.mark.parametrize("limits", [Limits(7, LIMITS.bytes), Limits(50_000, 4_000)], ids=["urls", "bytes"])
-@given(some_languages)
-@example([TEN[: n % 4] for n in range(20)])
-def test_pages_keep_the_languages_of_each_item_together(limits, languages):
-    # As if every item had only one language.
-    source = compiled(limited(languages, languages=TEN[:5]), limits)
-    done = rendered(source, limits, cut(source, 7))
-    assert sorted(locations(done)) == expected(languages)
+@pytest.mark.parametrize(
+    "limits", [LIMITS, Limits(7, LIMITS.bytes), Limits(50_000, 4_000)], ids=["none", "urls", "bytes"]
+)
+@given(some_languages, st.integers(1, 8))
+@example([TEN[: n % 4] for n in range(20)], 3)
+def test_each_item_is_on_one_page_in_the_languages_that_a_list_says(limits, languages, size):
+    with mock.patch.object(slices, "SLICE", size):
+        # As if every item had only one language.
+        source = compiled(limited(languages, languages=TEN[:5]), limits)
+        done = rendered(source, limits, cut(source, 7))
+    assert (sorted(locations(done)), errors(done)) == (expected(languages), [])
     assert all(part.written.urls <= limits.urls and part.written.bytes <= limits.bytes for part in done)
     assert sum(map(len, items_of(done))) == len(set().union(*items_of(done)))
+    for part in done:
+        for location, links in zip(part.locations, alternates(part.text), strict=True):
+            item = int(location.split("/")[-2])
+            assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
 
 @pytest.mark.django_db

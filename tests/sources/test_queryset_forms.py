@@ -15,8 +15,6 @@ from django.db import NotSupportedError, OperationalError, connections, transact
 from django.db.models import (
     Case, CharField, Count, DateTimeField, F, Func, IntegerField, Prefetch, Q, QuerySet, Value, When,
 )  # fmt: skip
-
-# isort: on
 from django.db.models.functions import Cast, Lower
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
@@ -33,21 +31,15 @@ from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.slices import read_each
 from django_sitemaps09.views import compat
-
-# isort: off
 from tests.invariants.test_querysets import (
     METHOD, NEWEST, OF_SOME, RANK, ROUTE, ROWS, SEATS, evaluated, high, low, tagged,
 )  # fmt: skip
-
-# isort: on
 from tests.models import Article, Comment, Discussed, Seat
 from tests.support.databases import no_cursor_left, parameter
 from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare
 from tests.support.shelves import Stubborn
-
-# isort: off
 from tests.support.sources import (
     BASE, FIRST, KINDS, NOON, UTC, compiled, errors, keys_of, locations, page_map, rendered, set_slices,
     source_of,

@@ -14,12 +14,8 @@ from hypothesis import assume, example, given, settings, strategies as st
 from django_sitemaps09.entries import (
     NAMESPACES, Alternate, Batch, IndexEntry, ItemError, Localization, SafeColumn, TemplateColumn,
 )  # fmt: skip
-
-# isort: on
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
-
-# isort: off
 from django_sitemaps09.writer import (
     FORMATS, TEXT, URLSET, WriteResult, elements, index_document, page_format, stylesheet, urlset_head,
 )  # fmt: skip
