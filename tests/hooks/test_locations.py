@@ -130,6 +130,7 @@ class TestAllowedHosts:
             *(" https://www.example.com/a", "https://www.example.com/a\n", "https://www.example.com/a#b"),
             *("https://www.example.com#b", "https://www.example.com/\ud800", "https://\ud800.example/"),
             *("ws://www.example.com/", "javascript://www.example.com/%0aalert(1)"),
+            *("https://www.exa mple.com/", "https://www.example.com\t/a", "https:/www.example.com/a"),
             *("//evil.example\\a\x00", "www.example.com/a", "a/b", " ", "//shop.example.com:/a"),
             *("https://shop.example.com:/a", "https://https://shop.example.com/a", "https://https/a"),
             *("https://www.example.comhttps://www.example.com/a", "\\a", None, 7, b"/a"),

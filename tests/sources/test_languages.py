@@ -58,6 +58,13 @@ def linked(section):
 # Links
 
 
+@pytest.mark.parametrize("location", ["/ä/", "/%C3%A4/", f"{BASE}/ä/"])
+def test_links_name_an_item_however_its_url_is_written(location):
+    for url in ("/ä/", "/%C3%A4/", "HTTPS://WWW.example.COM/ä/"):
+        section = listing("a", location=location, alternates=lambda self, item, url=url: [("en", url)])
+        assert linked(section) == [{"en": f"{BASE}/%C3%A4/"}]
+
+
 def test_links_name_no_language_twice_and_are_reported_once_a_page(monkeypatch):
     slices_of(monkeypatch, 1)
     assert len(linked(spoken("a", alternates=True, languages=["sr@latin", "sr-latn"]))) == 2
