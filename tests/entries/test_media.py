@@ -526,9 +526,8 @@ def elements_of(draw, inner):
 
 parts = st.recursive(
     st.just("") | contents.map(escape) | st.just("<!-- & -->") | st.just("<![CDATA[<a>&]]>"),
-    lambda inner: st.lists(elements_of(inner) | inner, max_size=3).map("".join),
-    max_leaves=8,
-)
+    lambda inner: st.lists(elements_of(inner) | inner, max_size=3).map("".join), max_leaves=8,
+)  # fmt: skip
 wholes = st.lists(elements_of(parts) | st.sampled_from(["", " ", "\r\n", "<!-- a -->"]), max_size=3)
 
 

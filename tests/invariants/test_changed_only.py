@@ -410,11 +410,10 @@ def method(self, item):
 COLUMNS = {"location": F("slug"), "lastmod": F("updated")}
 #: Items without a URL in most languages have one entry, and the others three.
 LANGUAGES = {
-    "i18n": True,
-    "languages": CODES,
+    "i18n": True, "languages": CODES,
     "get_languages_for_item": lambda self, item: CODES if has_url(item) else ["en"],
     "location": lambda self, item: f"/{get_language()}/{item.pk}/",
-}
+}  # fmt: skip
 #: Hooks, and whether they are exported with `--changed-only`. What a method skips does not depend on the
 #: database, and a full export reads what the other one does.
 KINDS = {

@@ -316,14 +316,13 @@ class TestAnyValue:
                 "uploader": prose,
                 "uploader_info": urls,
                 "restriction": st.builds(
-                    Restriction,
-                    st.sampled_from(["allow", "deny"]),
+                    Restriction, st.sampled_from(["allow", "deny"]),
                     st.lists(st.from_regex("[A-Za-z]{2}", fullmatch=True), min_size=1),
                 ),
                 "platform": st.builds(Platform, st.just("deny"), st.just(["web", "tv"])),
             },
         )
-    )
+    )  # fmt: skip
     def test_of_a_video_is_written_or_skipped(self, schema, values):
         found, fields = rendered_item(schema, "video", videos=lambda: [Video(**values)])
         assert fields == ([] if found else ["videos"])
@@ -461,10 +460,9 @@ def test_an_item_is_the_same_on_native_pages_and_in_one_language_and_in_several(
 
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize(
-    "key",
-    [{"images": iter("a")}, {"videos": 5}, {"extensions": "jpg"}, {"extensions": ["jpg", "png"]}],
+    "key", [{"images": iter("a")}, {"videos": 5}, {"extensions": "jpg"}, {"extensions": ["jpg", "png"]}],
     ids=["a generator", "a number", "a text", "texts"],
-)
+)  # fmt: skip
 def test_dicts_of_others_may_have_keys_of_our_names(key):
     """A project's template may use these keys, but contrib's does not."""
     url = {"location": "https://www.example.com/a/", "item": 1} | key

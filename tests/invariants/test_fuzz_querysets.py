@@ -71,11 +71,10 @@ def read(case, section, source, rows):
     again = case.limit == 2
     found = []
     readers = {
-        "native": lambda: native_pages(section),
-        "exported": lambda: exported_pages(section, again=again),
+        "native": lambda: native_pages(section), "exported": lambda: exported_pages(section, again=again),
         "compatible": lambda: [(None, compatible(section))],
         "get_urls": lambda: [(None, url_dicts(section))],
-    }
+    }  # fmt: skip
     for name, reader in readers.items():
         try:
             with transaction.atomic(case.using):

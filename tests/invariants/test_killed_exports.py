@@ -39,9 +39,8 @@ from tests.support.manifests import articles, slugs, write_articles
 DEADLINE = 90
 
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork"),
-]
+    pytest.mark.slow, pytest.mark.skipif(not hasattr(os, "fork"), reason="what dies is a fork"),
+]  # fmt: skip
 
 
 class Place(Project):

@@ -257,10 +257,9 @@ OF_SOME = Coalesce(Max("visits__at", filter=Q(visits__article__slug__gt="a05")),
 LATER = Case(When(updated__lt=NEWEST, then=NEWEST), default=F("updated"))
 WRITTEN = Exists(Comment.objects.filter(article=OuterRef("pk")))
 CHANGEFREQ = Case(
-    When(category__slug="one", then=Value("daily")),
-    When(WRITTEN, then=Value("weekly")),
+    When(category__slug="one", then=Value("daily")), When(WRITTEN, then=Value("weekly")),
     default=Value("monthly"),
-)
+)  # fmt: skip
 ROUTE, METHOD = Route("article", slug=F("slug")), lambda _, item: f"/articles/{item.slug}/"
 
 
@@ -812,11 +811,10 @@ REFUSED = {
         "the declared `lastmod` has an aggregate",
     ),
     "equal evaluated dicts of rows with different values": (
-        lambda rows: evaluated(rows.values("published"), lastmod=F("updated")),
-        (),
+        lambda rows: evaluated(rows.values("published"), lastmod=F("updated")), (),
         "Declared.items() evaluates its queryset",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)

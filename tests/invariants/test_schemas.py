@@ -15,9 +15,8 @@ HEAD = (
 )
 LOC = "<loc>https://example.com/a</loc>"
 TITLE, CONTENT = (
-    "<video:title>A</video:title>",
-    "<video:content_loc>https://example.com/a.mp4</video:content_loc>",
-)
+    "<video:title>A</video:title>", "<video:content_loc>https://example.com/a.mp4</video:content_loc>",
+)  # fmt: skip
 PLAYER = "<video:player_loc>https://example.com/player</video:player_loc>"
 NAMED = "<news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
 DATED = "<news:publication_date>2026-01-01</news:publication_date>"
@@ -119,11 +118,10 @@ INVALID = [
 #: Documents that the text of the protocol forbids, but its schemas accept.
 FORBIDDEN_BY_PROSE = [
     urls(f'{LOC}<xhtml:link rel="alternate" href="https://example.com/"/>'),
-    urls("<loc>/a/long/enough/path</loc>"),
-    urls(f"<loc>https://example.com/{'a' * 2_028}</loc>"),
+    urls("<loc>/a/long/enough/path</loc>"), urls(f"<loc>https://example.com/{'a' * 2_028}</loc>"),
     *(core(lastmod=text) for text in ("2026-01-01T10:30:00", "2026-01-01Z")),
     *(urls(video()), urls(video(CONTENT, duration="0"))),
-]
+]  # fmt: skip
 
 
 def test_our_schemas_accept_valid_documents_and_reject_invalid_ones():

@@ -83,9 +83,8 @@ THE_NEWS = News("The Times", "en", NOW, "Title")
 VIDEO_LINES = ["video:thumbnail_loc=@/t.png", "video:title=T", "video:description=D"]
 EACH = {
     "images": (IMAGE, ["image:loc=@/a.png"]),
-    "videos": (VIDEO, [*VIDEO_LINES, "video:content_loc=@/v.mp4"]),
-    "alternates": (ITSELF, ["en=@/2/"]),
-}
+    "videos": (VIDEO, [*VIDEO_LINES, "video:content_loc=@/v.mp4"]), "alternates": (ITSELF, ["en=@/2/"]),
+}  # fmt: skip
 WRITTEN_NEWS = [
     "news:name=The Times", "news:language=en", f"news:publication_date={NOW:%Y-%m-%dT%H:%M:%SZ}",
 ]  # fmt: skip

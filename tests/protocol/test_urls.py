@@ -243,10 +243,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [(form.format(each), reason) for form, reason, texts in REFUSED for each in texts],
+    ("text", "reason"), [(form.format(each), reason) for form, reason, texts in REFUSED for each in texts],
     ids=ascii,
-)
+)  # fmt: skip
 def test_what_no_crawler_can_request_is_refused_with_the_reason_and_the_text(text, reason):
     with pytest.raises(ValueError, match=reason) as raised:
         uri(text)

@@ -118,10 +118,9 @@ def test_whatever_equals_a_word_of_the_protocol_is_a_changefreq_and_written_as_t
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["Weekly", "weekly ", "", "sometimes", None, 0, True, [], ["daily"], b"daily", {"daily"}],
+    "value", ["Weekly", "weekly ", "", "sometimes", None, 0, True, [], ["daily"], b"daily", {"daily"}],
     ids=repr,
-)
+)  # fmt: skip
 def test_any_other_word_is_refused_as_a_changefreq(value):
     with pytest.raises(ValueError, match="is not a changefreq"):
         changefreq_text(value)

@@ -219,11 +219,10 @@ KINDS = {
     "float": (models.FloatField(), [0.1, -2.5, 1e300, 1e-7]),
     "date": (models.DateField(), [date(2026, 5, 17), date(1, 1, 1)]),
     "time": (models.DateTimeField(), [MOMENT, MOMENT.replace(microsecond=0)]),
-    "uuid": (models.UUIDField(), [uuid.UUID(int=7)]),
-    "text": (models.CharField(), ["a", "b c"]),
+    "uuid": (models.UUIDField(), [uuid.UUID(int=7)]), "text": (models.CharField(), ["a", "b c"]),
     "null": (models.CharField(), ["a", None]),
     "long": (models.CharField(), ["a" * 2_000, "b" * 3_000, "ü" * 500, "x"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.services

@@ -143,12 +143,11 @@ plain = [
 urlpatterns = [
     *plain,
     *i18n_patterns(
-        path("about/", view, name="about"),
-        path("products/<slug:slug>/", view, name="product"),
+        path("about/", view, name="about"), path("products/<slug:slug>/", view, name="product"),
         path(gettext_lazy("March"), view, name="i18n-march"),
         path("i18n-deep/", include(deep, namespace="i18n")),
     ),
-]
+]  # fmt: skip
 
 #: The same patterns without a prefix for the default language.
 other = ModuleType("other")
@@ -196,10 +195,9 @@ def as_columns(name, args, kwargs):
 def mixed(name, args, kwargs):
     """Make every second argument a column, starting with the first."""
     route = Route(
-        name,
-        *[value if i % 2 else F("x") for i, value in enumerate(args)],
+        name, *[value if i % 2 else F("x") for i, value in enumerate(args)],
         **{key: value if i % 2 else F("x") for i, (key, value) in enumerate(kwargs.items())},
-    )
+    )  # fmt: skip
     return outcome(lambda: route.url([*args, *kwargs.values()][::2]))
 
 
@@ -377,9 +375,8 @@ def test_an_argument_may_have_any_name_and_a_view_can_be_reversed_instead_of_a_n
 def test_a_route_can_be_copied_and_sent_to_workers_and_shows_how_it_was_made(duplicate):
     assert repr(Route("home")) == "Route('home')"
     routes = {
-        "F(a), 1": Route("two", F("a"), 1),
-        "first=F(a), second=1": Route("two", first=F("a"), second=1),
-    }
+        "F(a), 1": Route("two", F("a"), 1), "first=F(a), second=1": Route("two", first=F("a"), second=1),
+    }  # fmt: skip
     for arguments, route in routes.items():
         twin = duplicate(route)
         assert repr(twin) == repr(route) == f"Route('two', {arguments})"

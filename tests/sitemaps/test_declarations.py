@@ -68,8 +68,7 @@ GENERIC = "GenericSitemap.queryset must be a queryset, such as `Article.objects.
 CATEGORY = "Own.queryset must be a queryset, such as `Category.objects.all()`, not the class Category."
 OWN_METHOD = "Own.get_queryset() returned None. Add `return` before its queryset or list."
 WRONG = [
-    (lambda: returning(None), NO_RETURN),
-    (lambda: returning(None, i18n=True), NO_RETURN),
+    (lambda: returning(None), NO_RETURN), (lambda: returning(None, i18n=True), NO_RETURN),
     (lambda: returning(None, lastmod=F("updated")), NO_RETURN),
     (lambda: returning(None, ModelSitemap, "get_queryset"), OWN_METHOD),
     (lambda: returning(lambda: Article.objects), f"{NO_QUERYSET}Manager."),
@@ -79,7 +78,7 @@ WRONG = [
     (lambda: type("Own", (ModelSitemap,), {"queryset": None}), "Own has no queryset: set"),
     (lambda: GenericSitemap({"queryset": Article}), f"{GENERIC}the class Article."),
     (lambda: GenericSitemap({"queryset": None}), f"{GENERIC}NoneType."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.django_db

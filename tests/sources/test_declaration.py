@@ -167,17 +167,15 @@ FACT_COLUMNS = {
 
 FACT_METHODS = {
     "location": lambda self, item: reverse("word", args=[item.slug]),
-    "lastmod": lambda self, item: item.updated,
-    "priority": lambda self, item: item.weight,
+    "lastmod": lambda self, item: item.updated, "priority": lambda self, item: item.weight,
     "changefreq": lambda self, item: "daily" if item.published else "sometimes",
-}
+}  # fmt: skip
 
 
 @settings(
-    max_examples=25,
-    deadline=None,
+    max_examples=25, deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+)  # fmt: skip
 @given(facts=FACTS, limit=st.integers(1, 9))
 def test_the_same_facts_give_the_same_bytes(using, facts, limit):
     """This includes invalid values, which are skipped for the same reason."""
@@ -281,11 +279,10 @@ def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing():
 
 def test_keys_of_an_entry_but_its_location_may_be_missing():
     entries = [
-        {"location": "https://other.example/a/"},
-        {"location": "/b/", "lastmod": NOON, "item": "b"},
+        {"location": "https://other.example/a/"}, {"location": "/b/", "lastmod": NOON, "item": "b"},
         {"location": f"{BASE}/c/", "priority": "0.5", "changefreq": "", "lastmod": ""},
         {"location": f"{BASE}/d/", "alternates": [{"lang_code": "de", "location": f"{BASE}/de/d/"}]},
-    ]
+    ]  # fmt: skip
     (done,) = rendered(compiled(Tree([entries])))
     assert errors([done]) == []
     assert re.findall("<url>(.*)</url>", done.text) == [

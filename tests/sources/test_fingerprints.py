@@ -372,9 +372,8 @@ OF_POSTGRESQL = [
     (BigIntegerField(), "1.25", "1.5"),
     (BigIntegerField(), "100000000000000000000", "100000000000000000001"),
     (DateField(), "TIMESTAMP '2026-01-01 10:00'", "TIMESTAMP '2026-01-01 11:00'"),
-    (DateTimeField(), "DATE '2026-01-01'", "DATE '2026-01-02'"),
-    (UUIDField(), "text 'a'", "text 'b'"),
-]
+    (DateTimeField(), "DATE '2026-01-01'", "DATE '2026-01-02'"), (UUIDField(), "text 'a'", "text 'b'"),
+]  # fmt: skip
 
 
 def test_columns_that_differ_have_other_hashes_and_the_same_ones_the_same(using):

@@ -62,10 +62,9 @@ Default = default("Default")
 Related = default("Related", location=of_category)
 Joined = default("Joined", ARTICLES.select_related("category"), location=of_category)
 Prefetched = default(
-    "Prefetched",
-    ARTICLES.prefetch_related("comments"),
+    "Prefetched", ARTICLES.prefetch_related("comments"),
     priority=lambda self, item: 0.5 if item.comments.all() else 0.4,
-)
+)  # fmt: skip
 TwoHooks = default("TwoHooks", location=of_category, lastmod=F("updated"), priority=priority)
 Translated = default("Translated", location=of_category, i18n=True, get_languages_for_item=languages)
 Sliced = default("Sliced", ARTICLES.all()[:COUNT], location=of_category)
@@ -144,8 +143,7 @@ QUERIES = {
     "a relation": (Related, LOCATION),
     "two hooks": (TwoHooks, LOCATION, PRIORITY),
     "a field that is loaded late": (
-        default("Deferred", ARTICLES.only("pk")),
-        ("get_absolute_url() runs 1.0", ITSELF, ROUTE),
+        default("Deferred", ARTICLES.only("pk")), ("get_absolute_url() runs 1.0", ITSELF, ROUTE),
     ),
     "rows by position": (Sliced, LOCATION),
     "items before the first page": (Listed, ("items() runs 1.0", CATEGORY, f"{JOIN}.")),
@@ -157,7 +155,7 @@ QUERIES = {
     "prefetch_related": (Prefetched,),
     # The expressions of a union are queried once for each slice, not once for each row.
     "a union": (United,),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -233,12 +231,11 @@ def test_a_hint_is_one_line_of_ascii_with_both_ends_of_a_query(rows, tmp_path):
 COSTLY = {
     "joins a multi-valued relation": (ARTICLES.filter(comments__isnull=False), F("updated")),
     "a window function": (
-        ARTICLES.alias(rank=Window(RowNumber(), order_by="pk")).filter(rank=1),
-        F("updated"),
+        ARTICLES.alias(rank=Window(RowNumber(), order_by="pk")).filter(rank=1), F("updated"),
     ),
     "has an aggregate": (ARTICLES.annotate(n=Count("comments")), F("updated")),
     "an aggregate": (ARTICLES.all(), Max("comments__article__updated")),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COSTLY)

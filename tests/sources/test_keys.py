@@ -126,12 +126,11 @@ REFUSED = {
     "binary": (Reading, "blob", "BinaryField has no exact text"),
     "float primary key": (Scale, "pk", "FloatField has no exact text"),
     "unique but null": (Reading, "label", "it can be null"),
-    "not unique": (Article, "slug", "it is not unique"),
-    "relation": (Article, "category", "can be null"),
+    "not unique": (Article, "slug", "it is not unique"), "relation": (Article, "category", "can be null"),
     "relation to many": (Article, "tags", "it is not"),
     "relation from many": (Article, "comments", "it is not a column"),
     "not a field": (Article, "nothing", "'nothing'"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -272,12 +271,11 @@ KINDS = {
 }
 
 SET_UP = (
-    "CREATE EXTENSION IF NOT EXISTS citext",
-    "DROP TYPE IF EXISTS sitemaps09_level",
+    "CREATE EXTENSION IF NOT EXISTS citext", "DROP TYPE IF EXISTS sitemaps09_level",
     "CREATE TYPE sitemaps09_level AS ENUM ('low', 'middle', 'high')",
     "DROP DOMAIN IF EXISTS sitemaps09_code",
     "CREATE DOMAIN sitemaps09_code AS varchar(20) CHECK (VALUE <> '')",
-)
+)  # fmt: skip
 
 
 def key_fields(columns):

@@ -143,10 +143,9 @@ def test_each_item_is_on_one_page_in_the_languages_that_a_list_says(limits, lang
 def test_pages_count_entries_and_part_no_item(kind, limit):
     rows = articles_in("default", 10)
     items = {
-        "queryset": lambda: rows,
-        "list": lambda: list(rows),
+        "queryset": lambda: rows, "list": lambda: list(rows),
         "union": lambda: rows.filter(pk__lt=5).order_by().union(rows.order_by(), all=False),
-    }
+    }  # fmt: skip
     section = listing([], i18n=True, location=by_route, limit=limit)
     section.items = lambda self: items[kind]()
     source = compiled(section)
@@ -436,9 +435,8 @@ def by_row(**attributes):
         return Subquery(translated.annotate(url=path_in(code, "slug")).values("url")[:1])
 
     declared = {
-        "item_language": F("category__slug"),
-        "location": {code: url(code) for code in ("en", "de")},
-    }
+        "item_language": F("category__slug"), "location": {code: url(code) for code in ("en", "de")},
+    }  # fmt: skip
     return declare(queryset=published, i18n=True, **{"alternates": True, **declared, **attributes})
 
 

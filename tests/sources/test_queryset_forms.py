@@ -49,10 +49,9 @@ from tests.support.sources import (
 from tests.support.ways import WAYS, by, compatible_index, entries, exported_pages, native_pages
 
 pytestmark = [
-    pytest.mark.usefixtures("cached_site"),
-    pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
+    pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
     pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
-]
+]  # fmt: skip
 ON_SQLITE = pytest.mark.parametrize("using", [parameter("default")], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
 ALL = Page(1, None, None)

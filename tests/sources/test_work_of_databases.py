@@ -26,14 +26,13 @@ ALL = Page(1, None, None)
 #: An expression that rows are grouped by.
 NEWEST = "a lastmod that is an aggregate"
 FORMS = {
-    "plain": lambda rows: rows,
-    "a bound of its own": lambda rows: rows.filter(pk__gte=1),
+    "plain": lambda rows: rows, "a bound of its own": lambda rows: rows.filter(pk__gte=1),
     "a relation to one row": lambda rows: rows.exclude(category__slug=""),
     "a relation to many rows": lambda rows: rows.filter(comments__isnull=False),
     "a relation to many rows, and distinct()": lambda rows: rows.filter(comments__isnull=False).distinct(),
     NEWEST: lambda rows: rows,
     "an aggregate": lambda rows: rows.annotate(n=Count("comments")).filter(n__gte=1),
-}
+}  # fmt: skip
 BY_CATEGORY = Window(RowNumber(), partition_by=F("category"), order_by="pk")
 
 
@@ -223,10 +222,9 @@ def seats(using):
 
 
 SECTIONS = {
-    "an integer": articles_by("slug"),
-    "an integer, with a join": articles_by("category__slug"),
+    "an integer": articles_by("slug"), "an integer, with a join": articles_by("category__slug"),
     "two columns": ("tests_seat", seats),
-}
+}  # fmt: skip
 
 
 @pytest.mark.slow

@@ -106,11 +106,10 @@ def batches_of(draw, text, literal, language, most=4):
     optional = st.none() | text | column(st.none() | text)
     composed = st.integers(1, 2).flatmap(
         lambda width: st.builds(
-            TemplateColumn,
-            st.lists(literal, min_size=width + 1, max_size=width + 1),
+            TemplateColumn, st.lists(literal, min_size=width + 1, max_size=width + 1),
             st.lists(column(text), min_size=width, max_size=width),
         )
-    )
+    )  # fmt: skip
     first = Localization(draw(st.just("") | language), draw(column(text) | composed))
     gaps = column(st.none() | text)
     other = st.builds(Localization, st.just("") | language, column(text) | gaps | composed, st.booleans())
@@ -185,10 +184,9 @@ class TestAUrlset:
             "parts": {"localizations": [Localization("", parts)]},
             "links": {"localizations": [fine, Localization("x-default", values, is_listed=False)]},
             "alternates": {"alternates": [[], [Alternate("de", "a"), Alternate("en", bad)], []]},
-            "lastmod": {"lastmods": values},
-            "changefreq": {"changefreqs": values},
+            "lastmod": {"lastmods": values}, "changefreq": {"changefreqs": values},
             "priority": {"priorities": values},
-        }
+        }  # fmt: skip
         with pytest.raises(TextError, match="second") as raised:
             write(
                 [replace(Batch(["first", "second", "third"], [fine]), **changed[field])], namespaces=LINKS

@@ -476,11 +476,10 @@ def _joined(rng, chain):
 def _annotated(rng, chain):
     """Annotate a queryset without joining a multi-valued relation."""
     found = [
-        ("l", "Lower('slug')", "texts"),
-        ("c", "Coalesce('weight', 0)", "numbers"),
+        ("l", "Lower('slug')", "texts"), ("c", "Coalesce('weight', 0)", "numbers"),
         ("t", "Coalesce('at', 'group__at')", "times"),
         ("c", "Case(When(flag=True, then=1), default=2)", "numbers"),
-    ]
+    ]  # fmt: skip
     if chain.is_related:
         notes = "notes().filter(thing=OuterRef('pk'))"
         count = ".order_by().values('thing').annotate(n=Count('pk')).values('n')"

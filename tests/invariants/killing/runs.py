@@ -100,8 +100,7 @@ SCENARIOS = {
     "first": [Run(many(*range(1, 36)))],
     "split": [Run(THIRTY), Run(THIRTY | many(*range(1_301, 1_340)) | many(*range(101, 104)))],
     "split-by-bytes": [
-        Run(THIRTY, keys=SMALL),
-        Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys=SMALL),
+        Run(THIRTY, keys=SMALL), Run(THIRTY | many(*range(1_301, 1_304), longer=200), keys=SMALL),
     ],
     "merge": [Run(SIXTY), Run(THIN)],
     "merge-and-grow": [Run(SIXTY), Run(THIN | many(*range(301, 320)) | many(*range(2_301, 2_312)))],
@@ -126,7 +125,7 @@ SCENARIOS = {
         Run(BOTH, keys=CASCADE, sections=TWO),
         Run(BOTH | FEW | many(11_350, section="b"), keys=CASCADE, sections=TWO),
     ],
-}
+}  # fmt: skip
 
 
 def create_tables():
