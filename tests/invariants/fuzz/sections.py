@@ -1,4 +1,4 @@
-"""Seeded rows, as Python objects and in a database."""
+"""Random sections: seeded rows, querysets and lastmods as source code, and their right entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports to kill: the rows of each run, with its options, settings and sections."""
+"""Exports, submissions and repairs that are killed or whose disk fails, and what holds after each."""
 
 from __future__ import annotations
 
