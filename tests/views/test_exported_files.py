@@ -10,10 +10,9 @@ from datetime import timedelta
 from wsgiref.util import FileWrapper
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.handlers.wsgi import WSGIHandler
 from django.http import FileResponse
-from django.test import AsyncClient, Client, RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import include, path
 
 from django_sitemaps09.export import export, export_hosts
@@ -32,13 +31,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(SERVE_EXPORTED=True,
 PAGE, SECOND, TEXT = (
     f"/sitemap-{name}" for name in ("articles-1.xml.gz", "articles-2.xml.gz", "text-1.txt")
 )
-TYPES = {"sitemap.xml": "application/xml", "sitemap.css": "text/css; charset=utf-8"}
-TYPES |= {
-    PAGE[1:]: "application/gzip",
-    SECOND[1:]: "application/gzip",
-    TEXT[1:]: "text/plain; charset=utf-8",
-}
-ROBOTS = {"X-Robots-Tag": "noindex, noodp, noarchive"}
+NAMES = {"sitemap.xml", "sitemap.css", PAGE[1:], SECOND[1:], TEXT[1:]}
 FIRST_ROWS = of_keys(*range(1, 11))
 SECTIONS = {"articles": Articles, "text": sitemap(Numbers, format="text")(3)}
 
@@ -90,21 +83,15 @@ def forbidden(*args):
 class TestAFile:
     def test_is_served_as_the_export_wrote_it_without_a_query(self, files, django_assert_num_queries):
         Article.objects.all().delete()
-        assert files().keys() == TYPES.keys()
+        assert files().keys() == NAMES
         for name, content in files().items():
             with django_assert_num_queries(0):
                 response = get(f"/{name}")
             assert (response.status_code, response.body) == (200, content)
-            headers = {**response.headers}
-            length = headers.pop("Content-Length", str(len(content)))
-            assert (length, headers) == (
-                str(len(content)),
-                {"Content-Type": TYPES[name], "ETag": response["ETag"], **ROBOTS},
-            )
 
     def test_has_an_etag_that_lasts_until_it_changes(self, files):
         etags = {f"/{name}": get(f"/{name}")["ETag"] for name in files()}
-        assert len({*etags.values()}) == len(TYPES)
+        assert len({*etags.values()}) == len(NAMES)
         export()
         Article.objects.filter(pk=1).update(slug="t1")
         assert {url: get(url)["ETag"] for url in etags} == etags
@@ -147,16 +134,6 @@ class TestAFile:
         monkeypatch.setattr(LocalStore, "open", lambda *args: opened.append(open_(*args)) or opened[-1])
         assert get(PAGE, If_None_Match=etag).status_code == 304
         assert [file.closed for file in opened] == [True, True]
-
-    def test_is_not_streamed_under_asgi_where_django_would_warn(self, public, recwarn):
-        ask = async_to_sync(AsyncClient().get)
-        for name, content_type in TYPES.items():
-            response = ask(f"/{name}")
-            assert (response.status_code, response.streaming) == (200, False)
-            assert response.content == (public / name).read_bytes()
-            assert response["Content-Type"] == content_type
-            assert ask(f"/{name}", headers={"If-None-Match": response["ETag"]}).status_code == 304
-        assert [str(warning.message) for warning in recwarn] == []
 
 
 class TestTheLiveView:
@@ -343,12 +320,10 @@ class TestFilesOnAnotherHost:
     def test_are_redirected_to(self, files):
         for name in files():
             response = get(f"/{name}")
-            assert (response.status_code, response["Location"]) == (
-                302,
-                f"https://cdn.example.com/maps/{name}",
-            )
-            assert response["Cache-Control"] == "max-age=60"
-            assert response["X-Robots-Tag"] == "noindex, noodp, noarchive"
+            assert (response.status_code, {**response.headers}) == (302, {
+                "Location": f"https://cdn.example.com/maps/{name}", "Cache-Control": "max-age=60",
+                "X-Robots-Tag": "noindex, noodp, noarchive", "Content-Type": "text/html; charset=utf-8",
+            })  # fmt: skip
         assert get("/sitemap-articles-1.xml").status_code == 200
         assert get("/sitemap-articles-3.xml.gz").status_code == 404
 
@@ -360,13 +335,9 @@ class TestFilesOnAnotherHost:
     @pytest.mark.parametrize(
         ("url", "host"),
         [
-            *(
-                ("https://files.example.com/", f"files.example.com{suffix}")
-                for suffix in (":443", ":80", ".")
-            ),
-            *((f"{BASE}/", host) for host in ("www.example.com", "internal.example.com")),
-            *((f"{BASE}:443/", host) for host in ("www.example.com", "internal.example.com")),
-            *(("http://www.example.com/", host) for host in ("www.example.com", "internal.example.com")),
+            *(("https://files.example.com/", f"files.example.com{end}") for end in (":443", ":80", ".")),
+            *((url, "www.example.com") for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")),
+            *((f"{BASE}{end}/", "internal.example.com") for end in ("", ":443")),
         ],
     )
     def test_are_not_redirected_to_by_their_own_host(self, folder, configure, url, host):
@@ -386,7 +357,7 @@ class TestAnotherUser:
     def test_leads_nobody_to_another_site(self, public, url):
         state = LocalStore(public / STATE, 0o600, own="")
         state.write(manifest.ROOT, replace(manifest.read_root(state), url=url).root())
-        for name in TYPES:
+        for name in NAMES:
             assert (get(f"/{name}").status_code, is_file(f"/{name}")) == (200, False)
         assert get("/robots.txt").status_code in (200, 404)
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import threading
+from contextlib import nullcontext
 from datetime import timedelta
 from types import SimpleNamespace
 from urllib.parse import urljoin
 
 import pytest
+from asgiref.sync import async_to_sync
+from django.core.asgi import get_asgi_application
 from django.core.cache import cache, caches
+from django.core.signals import request_finished
 from django.http import HttpResponse
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
 from django.views.decorators.cache import cache_page
 
 from django_sitemaps09 import views, writer
 from django_sitemaps09.export import export
-from django_sitemaps09.views.live import memo
+from django_sitemaps09.views.live import memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory
 from tests.support.native_views import FIRST, FORMS, PAGE, get, pages, write_articles
 from tests.support.sections import Numbers, declare
+from tests.support.stores import Overwriting, storage
 
 KEY, OTHER = "0123456789abcdef0123456789abcdef", "the-key-of-the-shop"
 CACHED = {"public": True, "max_age": 3600, "stale_while_revalidate": 86_400}
@@ -41,9 +48,9 @@ FILES = {"/sitemap.xml", f"{PAGE}.gz", "/sitemap-text-1.txt"}
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(INDEXNOW_KEY=KEY, CACHE_CONTROL=CACHED)]
 
 
-@pytest.fixture(params=["live", "kept", "exported"])
-def site(request, register, configure, folder, settings):
-    """All views, whose pages are rendered for each request, kept in a cache, or exported files."""
+@pytest.fixture(params=["live", "kept", "exported", "stored"])
+def site(request, register, configure, folder, settings, monkeypatch):
+    """All views, whose pages are rendered each time, kept in a cache, or files in a folder or storage."""
     settings.CACHES = {**settings.CACHES, "pages": {**settings.CACHES["default"], "LOCATION": "pages"}}
     caches["pages"].clear()
     write_keys(*range(1, 16))
@@ -51,14 +58,20 @@ def site(request, register, configure, folder, settings):
     keys = pages()[0]
     if request.param == "kept":
         configure(LIVE_CACHE="pages")
-    elif request.param == "exported":
-        configure(ROOT=folder, SERVE_EXPORTED=True)
+    elif request.param != "live":
+        # The lock of a storage would need a service.
+        lock = "django_sitemaps09.stores.exclusive_lock"
+        monkeypatch.setattr(lock, lambda store: nullcontext(lambda: None))
+        if request.param == "stored":
+            settings.STORAGES = {**settings.STORAGES, "sitemaps": storage(Overwriting)}
+        configure(SERVE_EXPORTED=True, ROOT=folder if request.param == "exported" else None)
         export()
-    files, kept = (FILES, ()) if request.param == "exported" else ((), TYPES)
-    kept = [url for url in kept if request.param == "kept" and url[-3:] in ("xml", "txt", RANGE[-3:])]
-    kept = {*kept} - {"/sitemap.xml", *PLAIN}
+    kept = [url for url in TYPES if request.param == "kept" and url[-3:] in ("xml", "txt", RANGE[-3:])]
     return SimpleNamespace(
-        kind=request.param, files=files, kept=kept, urls={u: u.replace(RANGE, keys) for u in TYPES}
+        # A file of a storage is not streamed.
+        files=FILES if request.param == "exported" else (),
+        kept={*kept} - {"/sitemap.xml", *PLAIN},
+        urls={u: u.replace(RANGE, keys) for u in TYPES},
     )
 
 
@@ -77,7 +90,7 @@ def without_etag(response):
     return found, etag
 
 
-def test_a_view_sends_exactly_the_headers_that_its_document_needs(site):
+def test_a_view_sends_exactly_the_headers_that_its_document_needs(site, recwarn):
     bodies = {}
     for name, url in site.urls.items():
         response = get(url)
@@ -90,12 +103,17 @@ def test_a_view_sends_exactly_the_headers_that_its_document_needs(site):
         assert (headers, packed_etag) == (headers_of(site, name, len(response.body), is_packed=True), etag)
         content = gzip.decompress(packed.body) if "Content-Encoding" in headers else packed.body
         assert content == response.body
+        # Under ASGI, Django would warn of a streamed response.
+        response_of_asgi = async_to_sync(AsyncClient().get)(url)
+        assert (response_of_asgi.streaming, response_of_asgi.content) == (False, response.body)
+        assert (response_of_asgi.status_code, response_of_asgi["Content-Type"]) == (200, TYPES[name])
         head = get(url, "head")
         assert (head.status_code, head.body, *without_etag(head)) == (200, b"", *without_etag(response))
         for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
             refused = Client().generic(method, url)
             assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD")
             assert refused.headers["X-Robots-Tag"] == ROBOTS["X-Robots-Tag"]
+    assert [str(warning.message) for warning in recwarn] == []
     assert gzip.decompress(bodies[f"{RANGE}.gz"]) == bodies[RANGE]
     assert gzip.decompress(bodies[f"{PAGE}.gz"]) == bodies[PAGE]
     assert bodies["/robots.txt"] == f"Sitemap: {BASE}/sitemap.xml\n".encode()
@@ -274,3 +292,72 @@ class TestAKeyFileOfIndexNow:
             assert (response.status_code, response.content == key.encode()) == (status, status == 200)
         settings.ROOT_URLCONF = (path("", include("django_sitemaps09.urls"), {"sitemaps": {}}),)
         assert get(f"/{KEY}.txt", host="www.example.com").content == KEY.encode()
+
+
+# ASGI: Django runs views in a thread, so the event loop goes on meanwhile.
+
+DEADLINE = 20
+
+
+@pytest.fixture
+def rendering(monkeypatch):
+    """Return an event that is set when a page begins to be rendered, and one that lets it end."""
+    begun, may_end, render = threading.Event(), threading.Event(), page_responses.PageRequest._render
+
+    def waiting(*arguments):
+        begun.set()
+        assert may_end.wait(DEADLINE), "the event loop did not go on"
+        return render(*arguments)
+
+    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
+    return begun, may_end
+
+
+async def until(event):
+    while not event.is_set():
+        await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("site", ["live"], indirect=True)
+def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(site, rendering):
+    begun, may_end = rendering
+
+    async def both():
+        request = asyncio.ensure_future(AsyncClient().get(PAGE))
+        await until(begun)
+        may_end.set()
+        return await request
+
+    assert b"/s8/" in async_to_sync(both)().content
+
+
+@pytest.mark.parametrize("site", ["live"], indirect=True)
+def test_a_client_that_goes_away_ends_its_request(site, rendering):
+    begun, is_gone = rendering
+    finished, sent, messages = [], [], [{"type": "http.request", "body": b""}]
+
+    def note(**_):
+        finished.append(True)
+
+    async def receive():
+        if messages:
+            return messages.pop()
+        await until(begun)
+        is_gone.set()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    async def run():
+        scope = {"type": "http", "method": "GET", "path": PAGE, "headers": [(b"host", b"testserver")]}
+        scope |= {"query_string": b"", "server": ("testserver", 80), "scheme": "http"}
+        await asyncio.wait_for(get_asgi_application()(scope, receive, send), DEADLINE)
+
+    request_finished.connect(note)
+    try:
+        async_to_sync(run)()
+    finally:
+        request_finished.disconnect(note)
+    # Django closes connections to databases when it sends this signal.
+    assert (bool(finished), sent) == (True, [])
