@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -133,20 +132,12 @@ URLSET = {
     "reads": of("urlset", lambda urls: [dict(url) for url in urls]),
     "appends": of("urlset", lambda urls: urls.append({"location": "http://x.example/?a&b"})),
     "deletes": of("urlset", lambda urls: urls.pop(0)),
-    "clears": of("urlset", lambda urls: urls.clear()),
     "sorts": of("urlset", lambda urls: urls.sort(key=lambda url: url["location"], reverse=True)),
-    "replaces an entry": of("urlset", lambda urls: urls.__setitem__(0, {"location": "/x"})),
-    "changes a location in place": first(location="https://other.example/"),
-    "changes values in place": first(
-        lastmod=EARLY + timedelta(days=9), changefreq="always", priority="0.9"
-    ),
+    "changes values in place": first(location="https://b.example/", lastmod=LATE, priority="0.9"),
     "takes values away in place": first(lastmod=None, priority="", item=None),
     "sets alternates": first(alternates=ALTERNATES),
-    "drops keys": of(
-        "urlset", lambda urls: [url.pop(key) for url in urls for key in ("priority", "alternates")]
-    ),
-    "replaces the list": lambda r: r.context_data.update(urlset=[{"location": "http://y/"}]),
-    "replaces the list by a tuple": lambda r: r.context_data.update(urlset=(*r.context_data["urlset"],)),
+    "drops keys": of("urlset", lambda urls: [url.pop("alternates") for url in urls]),
+    "replaces the list": lambda r: r.context_data.update(urlset=({"location": "http://y/"},)),
     "drops the list": lambda r: r.context_data.pop("urlset") and None,
     "adds a key": lambda r: r.context_data.update(note="more"),
     "replaces the context": lambda r: setattr(r, "context_data", {"urlset": []}),
@@ -159,10 +150,7 @@ DICT = {"location": "https://cdn.example/dict.xml", "last_mod": EARLY}
 INDEX = {
     "reads": of("sitemaps", lambda sites: [site.location for site in sites]),
     "deletes": of("sitemaps", lambda sites: sites.pop()),
-    "changes a location in place": of(
-        "sitemaps", lambda sites: setattr(sites[0], "location", "https://cdn.example/?a=1&b=2")
-    ),
-    "changes a time in place": of("sitemaps", lambda sites: setattr(sites[0], "last_mod", LATE)),
+    "changes a location in place": of("sitemaps", lambda sites: setattr(sites[0], "location", "/?a=1&b=2")),
     "takes a time away in place": of("sitemaps", lambda sites: setattr(sites[0], "last_mod", None)),
     "appends one of contribs": of("sitemaps", lambda sites: sites.append(CONTRIBS_ITEM)),
     "appends a dict": of("sitemaps", lambda sites: sites.append(DICT)),
@@ -170,7 +158,6 @@ INDEX = {
         "sitemaps", lambda sites: sites.append(SimpleNamespace(location="https://cdn.example/object.xml"))
     ),
     "drops the list": lambda r: r.context_data.pop("sitemaps") and None,
-    "replaces the list": lambda r: r.context_data.update(sitemaps=r.context_data["sitemaps"][1:]),
     "names another template": lambda r: setattr(r, "template_name", "compat/index.xml"),
     "adds a key": lambda r: r.context_data.update(note="more"),
 }
@@ -213,12 +200,6 @@ def test_a_middleware_may_answer_with_another_response(editing):
     assert answer(COMPAT, "/limits/sitemap.xml").body.strip() == b"other"
 
 
-def test_the_context_is_a_plain_dict_with_a_list_of_dicts():
-    made = get().context_data
-    assert (type(made), list(made), {type(url) for url in made["urlset"]}) == (dict, ["urlset"], {dict})
-    assert isinstance(made["urlset"], list)
-
-
 @VIEWS
 def test_a_response_is_a_template_response_that_is_rendered_once(view):
     response, rendered = get(view), []
@@ -251,17 +232,6 @@ def test_a_view_takes_contribs_arguments_and_needs_no_sections(name):
     }
 
 
-def test_a_view_takes_its_arguments_by_position():
-    request = RequestFactory().get("/")
-    index = views.index(request, {"one": Leaves}, "i.xml", "text/xml", "cached")
-    assert index.context_data["sitemaps"][0].location.endswith("/cached/sitemap-one.xml")
-    sitemap = views.sitemap(request, {"one": Leaves}, "one", "s.xml", "text/plain")
-    assert [(each.template_name, each["Content-Type"]) for each in (index, sitemap)] == [
-        ("i.xml", "text/xml"),
-        ("s.xml", "text/plain"),
-    ]
-
-
 def test_a_view_reads_its_mapping_at_each_request_and_creates_only_what_is_requested():
     request, mapping = RequestFactory().get("/"), {}
     assert texts(views.sitemap(request, mapping).render().content, "loc") == []
@@ -270,11 +240,8 @@ def test_a_view_reads_its_mapping_at_each_request_and_creates_only_what_is_reque
     for view in (views.sitemap, views.index):
         for _ in range(3):
             made = counted.made
-            content = view(request, mapping).render().content
-            assert (len(texts(content, "loc")), counted.made - made) == (
-                3 if view is views.sitemap else 1,
-                1,
-            )
+            found = texts(view(request, mapping).render().content, "loc")
+            assert (len(found), counted.made - made) == (3 if view is views.sitemap else 1, 1)
     mapping["never"] = never
     assert views.sitemap(request, mapping, section="one").render()
     with pytest.raises(Http404, match="No sitemap available for section: 'none'"):
@@ -319,11 +286,7 @@ def test_a_cached_view_calls_the_section_once(path, settings):
     cache.clear()
     assert {*first.headers} == {*answer(CONTRIB, f"/cached/{path}").headers}
     assert first.headers["X-Robots-Tag"] == "noindex, noodp, noarchive"
-    settings.MIDDLEWARE = [
-        "django.middleware.cache.UpdateCacheMiddleware",
-        "django.middleware.gzip.GZipMiddleware",
-        "django.middleware.common.CommonMiddleware",
-        "django.middleware.cache.FetchFromCacheMiddleware",
-    ]
+    names = ("cache.UpdateCache", "gzip.GZip", "common.Common", "cache.FetchFromCache")
+    settings.MIDDLEWARE = [f"django.middleware.{name}Middleware" for name in names]
     first, second = twice(f"/counted/{path}")
     assert first.body == second.body

@@ -19,12 +19,16 @@ from traceback import extract_tb
 import pytest
 from django.conf import settings as configured_settings
 
-from tests.invariants.fuzz_live.cases import CACHES, Step, case_of
-from tests.invariants.fuzz_live.faults import WRITER, cache_tables, more_connections
-from tests.invariants.fuzz_live.history import History
-from tests.invariants.fuzz_live.invariants import Broken
-from tests.invariants.fuzz_live.processes import FakeTime, Memories, patched
-from tests.invariants.fuzz_live.rows import Table
+from tests.invariants.fuzz_live.cases import CACHES, Step, Table, case_of
+from tests.invariants.fuzz_live.faults import (
+    WRITER,
+    FakeTime,
+    Memories,
+    cache_tables,
+    more_connections,
+    patched,
+)
+from tests.invariants.fuzz_live.history import Broken, History
 from tests.invariants.fuzz_live.site import Site, configured
 from tests.support.databases import ALIASES, parameter, require
 from tests.support.published import quick_folder

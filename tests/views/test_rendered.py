@@ -1,4 +1,4 @@
-"""Rendered pages in the cache `LIVE_CACHE`: when they are served, and when they are rendered again."""
+"""Fingerprints of pages, requests that a process remembers, and pages in the cache `LIVE_CACHE`."""
 
 from __future__ import annotations
 
@@ -6,24 +6,385 @@ import gzip
 import logging
 import threading
 import time
+from datetime import datetime, timedelta, timezone
 from types import ModuleType
 
 import pytest
+from django.contrib.sites.models import Site
 from django.core.cache import caches
 from django.core.cache.backends.locmem import LocMemCache
-from django.urls import include, path, reverse, set_urlconf
+from django.db import DatabaseError, connections
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.urls import include, path, reverse, set_script_prefix, set_urlconf
+from django.utils import timezone as zones
 
+from django_sitemaps09 import sources
 from django_sitemaps09.compression import compress
+from django_sitemaps09.conf import conf
+from django_sitemaps09.pages import Fingerprint, Page
+from django_sitemaps09.protocol import Base
+from django_sitemaps09.sources import QuerySource
 from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
+from tests.support.clock import set_seconds
 from tests.support.factories import ArticleFactory
 from tests.support.memory import traced
-from tests.support.native_views import FORMS, PAGE, get, nothing
+from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
+from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
+
+SECTIONS = {"articles": Articles}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Move the time at which fingerprints are read."""
+    return set_seconds(monkeypatch, memo, page_responses, now=int(time.time()) + 0.5)
+
+
+@pytest.fixture
+def articles(register):
+    write_keys(*range(1, 9))
+    register(articles=Articles)
+
+
+@pytest.fixture
+def tenants(settings):
+    """The `KEY_FUNCTION` of the default cache adds the first of these to all names."""
+    tenants = ["a"]
+    default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
+    settings.CACHES = {**settings.CACHES, "default": default}
+    return tenants
+
+
+def etag_of(url=PAGE, **headers):
+    return get(url, **headers)["ETag"]
+
+
+def status(etag, url=PAGE, **headers):
+    return get(url, if_none_match=etag, **headers).status_code
+
+
+def fingerprints():
+    """Return the keys of the fingerprints that this process knows."""
+    return [key for key in memo._entries if isinstance(key, str)]
+
+
+def change(using="default"):
+    Article.objects.using(using).filter(slug="s3").update(slug="other")
+
+
+class TestQueries:
+    def test_of_all_forms_are_none_within_live_seconds_and_one_afterwards(
+        self, snapshot_using, register, clock
+    ):
+        write_keys(*range(1, 26), using=snapshot_using)
+        queryset = Article.objects.using(snapshot_using).filter(published=True)
+        register(articles=declare(Articles, queryset=queryset))
+        etags = {url: etag_of(url) for url in FORMS}
+
+        def statuses_and_queries():
+            results = []
+            for url in FORMS:
+                with CaptureQueriesContext(connections[snapshot_using]) as captured:
+                    found = status(etags[url], url)
+                results.append((found, sum("SELECT" in query["sql"] for query in captured)))
+            return results
+
+        assert statuses_and_queries() == [(304, 0)] * 3
+        clock(60)
+        # All forms of a page share one fingerprint.
+        assert statuses_and_queries() == [(304, 1), (304, 0), (304, 0)]
+        change(snapshot_using)
+        assert statuses_and_queries() == [(304, 0)] * 3
+        clock(60)
+        # The fingerprint of rendered rows needs no further query.
+        assert statuses_and_queries() == [(200, 2), (200, 1), (200, 1)]
+
+    def test_are_one_each_time_without_live_seconds(self, articles, configure):
+        configure(LIVE_SECONDS=0)
+        etag = etag_of()
+        assert [(queries(PAGE, if_none_match=etag), status(etag)) for _ in range(2)] == [(1, 304)] * 2
+        change()
+        assert status(etag) == 200
+
+    def test_are_none_while_another_request_reads_the_fingerprint(
+        self, articles, clock, django_assert_num_queries, monkeypatch
+    ):
+        etag = etag_of()
+        clock(60)
+        caching.default.fallback.add(f"{fingerprints()[0]}:lock", True, 60)
+        with django_assert_num_queries(0):
+            assert status(etag) == 304
+        # No fingerprint is used that is older than twice LIVE_SECONDS.
+        clock(60)
+        change()
+        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        assert status(etag) == 200
+
+    def test_wait_for_those_of_another_request_without_live_seconds(self, articles, configure, monkeypatch):
+        configure(LIVE_SECONDS=0)
+        etag, statuses, read = etag_of(), [], QuerySource.fingerprint
+
+        def slow(source, *bounds):
+            reading = read(source, *bounds)
+            if not statuses:
+                statuses.append(0)
+                change()
+                statuses.append(status(etag))
+            return reading
+
+        monkeypatch.setattr(QuerySource, "fingerprint", slow)
+        monkeypatch.setattr(memo, "_READ_SECONDS", 0.1)
+        status(etag)
+        assert statuses == [0, 200]
+
+    @pytest.mark.parametrize("seconds", [0, 60])
+    def test_are_those_of_one_of_all_requests_that_wait(self, articles, seconds, configure, monkeypatch):
+        configure(LIVE_SECONDS=seconds)
+        source = sources.source("articles", Articles, Base("https", "www.example.com"), conf.limits)
+        page_memo = memo.of_page(source, Page(1, None, None))
+        readings, etags, may_end = [], [], threading.Event()
+
+        def slow(*bounds):
+            readings.append(1)
+            assert may_end.wait(30)
+            # The others look again while the second one reads.
+            time.sleep(0.2)
+            return Fingerprint(25, None, 1)
+
+        monkeypatch.setattr(QuerySource, "fingerprint", slow)
+        threads = [
+            threading.Thread(target=lambda: etags.append(page_memo.etag(may_read=True))) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        # Meanwhile, all requests begin.
+        time.sleep(0.3)
+        may_end.set()
+        for thread in threads:
+            thread.join(60)
+        assert len({etag.value for etag in etags}) == 1
+        # Without `LIVE_SECONDS`, a fingerprint is only used by requests that began before it was read.
+        assert len(readings) <= (1 if seconds else 2)
+
+
+class TestAFingerprint:
+    def test_is_enough_for_a_page_with_a_lastmod_in_the_future(self, articles, monkeypatch):
+        """The document has this lastmod already, so it does not change once that time has passed."""
+        soon = datetime.now(timezone.utc) + timedelta(days=1)
+        Article.objects.filter(slug="s3").update(updated=soon)
+        response = get(PAGE)
+        assert soon.isoformat()[:19].encode() in response.content
+        monkeypatch.setattr(page_responses.PageRequest, "_render", lambda *_: pytest.fail("rendered"))
+        assert status(response["ETag"]) == 304
+
+    def test_of_the_future_is_read_again(self, articles, clock):
+        """Otherwise, it would be valid for a long time after a clock was set back."""
+        etag = etag_of()
+        clock(-3_600)
+        change()
+        assert status(etag) == 200
+
+    def test_that_fails_is_not_read_again_within_live_seconds(self, articles, monkeypatch, clock):
+        readings = []
+
+        def fail(*bounds):
+            readings.append(bounds)
+            raise DatabaseError("canceling statement due to statement timeout")
+
+        monkeypatch.setattr(QuerySource, "fingerprint", fail)
+        assert status(etag_of(if_none_match="other")) == 304
+        assert len(readings) == 1
+
+    def test_of_rendered_rows_is_read_with_them(self, articles):
+        """Otherwise, if a change is undone within LIVE_SECONDS, both contents could have the same ETag."""
+        first = etag_of()
+        change()
+        between = get(PAGE)
+        Article.objects.filter(slug="other").update(slug="s3")
+        assert (b"/other/" in between.content, between["ETag"] != first, etag_of()) == (True, True, first)
+        assert status(between["ETag"]) == 200
+
+    def test_of_another_request_is_not_the_one_of_rendered_rows(self, articles):
+        """The other request may have seen newer rows than the transaction or the replica of this one."""
+        first, [name] = etag_of(), fingerprints()
+        fingerprint = memo._entries[name].value._replace(rows=99)
+        memo._entries[name] = memo._Entry(time.time() + 1, fingerprint)
+        assert etag_of(if_none_match='"other"') == first
+
+    def test_belongs_to_one_section(self, register, clock):
+        """The digest of a declaration has no time that depends on now, such as the start of a week."""
+
+        class Recent(Articles):
+            def __init__(self, days):
+                self.days = days
+
+            def get_queryset(self):
+                since = zones.now() - timedelta(days=self.days, microseconds=1)
+                return Article.objects.filter(updated__gte=since)
+
+        register(week=Recent(7), year=Recent(365))
+        ArticleFactory(slug="new", updated=zones.now() - timedelta(hours=2))
+        week, year = "/sitemap-week-1.xml", "/sitemap-year-1.xml"
+        etags = {url: etag_of(url) for url in (week, year)}
+        assert etags[week] != etags[year]
+        ArticleFactory(slug="old", updated=zones.now() - timedelta(days=100))
+        clock(120)
+        assert (status(etags[week], week), status(etags[year], year)) == (304, 200)
+
+    def test_belongs_to_one_host_and_one_tenant(self, articles, client_chooses_host, tenants):
+        for tenant in "ababba":
+            tenants[0] = tenant
+            assert get(PAGE).status_code == 200
+        assert len({*fingerprints()}) == 2
+        client_chooses_host()
+        assert etag_of(host="a.example") != etag_of(host="b.example")
+
+
+def test_a_page_without_a_fingerprint_has_an_etag_of_its_content(register):
+    url = "/sitemap-numbers-1.xml"
+    register(numbers=Numbers(3))
+    etag = etag_of(url)
+    assert status(etag, url) == 304
+    register(numbers=Numbers(4))
+    assert status(etag, url) == 200
+
+
+def request(url=PAGE, **extra):
+    return RequestFactory().get(url, **extra)
+
+
+def remember(known_request, sitemaps=None):
+    memo.remember(known_request, sitemaps, None, memo.PageETag("etag", time.time()))
+
+
+@pytest.fixture
+def forbid(monkeypatch):
+    """Return a function that lets every compilation of a section and every reading of the cache fail."""
+
+    def fail(*arguments):
+        pytest.fail("the section was compiled, or the cache was read")
+
+    def forbid():
+        monkeypatch.setattr(sources, "source", fail)
+        monkeypatch.setattr(caching.default, "get", fail)
+
+    return forbid
+
+
+@pytest.mark.sitemaps09(LIVE_SECONDS=60)
+class TestAKnownPage:
+    @pytest.mark.parametrize("url", FORMS)
+    def test_that_is_unchanged_is_recognized_without_its_section(self, articles, url, forbid):
+        etag = etag_of(url)
+        forbid()
+        response = get(url, if_none_match=etag)
+        assert (response.status_code, response["ETag"]) == (304, etag)
+
+    def test_that_is_kept_is_served_without_its_section(self, articles, configure, forbid):
+        configure(LIVE_CACHE="default", LIVE_SECONDS=60)
+        content = get(PAGE).content
+        # Another process may have stored a newer page, whose ETag this process does not know.
+        [known] = [entry.value for key, entry in memo._entries.items() if not isinstance(key, str)]
+        copy = kept_pages.CachedCopy(known.cache_key, "Page")
+        assert (copy.find("another"), copy.find(known.etag.value) is None) == (None, False)
+        caches["default"].clear()
+        assert get(PAGE).content == content
+        forbid()
+        response = get(PAGE)
+        assert (response.content, response["Vary"]) == (content, "Accept-Encoding")
+
+    @pytest.mark.parametrize("seconds", [(59,), (29, 29)])
+    def test_is_compiled_again_after_live_seconds_however_often_it_is_requested(
+        self, articles, clock, seconds
+    ):
+        """The limit is the age of the fingerprint, and not the time since the last request."""
+        etag = etag_of()
+        change()
+        for passed in seconds:
+            clock(passed)
+            assert status(etag) == 304
+        clock(61 - sum(seconds))
+        response = get(PAGE, if_none_match=etag)
+        assert (response.status_code, b"/other/" in response.content) == (200, True)
+
+    def test_is_not_that_of_another_request(self, settings, tenants):
+        """Two URLconfs can serve different sections at the same path."""
+        remember(request(), SECTIONS)
+        for other in (
+            *({"HTTP_HOST": "other.example.com"}, {"SERVER_NAME": "other.example.com"}, {"secure": True}),
+            *({"url": "/sitemap-articles-2.xml"}, {"url": f"{PAGE}.gz"}),
+        ):
+            assert memo.find(request(**other), SECTIONS) is None, other
+        for change_to, other, back in (
+            (set_urlconf, "tests.shop.urls", None),
+            (set_script_prefix, "/app/", "/"),
+            (lambda name: tenants.insert(0, name), "b", "a"),
+        ):
+            assert memo.find(request(), SECTIONS)
+            change_to(other)
+            try:
+                assert memo.find(request(), SECTIONS) is None
+            finally:
+                change_to(back)
+        assert memo.find(request(), SECTIONS)
+        assert memo.find(request(), dict(SECTIONS)) is None
+        settings.SITEMAPS09 = {"BASE_URL": "https://other.example"}
+        assert memo.find(request(), SECTIONS) is None
+
+    def test_is_forgotten_when_it_loses_its_etag_or_is_one_of_too_many(self, monkeypatch):
+        remember(request())
+        for _ in range(2):
+            memo.remember(request(), None, None, None)
+        assert memo.find(request(), None) is None
+        monkeypatch.setattr(memo, "_MAX_ENTRIES", 10)
+        long = {"HTTP_HOST": f"a.example:{'0' * 50_000}"}
+        for number in range(25):
+            remember(request(f"/sitemap-articles-{number}.xml", **long))
+        # A key is short.
+        assert (len(memo._entries), max(map(len, map(repr, memo._entries))) < 200) == (5, True)
+        assert memo.find(request("/sitemap-articles-24.xml", **long), None)
+
+
+class TestAHost:
+    """A page of one host is never served to another one, however Django determines the host."""
+
+    @pytest.fixture(autouse=True)
+    def _sites_by_host(self, articles, settings):
+        Site.objects.all().delete()
+        for domain in ("a.example", "b.example", "b.example:8001"):
+            SiteFactory(domain=domain)
+        del settings.SITE_ID
+        settings.SITEMAPS09 = {"LIVE_CACHE": "default"}
+        settings.ALLOWED_HOSTS = ["a.example", "b.example"]
+        Site.objects.clear_cache()
+        yield
+        Site.objects.clear_cache()
+
+    @pytest.mark.parametrize("condition", [{}, {"if_none_match": "*"}])
+    def test_in_a_header_of_a_proxy_has_its_own_pages(self, settings, condition):
+        settings.USE_X_FORWARDED_HOST = True
+        for host in ("a.example", "b.example", "a.example", "b.example"):
+            proxied = {"host": "upstream:8000", "x_forwarded_host": host}
+            assert f"http://{host}/articles/s1/".encode() in get(PAGE, **proxied).content
+            assert get(PAGE, **proxied, **condition).status_code == (304 if condition else 200)
+        assert get(PAGE, host="upstream:8000", x_forwarded_host="c.example", **condition).status_code == 400
+
+    def test_without_a_header_has_its_own_pages_for_each_port(self):
+        for port, host in (("80", "b.example"), ("8001", "b.example:8001")):
+            content = Client().get(PAGE, SERVER_NAME="b.example", SERVER_PORT=port).content
+            assert f"http://{host}/articles/s1/".encode() in content
+
+    def test_that_is_not_allowed_is_not_remembered(self, settings):
+        settings.SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
+        assert [get(PAGE, host="evil.example").status_code for _ in range(2)] == [200, 200]
+        assert len(fingerprints()) == len(memo._entries)
 
 
 class SmallCache(LocMemCache):
@@ -42,7 +403,7 @@ class BrokenCache(LocMemCache):
     get_many = set = add = delete = get
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def pages_cache(settings, configure, monkeypatch, register):
     """Keep pages in a cache of their own. Return a function that replaces the cache."""
 
@@ -76,7 +437,8 @@ def stored_names():
     return [key.split(":", 2)[2] for key in caches["pages"]._cache]
 
 
-class TestAPage:
+@pytest.mark.usefixtures("pages_cache")
+class TestAKeptPage:
     def test_is_rendered_once_for_xml_and_gzip_and_once_for_text(self, configure, renderings):
         urls = (*FORMS, PAGE, FORMS[2])
         stored = [get(url).content for url in urls]
@@ -116,11 +478,8 @@ class TestAPage:
         assert (renderings, stored_names()) == ([1, 1, 1], [])
 
     @pytest.mark.parametrize("is_failing", [False, True])
-    def test_is_not_that_of_another_tenant(self, is_failing, register, settings, configure, monkeypatch):
+    def test_is_not_that_of_another_tenant(self, is_failing, register, tenants, configure, monkeypatch):
         """The `KEY_FUNCTION` of the default cache is enough, and is also used while that cache fails."""
-        tenants = ["a"]
-        default = {**settings.CACHES["default"], "KEY_FUNCTION": lambda key, *_: f"{tenants[0]}:{key}"}
-        settings.CACHES = {**settings.CACHES, "default": default}
         if is_failing:
             monkeypatch.setattr(caching.default, "paused_until", time.monotonic() + 60)
         register(articles=declare(Articles, location=lambda self, item: f"/{tenants[0]}/{item.slug}/"))
@@ -196,6 +555,7 @@ def made(content, etag="etag"):
     return kept_pages.LivePage(etag, time.time(), content)
 
 
+@pytest.mark.usefixtures("pages_cache")
 class TestSeveralRequests:
     def test_get_the_previous_page_while_one_renders(self, renderings):
         first = get(PAGE)

@@ -19,9 +19,8 @@ from django.test import Client, override_settings
 
 from django_sitemaps09 import protocol
 from tests.invariants.fuzz_live import faults
-from tests.invariants.fuzz_live.cases import DURABLE
-from tests.invariants.fuzz_live.processes import PROTOCOL, SHARED
-from tests.invariants.fuzz_live.rows import entry
+from tests.invariants.fuzz_live.cases import DURABLE, entry
+from tests.invariants.fuzz_live.faults import PROTOCOL, SHARED
 from tests.support.configuration import BASE
 from tests.support.published import SPACE
 from tests.support.sections import declare, listing
