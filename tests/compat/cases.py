@@ -242,7 +242,7 @@ HOOKS = {
         Article.objects.order_by("-pk"), limit=2, lastmod=updated, priority=lambda self, item: item.weight
     ),
     "items_as_values_of_a_queryset": each(
-        dicts=of(BY_PK.values("slug", "day"), location=itemgetter("slug"), lastmod=itemgetter("day")),
+        dicts=of(BY_PK.values("day"), location="/values/", lastmod=itemgetter("day")),
         scalars=of(BY_PK.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"),
     ),
     "items_as_a_sliced_and_a_combined_queryset": each(
@@ -424,11 +424,7 @@ def patched(b):
 def built_on_the_base(self, page, protocol, domain):
     """Return entries like those of a page tree, of which an item has several."""
     items, place = self.paginator.page(page).object_list, "https://cdn.example.net/{}/{}"
-    urls = [
-        {"location": place.format(item.slug, part), "lastmod": item.updated}
-        for item in items
-        for part in "abc"
-    ]
+    urls = [{"location": place.format(i.slug, part), "lastmod": i.updated} for i in items for part in "abc"]
     self.latest_lastmod = max(url["lastmod"] for url in urls)
     return urls
 

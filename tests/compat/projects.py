@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import namedtuple
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import date, datetime, timezone
@@ -18,7 +19,6 @@ from django.conf.urls.i18n import i18n_patterns
 from django.contrib import sitemaps as contrib_package
 from django.contrib.sitemaps import views as contrib_views
 from django.contrib.sites.models import Site
-from django.http import HttpResponse
 from django.template.backends import django as backend
 from django.test import Client, override_settings
 from django.urls import include, path
@@ -32,6 +32,7 @@ from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, NEW_Y
 from tests.models import Article
 from tests.support.factories import CategoryFactory
 from tests.support.site_factories import FlatPageFactory
+from tests.urls import nothing
 
 HERE = Path(__file__).parent
 NAMESPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
@@ -49,20 +50,12 @@ UPDATED = {
 def populate():
     """Create five articles, the last one without a time, and three flatpages, one of them private."""
     trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
-    articles = Article.objects.bulk_create(
-        Article(
-            slug=slug,
-            category=trees if number % 2 else rocks,
-            updated=updated,
-            day=updated and date(2025, 1, 1 + number),
-            weight=Decimal(number + 1) / 10,
-            code=f"c{number}",
-        )
-        for number, (slug, updated) in enumerate(UPDATED.items())
-    )
+    for number, (slug, updated) in enumerate(UPDATED.items()):
+        values = {"category": trees if number % 2 else rocks, "code": f"c{number}", "updated": updated}
+        values |= {"day": updated and date(2025, 1, 1 + number), "weight": Decimal(number + 1) / 10}
+        Article.objects.create(slug=slug, **values)
     for url, members in (("/about/", False), ("/a&b/", False), ("/members/", True)):
         FlatPageFactory(url=url, registration_required=members, sites=[1])
-    return articles
 
 
 class Edit:
@@ -97,19 +90,16 @@ CONTRIB = Project(CONTRIB_BASES, contrib_views, (CONTRIB_TEMPLATES,))
 COMPAT = Project(COMPAT_BASES, views, ())
 
 
-def page(request, **values):
-    return HttpResponse()
-
-
+UTF_16 = "text/plain; charset=utf-16"
 #: The name of the view that contrib's index looks for.
 DEFAULT = "django.contrib.sitemaps.views.sitemap"
 STATIC = [
-    path("home/", page, name="home"),
-    path("about/", page, name="about"),
-    path("shop/<slug:category>/<str:slug>/", page, name="article"),
+    path("home/", nothing, name="home"),
+    path("about/", nothing, name="about"),
+    path("shop/<slug:category>/<str:slug>/", nothing, name="article"),
     *i18n_patterns(
-        path("leaf/<slug:slug>/", page, name="localized"),
-        path("article/<int:pk>/", page, name="localized-article"),
+        path("leaf/<slug:slug>/", nothing, name="localized"),
+        path("article/<int:pk>/", nothing, name="localized-article"),
     ),
 ]
 
@@ -144,6 +134,7 @@ def _routes(project, name):
         return path(url, view, {"sitemaps": sections, **options}, name=name)
 
     escaped, zoned = (cases.sections(name, bases) for name in ("locations_to_escape", "times_with_zones"))
+    nested = [of(sitemap, "sitemap-<path:section>.xml", name="page")]
     both, cached = {"counted": counted(bases)}, cache_page(600)
     return [
         # Without a name, as in the first example of contrib's documentation.
@@ -153,9 +144,7 @@ def _routes(project, name):
         of(sitemap, "fixed-unknown.xml", section="three"),
         of(sitemap, "fixed-empty.xml", section=""),
         of(sitemap, "whole/", section=None),
-        path(
-            "nested/", include(([of(sitemap, "sitemap-<path:section>.xml", name="page")], "inner"), "outer")
-        ),
+        path("nested/", include((nested, "inner"), "outer")),
         of(index, "nested.xml", sitemap_url_name="outer:inner:page"),
         of(index, "nested-well.xml", sitemap_url_name="outer:page"),
         of(index, "unnamed.xml", sitemap_url_name="nowhere"),
@@ -168,13 +157,7 @@ def _routes(project, name):
         of(sitemap, "templates/no.xml", template_name="no.xml"),
         of(index, "types/index.xml", content_type="text/xml"),
         of(sitemap, "types/sitemap.xml", content_type="text/plain; charset=utf-8"),
-        of(
-            sitemap,
-            "types/latin.xml",
-            escaped,
-            template_name="compat/urls.txt",
-            content_type="text/plain; charset=utf-16",
-        ),
+        of(sitemap, "types/latin.xml", escaped, template_name="compat/urls.txt", content_type=UTF_16),
         of(index, "counted/index.xml", both, sitemap_url_name="counted"),
         of(sitemap, "counted/sitemap-<section>.xml", both, name="counted"),
         of(cached(index), "cached/index.xml", both, sitemap_url_name="cached"),
@@ -219,14 +202,8 @@ def fetch(project, url, *, folders=(), method="get", look=False, **extra):
         return response
 
 
-class Answer(NamedTuple):
-    """The parts of a response, or of an error, that must be equal."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
-    context: Any
-    refusal: tuple[str, str] | None = None
+#: The parts of a response, or of an error, that must be equal.
+Answer = namedtuple("Answer", "status headers body context refusal", defaults=[None])
 
 
 def answer(project, url, **options):
@@ -263,12 +240,8 @@ def context(response):
 
 def pairs(entries):
     """Return location and time of index entries, which can be contrib's, ours, or from a test."""
-    return [
-        (entry["location"], entry["last_mod"])
-        if isinstance(entry, Mapping)
-        else (entry.location, getattr(entry, "last_mod", None))
-        for entry in entries
-    ]
+    fields = [entry if isinstance(entry, Mapping) else vars(entry) for entry in entries]
+    return [(found["location"], found.get("last_mod")) for found in fields]
 
 
 def contrib_answer(url, **options):
@@ -334,8 +307,3 @@ def canonical(body, times=None):
 def texts(body, name):
     """Return the text of every element with this name."""
     return [element.text or "" for element in document(body).iter(f"{NAMESPACE}{name}")]
-
-
-def entries(body):
-    """Return the elements of each entry, in order."""
-    return [[(each.tag, each.text, dict(each.attrib)) for each in url] for url in document(body)]

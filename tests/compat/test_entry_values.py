@@ -58,11 +58,6 @@ class Frequency(str, enum.Enum):
         return self.value
 
 
-class Spelled:
-    def __str__(self):
-        return "daily"
-
-
 def uncalled():
     raise AssertionError("templates do not call this")
 
@@ -74,13 +69,11 @@ NOTHING = {
     "false": False,
     "empty": "",
     "zero": 0,
-    "no decimal": Decimal(0),
     "empty list": [],
     "method that takes an item": Thing().takes_an_item,
     "function that takes an item": lambda item: "daily",
     "class that takes an argument": type("Taking", (), {"__init__": lambda self, item: None}),
     "returns none": lambda: None,
-    "returns an empty string": str,
     "alters data": Thing().delete,
     "not found": Thing().not_found,
     "partial": partial(Thing.takes_nothing),
@@ -92,10 +85,8 @@ TEXTS = {
     "markup": ("<b>&amp;", "<b>&amp;"),
     "lazy": (lazystr("daily"), "daily"),
     "enum": (Frequency.DAILY, "daily"),
-    "own str": (Spelled(), "daily"),
     "method": (Thing().takes_nothing, "daily"),
     "optional argument": (lambda item=None: "daily", "daily"),
-    "integer": (1, "1"),
     "true": (True, "True"),
     "fraction": (Fraction(1, 2), "1/2"),
     "decimal": (Decimal("0.5"), "0.5"),
@@ -109,7 +100,6 @@ OBJECTS = {
     "returned function": lambda: uncalled,
     "returned method": lambda: Thing().takes_an_item,
     "list": ["daily"],
-    "dict": {"daily": 1},
     "bytes": b"daily",
     "text of an object": f"{Thing()}",
 }
@@ -182,14 +172,9 @@ def test_an_object_that_is_not_a_text_reaches_no_document(value, caplog):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_method_without_arguments_is_called_for_each_value(way):
-    body = way(
-        opaque(
-            location=lambda: URL,
-            lastmod=lambda: date(2026, 1, 1),
-            priority=lambda: 0.5,
-            alternates=lambda: [{"lang_code": lambda: "de", "location": lambda: f"{URL}de/"}],
-        )
-    )
+    links = lambda: [{"lang_code": lambda: "de", "location": lambda: f"{URL}de/"}]  # noqa: E731
+    values = {"location": lambda: URL, "lastmod": lambda: date(2026, 1, 1), "priority": lambda: 0.5}
+    body = way(opaque(**values, alternates=links))
     assert [element(body, name) for name in ("loc", "lastmod", "priority")] == [URL, "2026-01-01", "0.5"]
     [link] = etree.fromstring(body).iter("{*}link")
     assert (link.get("hreflang"), link.get("href")) == ("de", f"{URL}de/")

@@ -25,7 +25,7 @@ from tests.support.databases import require
 from tests.support.factories import ArticleFactory
 from tests.support.paths import ROOT
 from tests.support.published import indexed
-from tests.support.sections import declare
+from tests.support.sections import declare, listing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__), pytest.mark.sitemaps09]
 
@@ -208,23 +208,8 @@ def test_a_section_has_no_page_if_its_get_urls_or_its_paginator_gives_none(base,
     assert live("/sitemap.xml") == []
 
 
-class Things(Sitemap):
-    def items(self):
-        return [1, 2]
-
-    def location(self, item):
-        return f"/{item}/"
-
-    def lastmod(self, item):
-        return None
-
-    def priority(self, item):
-        return 0.5
-
-    def changefreq(self, item):
-        return "daily"
-
-
+HOOKS_OF_THINGS = {"lastmod": lambda self, item: None, "priority": lambda self, item: 0.5}
+Things = listing([1, 2], **HOOKS_OF_THINGS, changefreq=lambda self, item: "daily")
 Localized = declare(Things, i18n=True)
 ELSEWHERE = f"{BASE}/patched/"
 PATCHED = {"return_value": [{"location": ELSEWHERE}]}
@@ -336,14 +321,9 @@ def test_patches_made_before_the_import_of_this_package_are_called():
         text=True,
         check=False,
     )
-    assert (done.stderr, done.stdout.splitlines()) == (
-        "",
-        [
-            f"{name} {is_plain} {is_plain} {is_plain}"
-            for name in ("get_urls", "get_domain", "_location")
-            for is_plain in (False, True)
-        ],
-    )
+    names = ("get_urls", "get_domain", "_location")
+    expected = [f"{name} {is_plain} {is_plain} {is_plain}" for name in names for is_plain in (False, True)]
+    assert (done.stderr, done.stdout.splitlines()) == ("", expected)
 
 
 @pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])

@@ -129,7 +129,7 @@ def player(using, register, clock, counts):
             except Exception as error:  # noqa: BLE001 each is a defect
                 broken, frame = error, extract_tb(error.__traceback__)[-1]
                 if not isinstance(error, Broken):
-                    broken = Broken(type(error).__name__, f"{error} in {frame.filename}:{frame.lineno}")
+                    broken = Broken(f"{error} in {frame.filename}:{frame.lineno}", type(error).__name__)
                 return replace(case, steps=case.steps[: site.steps]), broken
             finally:
                 table.write({})

@@ -214,12 +214,7 @@ def move(tmp_path, settings, monkeypatch):
     backend = "django.core.cache.backends.filebased.FileBasedCache"
     settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": str(tmp_path / "cache")}}
     move_seconds = set_seconds(monkeypatch, listing, renewal)
-
-    def move(seconds):
-        move_seconds(seconds)
-        forget_exports()
-
-    return move
+    return lambda seconds: (move_seconds(seconds), forget_exports())
 
 
 def no_storage(*_):

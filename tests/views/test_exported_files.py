@@ -175,9 +175,8 @@ class TestTheLiveView:
     @pytest.mark.parametrize("content", ["{", '{"format": 99}', ""])
     def test_answers_for_an_unreadable_export_and_logs_that_once(self, public, caplog, content):
         (public / STATE / manifest.ROOT).write_text(content)
-        assert [(get(url).status_code, is_file(url)) for url in ("/sitemap.xml", TEXT) * 2] == [
-            (200, False)
-        ] * 4
+        for url in ("/sitemap.xml", TEXT) * 2:
+            assert (get(url).status_code, is_file(url)) == (200, False)
         assert len([message for message in caplog.messages if "Live pages are served" in message]) == 1
 
     def test_answers_for_a_storage_that_fails(self, memory, monkeypatch, caplog):
@@ -270,9 +269,8 @@ class TestDuringAPublication:
 
 def test_a_manifest_is_read_every_ten_seconds(public, monkeypatch):
     reads, read = [], LocalStore.read
-    monkeypatch.setattr(
-        LocalStore, "read", lambda store, name, most: reads.append(name) or read(store, name, most)
-    )
+    noting = lambda store, name, most: reads.append(name) or read(store, name, most)  # noqa: E731
+    monkeypatch.setattr(LocalStore, "read", noting)
     assert all(map(is_file, (PAGE, "/sitemap.xml", TEXT, SECOND, PAGE)))
     # In the folder of the host, then in the folder of the export.
     assert reads == [manifest.ROOT, manifest.ROOT]
@@ -295,11 +293,8 @@ class TestSeveralHosts:
         self, folder, configure, clock, caplog, hosts
     ):
         configure(ROOT=folder, BASE_URL=hosts[0])
-        for run, slug in (
-            (lambda: export_hosts(hosts), "t1"),
-            (export, "t2"),
-            (lambda: export_hosts(hosts), "t3"),
-        ):
+        both = lambda: export_hosts(hosts)  # noqa: E731
+        for run, slug in ((both, "t1"), (export, "t2"), (both, "t3")):
             Article.objects.filter(pk=1).update(slug=slug)
             run()
             clock.time += timedelta(hours=1)

@@ -6,7 +6,6 @@ import gzip
 import logging
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from fractions import Fraction
 from types import ModuleType
 from urllib.robotparser import RobotFileParser
 from xml.etree import ElementTree
@@ -158,9 +157,8 @@ class TestTheHost:
             response = Client().get(url, headers=headers, secure=secure)
             assert response.status_code == 200
             words = response.text.replace("<", " ").replace(">", " ").split()
-            named |= {
-                "/".join(word.split("/")[:3]) for word in words if "://" in word and "xmlns" not in word
-            }
+            urls = [word for word in words if "://" in word and "xmlns" not in word]
+            named |= {"/".join(url.split("/")[:3]) for url in urls}
         return named
 
     def test_is_that_of_base_url_whatever_the_request_says(self, settings):
@@ -408,15 +406,10 @@ class TestTheIndex:
         assert {get(url).status_code for url in urls} == {404}
 
 
-class Environment:
-    """A setting whose only value is that of `int()`."""
-
-    def __int__(self):
-        return 3
-
-
 @pytest.mark.parametrize(
-    "limit", ["3", " 3 ", b"3", bytearray(b"3"), 3.0, Decimal(3), Fraction(3), Environment()], ids=range(8)
+    "limit",
+    ["3", " 3 ", b"3", 3.0, Decimal(3), type("Own", (), {"__int__": lambda self: 3})()],
+    ids=range(6),
 )
 def test_a_limit_is_what_contribs_paginator_takes(register, tmp_path, limit):
     """A setting from an environment variable is a string, and `1e4` is a float."""
@@ -433,9 +426,7 @@ class TestASectionThatFails:
     def test_is_logged_and_affects_no_other_one(self, register, caplog):
         register(one=Numbers(1), broken=BROKEN, two=Numbers(1))
         assert found() == ["/sitemap-one-1.xml.gz", "/sitemap-two-1.xml.gz"]
-        [logged] = [
-            record for record in caplog.records if record.name.startswith("django_sitemaps09.views")
-        ]
+        [logged] = [each for each in caplog.records if each.name.startswith("django_sitemaps09.views")]
         assert logged.getMessage() == (
             r"Section 'broken' is missing from the index: RuntimeError: \x1b[31mno items\nat all"
         )
@@ -520,11 +511,8 @@ class TestAPage:
         assert page.content.count(b"<priority>") == 2
         logged = sorted(message for message in caplog.messages if "skipped" in message)
         assert "Section 'bad', page 1: skipped item 2, location: ValueError: no place" in logged[0]
-        assert ("item 3, location" in logged[1], "item 4, priority" in logged[2], len(logged)) == (
-            True,
-            True,
-            3,
-        )
+        assert ("item 3, location" in logged[1]) == ("item 4, priority" in logged[2]) == (len(logged) == 3)
+        assert len(logged) == 3
         # With nothing but bad items, a page is logged in a few lines.
         caplog.clear()
         assert document("/sitemap-worse-1.xml").endswith(b"</urlset>\n")
@@ -696,11 +684,9 @@ class TestTheirRobotsTxt:
     def test_lists_the_further_indexes_as_soon_as_one_was_served(self, register, configure):
         assert announced() == ["/sitemap.xml"]
         for sections, names in (
-            *(
-                ({"a": Numbers(4), "b": Numbers(3)}, INDEXES),
-                ({"a": Numbers(4), "broken": Failing(1)}, INDEXES),
-            ),
-            *(({"a": Numbers(4)}, INDEXES[:2]), ({"a": Numbers(1)}, INDEXES[:1])),
+            ({"a": Numbers(4), "b": Numbers(3)}, INDEXES),
+            ({"a": Numbers(4), "broken": Failing(1)}, INDEXES),
+            ({"a": Numbers(1)}, INDEXES[:1]),
         ):
             register(**sections)
             get("/sitemap.xml")

@@ -34,16 +34,12 @@ def _articles(register, settings, tmp_path, configure, monkeypatch):
     """Eight articles, and two caches that are shared without a server."""
     write_keys(*range(1, 9))
     register(articles=Articles, numbers=Numbers(3))
-    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    backend = {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache"}
     settings.CACHES = {
-        alias: {"BACKEND": backend, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
+        alias: {**backend, "LOCATION": str(tmp_path / alias)} for alias in ("default", "pages")
     }
     configure(LIVE_SECONDS=0)
     monkeypatch.setattr(kept_pages._live_cache, "paused_until", 0.0)
-
-
-def etag(url=PAGE):
-    return get(url)["ETag"]
 
 
 @pytest.fixture
@@ -68,9 +64,8 @@ def others_have_locks(monkeypatch):
 
     def take(part="", then_free=None):
         free = iter(then_free or ())
-        monkeypatch.setattr(
-            caching.Lock, "acquire", lambda self: part not in self.name or next(free, False)
-        )
+        is_free = lambda self: part not in self.name or next(free, False)  # noqa: E731
+        monkeypatch.setattr(caching.Lock, "acquire", is_free)
 
     return take
 
@@ -107,7 +102,7 @@ def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_rea
     lines, configure, monkeypatch, others_have_locks
 ):
     configure(LIVE_SECONDS=60)
-    known = etag()
+    known = get(PAGE)["ETag"]
     memo._entries.clear()
     results = [lines(FIRST, if_none_match=known)[0] for _ in range(2)]
     monkeypatch.setattr(memo, "time", SecondsClock(time.time() + 100))
@@ -135,18 +130,18 @@ def test_a_rendered_page_says_how_it_was_found(lines, configure, monkeypatch, ot
 
 
 def test_a_conditional_request_says_what_has_answered_it(lines, configure, folder):
-    assert lines(FIRST, if_none_match=etag())[1:] == ["status 304 by fingerprint"]
+    assert lines(FIRST, if_none_match=get(PAGE)["ETag"])[1:] == ["status 304 by fingerprint"]
     assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
-    assert lines("Index", INDEX, if_none_match=etag(INDEX)) == ["status 304 by content"]
+    assert lines("Index", INDEX, if_none_match=get(INDEX)["ETag"]) == ["status 304 by content"]
     assert lines("Index", INDEX) == ["status 200"]
     url = "/sitemap-numbers-1.xml"
-    rendered, status = lines("Section 'numbers', page 1", url, if_none_match=etag(url))
+    rendered, status = lines("Section 'numbers', page 1", url, if_none_match=get(url)["ETag"])
     assert (rendered[:10], status) == ("rendered, ", "status 304 by content")
     # An exported file needs one step.
     configure(ROOT=folder, SERVE_EXPORTED=True)
     export()
     url = f"{PAGE}.gz"
-    assert lines(f"File {url[1:]!r}", url, if_none_match=etag(url)) == ["status 304 by file"]
+    assert lines(f"File {url[1:]!r}", url, if_none_match=get(url)["ETag"]) == ["status 304 by file"]
     assert lines(f"File {url[1:]!r}", url) == ["status 200"]
 
 
@@ -154,19 +149,13 @@ def test_every_result_is_documented():
     """The table lists the results that the modules log, and no others."""
     folder = Path(renewal.__file__).parents[1]
     code = "".join(path.read_text() for path in folder.rglob("*.py"))
-    logged = {
-        result
-        for arguments in re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)
-        for result in re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', f"{arguments},")
-    } - {"page", "row"}
+    calls = ",\n".join(re.findall(r"(?<!def )\blog\(([^\n]+)\)", code)) + ","
+    logged = {*re.findall(r'"((?:fingerprint |unknown |wrong )?[a-z]{3,})"(?!\))', calls)} - {"page", "row"}
     # A fingerprint is also a value that one request builds at a time.
     logged |= {f"fingerprint {result}" for result in re.findall(r'\blog\("(\w+)"', getsource(caching.once))}
     text = PAGES["docs/explanation/requests.md"].partition("## Log lines")[2]
     shown = text.split("```")[1].splitlines()[1:]
     assert (len(shown), all(map(LINE.fullmatch, shown))) == (4, True)
     rows = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
-    statuses = {
-        "status 200",
-        *(f"status 304 by {answerer}" for answerer in ("fingerprint", "content", "file")),
-    }
+    statuses = {"status 200", *(f"status 304 by {name}" for name in ("fingerprint", "content", "file"))}
     assert {name for row in rows for name in re.findall(r"`([^`]+)`", row)} == logged | statuses

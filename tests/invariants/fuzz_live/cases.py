@@ -10,6 +10,7 @@ import re
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from itertools import islice
 from typing import NamedTuple
 
 from django.db import models as fields, transaction
@@ -68,10 +69,6 @@ class Table:
     @property
     def rows(self):
         return self.snapshots[-1][1]
-
-    @property
-    def changed_at(self):
-        return self.snapshots[-1][0]
 
     def at_any_time_since(self, time):
         """Return the rows that have been in the table at each moment since a time, the newest first."""
@@ -133,16 +130,10 @@ def entry(url):
 def inserted(rows, count, rng, *, together):
     """Return the rows with others between them, in one place or in all."""
     last = max(rows, default=GAP * 5)
-    numbers = (
-        range(rng.randrange(last), last) if together else (rng.randrange(last) for _ in range(20 * count))
-    )
-    fresh = {}
-    for number in numbers:
-        if len(fresh) >= count:
-            break
-        if number not in rows:
-            fresh[number] = 0
-    return {**rows, **fresh}
+    anywhere = (rng.randrange(last) for _ in range(20 * count))
+    numbers = range(rng.randrange(last), last) if together else dict.fromkeys(anywhere)
+    fresh = islice((number for number in numbers if number not in rows), count)
+    return {**rows, **dict.fromkeys(fresh, 0)}
 
 
 def extended(rows, count):
@@ -201,21 +192,16 @@ class Case:
                 yield replace(self, steps=(*self.steps[:position], changed, *self.steps[position + 1 :]))
 
     def __str__(self):
-        options = [
-            f"{name}={value!r}" for name, value in vars(self).items() if name not in ("name", "steps")
-        ]
-        return "\n".join([f"SITEMAPS09_FUZZ_CASE={self.name}", ", ".join(options), *map(repr, self.steps)])
+        options = {name: value for name, value in vars(self).items() if name not in ("name", "steps")}
+        return "\n".join([f"SITEMAPS09_FUZZ_CASE={self.name}", f"{options}", *map(repr, self.steps)])
 
 
 #: How often each step occurs, and its amounts: a list to choose from, a range of whole numbers, or shares.
 _STEPS = [
     # Numbers of rows; `bulk` and `append_many` are in multiples of the limit.
     *(("insert", 6, range(1, 5)), ("append", 6, range(1, 7)), ("append_many", 2, [0.5, 1.5, 4, 12])),
-    *(
-        ("bulk_together", 3, [0.5, 1, 2, 5, 40]),
-        ("bulk_everywhere", 2, [1, 3, 10]),
-        ("change", 3, range(1, 11)),
-    ),
+    *(("bulk_together", 3, [0.5, 1, 2, 5, 40]), ("bulk_everywhere", 2, [1, 3, 10])),
+    ("change", 3, range(1, 11)),
     # Shares of the rows.
     *(("delete", 3, [0.01, 0.1, 0.5, 0.9]), ("delete_range", 4, [0.05, 0.3, 0.8, 1])),
     *(("replace", 2, [0, 0.5, 1]), ("replace_atomic", 2, [0, 0.5, 1])),
@@ -252,18 +238,9 @@ def case_of(name, caches=CACHES):
         Step(name, rng.randrange(2), _amount(amounts, rng), rng.randrange(1_000_000))
         for name, _, amounts in rng.choices(known, [step[1] for step in known], k=rng.randint(15, 60))
     ]
-    return Case(
-        name=name,
-        kind=rng.choice([*KINDS]),
-        cache=cache,
-        limit=limit,
-        live_seconds=rng.choice([0, 1, 60]),
-        live_cache=rng.random() < 0.4,
-        protocol=rng.choice([1, 2, 2, 5, 1_000]),
-        replicas=rng.random() < 0.3,
-        keep_removed=rng.choice([3_600, 86_400]),
-        gzip=rng.random() < 0.2,
-        by_method=rng.random() < 0.15,
-        rows=rng.choice([0, 3, limit, 3 * limit, 12 * limit]),
-        steps=tuple(steps),
-    )
+    drawn = {"kind": rng.choice([*KINDS]), "live_seconds": rng.choice([0, 1, 60])}
+    drawn |= {"live_cache": rng.random() < 0.4, "protocol": rng.choice([1, 2, 2, 5, 1_000])}
+    drawn |= {"replicas": rng.random() < 0.3, "keep_removed": rng.choice([3_600, 86_400])}
+    drawn |= {"gzip": rng.random() < 0.2, "by_method": rng.random() < 0.15}
+    drawn["rows"] = rng.choice([0, 3, limit, 3 * limit, 12 * limit])
+    return Case(name=name, cache=cache, limit=limit, steps=tuple(steps), **drawn)

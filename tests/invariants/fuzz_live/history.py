@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 from collections import Counter
 from itertools import pairwise
 from unittest import mock
@@ -12,7 +13,14 @@ from django.conf import settings
 
 from django_sitemaps09.export import export
 from tests.invariants.fuzz_live.cases import NUMBERS, entry, extended, inserted
-from tests.invariants.fuzz_live.faults import Killed, failing_database, faults, interrupted, killed
+from tests.invariants.fuzz_live.faults import (
+    PROTOCOL,
+    Killed,
+    failing_database,
+    faults,
+    interrupted,
+    killed,
+)
 from tests.invariants.fuzz_live.site import INDEX, Crawl, urls_of
 
 #: Least share of the limit on two neighbours, and most pages per full page.
@@ -24,6 +32,9 @@ _LEASE, _MANIFEST, _RENDERING = 11, 11, 61
 
 class Broken(Exception):
     """An invariant that does not hold. The arguments are the name of its function, and the reason."""
+
+    def __init__(self, reason, name=None):
+        super().__init__(name or sys._getframe(1).f_code.co_name, reason)
 
 
 def few(entries):
@@ -37,14 +48,14 @@ def no_answer_is_an_error(site, answer):
         return
     is_busy = answer.is_index and answer.status == 503 and "Retry-After" in answer.headers
     if not is_busy or not site.may_be_locked(answer.at, _LEASE):
-        raise Broken("no_answer_is_an_error", str(answer))
+        raise Broken(str(answer))
 
 
 def no_page_is_over_the_limit(site, answer):
-    if answer.is_rows and len(answer.urls) > site.most_urls:
-        raise Broken("no_page_is_over_the_limit", f"{answer} lists {len(answer.urls)} URLs")
+    if answer.is_rows and len(answer.urls) > PROTOCOL["urls"]:
+        raise Broken(f"{answer} lists {len(answer.urls)} URLs")
     if len({*answer.urls}) < len(answer.urls):
-        raise Broken("no_page_is_over_the_limit", f"{answer} lists a URL twice")
+        raise Broken(f"{answer} lists a URL twice")
 
 
 def pages_are_of_one_recent_moment(site, answer):
@@ -59,15 +70,14 @@ def pages_are_of_one_recent_moment(site, answer):
         return
     moments = site.table.at_any_time_since(answer.at - site.staleness)
     if not any(_is_of(site, answer, rows) for rows in moments):
-        raise Broken(
-            "pages_are_of_one_recent_moment",
-            f"{answer} lists {_wrong(site, answer, moments[0])} (the ETag is {answer.etag})",
-        )
+        raise Broken(f"{answer} lists {_wrong(site, answer, moments[0])} (the ETag is {answer.etag})")
 
 
 def _is_of(site, answer, rows):
     due = _due(site, answer, rows)
-    return answer.entries == due[: site.most_urls] and (len(due) <= site.most_urls or not answer.is_stored)
+    return answer.entries == due[: PROTOCOL["urls"]] and (
+        len(due) <= PROTOCOL["urls"] or not answer.is_stored
+    )
 
 
 def _due(site, answer, rows):
@@ -90,14 +100,14 @@ def an_etag_is_of_one_body(site, answer):
     if answer.status != 200 or answer.etag is None or answer.method != "GET":
         return
     if site.bodies.get((answer.address, answer.etag), answer.content) != answer.content:
-        raise Broken("an_etag_is_of_one_body", f"{answer} has another body than before with {answer.etag}")
+        raise Broken(f"{answer} has another body than before with {answer.etag}")
     if site.table.range_of(answer.address) is None or answer.at <= site.failed_at + site.staleness:
         # A number can get another range, and a fingerprint that could not be read is not read again.
         return
     version = site.version(answer.process)._replace(has_all_columns=False)
     etag = site.etags.setdefault((answer.address, version, answer.content), answer.etag)
     if etag != answer.etag:
-        raise Broken("an_etag_is_of_one_body", f"{answer} has the ETag {answer.etag}, but had {etag}")
+        raise Broken(f"{answer} has the ETag {answer.etag}, but had {etag}")
 
 
 def not_modified_is_of_the_body_now(site, answer, etag, body):
@@ -105,7 +115,7 @@ def not_modified_is_of_the_body_now(site, answer, etag, body):
     if answer.status != 304:
         return
     if answer.content:
-        raise Broken("not_modified_is_of_the_body_now", f"{answer} has a body")
+        raise Broken(f"{answer} has a body")
     pages_are_of_one_recent_moment(site, body)
     if not site.is_settled():
         # A request without a condition may read newer rows.
@@ -115,7 +125,7 @@ def not_modified_is_of_the_body_now(site, answer, etag, body):
         site.clock.seconds += site.staleness + 0.001
         again = site.request(answer.process, answer.address, etag)
         if again.status == 304 and _is_outdated(site, again, body):
-            raise Broken("not_modified_is_of_the_body_now", f"{answer} for {etag}, but the body is another")
+            raise Broken(f"{answer} for {etag}, but the body is another")
 
 
 def _is_outdated(site, answer, body):
@@ -127,21 +137,22 @@ def _is_outdated(site, answer, body):
 def crawls_list_all_rows(site, crawl):
     """A crawl lists each row that was there all the time, unless its range has outgrown the protocol."""
     due = set(site.table.always_since(crawl.index.at - site.staleness - 0.0005).items())
-    missing = {row for row in due - crawl.entries if not _may_be_cut(site, crawl, row)}
+    listed = {found for page in crawl.pages for found in page.entries}
+    missing = {row for row in due - listed if not _may_be_cut(site, crawl, row)}
     is_busy = not crawl.index.is_stored and site.may_be_locked(crawl.index.at, _LEASE)
     # Number 1, if it was the only page, has all keys until the first export, or for one export after that.
     later = [time for time in site.exports if crawl.index.at < time + _MANIFEST]
     is_divided = len(crawl.pages) == 1 and (later == site.exports != [] or len(later) > 1)
     if missing and not (is_busy and not crawl.pages) and not is_divided:
         reason = f"a crawl of {len(crawl.pages)} pages lacks {few(missing)} of {len(due)}"
-        raise Broken("crawls_list_all_rows", f"{reason}: {_statuses(crawl)}")
+        raise Broken(f"{reason}: {_statuses(crawl)}")
 
 
 def _may_be_cut(site, crawl, row):
     """Return whether a page that could list a row is not stored, and full, or as it was before a kill."""
     for page in crawl.pages:
         start, end = site.table.range_of(page.address) or (0, NUMBERS)
-        is_former = len(page.urls) >= site.most_urls or site.may_be_locked(page.at, _RENDERING)
+        is_former = len(page.urls) >= PROTOCOL["urls"] or site.may_be_locked(page.at, _RENDERING)
         if start <= row[0] < end and not page.is_stored and is_former:
             return True
     return False
@@ -159,7 +170,7 @@ def no_row_is_listed_twice(site, crawl):
     counts = Counter(number for page in crawl.pages for number, _ in page.entries)
     twice = [number for number, count in counts.items() if count > 1]
     if twice:
-        raise Broken("no_row_is_listed_twice", f"an index lists {few(twice)} twice: {_statuses(crawl)}")
+        raise Broken(f"an index lists {few(twice)} twice: {_statuses(crawl)}")
 
 
 def ranges_are_adjacent(site, index):
@@ -167,7 +178,7 @@ def ranges_are_adjacent(site, index):
     ranges = [site.table.range_of(address) for address in index.pages]
     for before, after in pairwise([(0, 0), *ranges, (NUMBERS, NUMBERS)] if ranges else []):
         if before is not None and after is not None and before[1] != after[0]:
-            raise Broken("ranges_are_adjacent", f"{index} lists {index.pages}")
+            raise Broken(f"{index} lists {index.pages}")
 
 
 def pages_are_full_and_few(site, crawl):
@@ -179,14 +190,14 @@ def pages_are_full_and_few(site, crawl):
     counts = [len(page.urls) for page in crawl.pages]
     sizes = f"limit {limit}, {rows} rows, pages of {counts}"
     if len(counts) > PAGES * -(-rows // limit) + 2:
-        raise Broken("pages_are_full_and_few", f"too many pages: {sizes}")
+        raise Broken(f"too many pages: {sizes}")
     if 0 in counts or max(counts, default=0) > limit:
-        raise Broken("pages_are_full_and_few", f"an empty page, or one that is too full: {sizes}")
+        raise Broken(f"an empty page, or one that is too full: {sizes}")
     # 95 % of the limit is what a new page has at most.
     least = int(NEIGHBOURS * (limit - limit // 20))
     small = [pair for pair in pairwise(counts) if sum(pair) <= least]
     if small:
-        raise Broken("pages_are_full_and_few", f"neighbours that fit on one page {small}: {sizes}")
+        raise Broken(f"neighbours that fit on one page {small}: {sizes}")
 
 
 def addresses_answer(site, answer):
@@ -196,7 +207,7 @@ def addresses_answer(site, answer):
     """
     is_new = site.table.range_of(answer.address) is None and answer.at < max([0, *site.exports]) + 1
     if answer.status == 404 and not (is_new or _is_forgotten(site, answer)):
-        raise Broken("addresses_answer", str(answer))
+        raise Broken(str(answer))
 
 
 def numbers_list_what_was_exported(site, answer):
@@ -206,9 +217,9 @@ def numbers_list_what_was_exported(site, answer):
     if answer.status != 200 or not is_known or _is_forgotten(site, answer) or site.is_racing:
         return
     missing = entries & site.table.always_since(published_at).items() - {*answer.entries}
-    if missing and (answer.is_stored or len(answer.urls) < site.most_urls):
+    if missing and (answer.is_stored or len(answer.urls) < PROTOCOL["urls"]):
         reason = f"{answer} lists {len(answer.urls)} URLs, but not {few(missing)}"
-        raise Broken("numbers_list_what_was_exported", reason)
+        raise Broken(reason)
 
 
 def _is_forgotten(site, answer):
@@ -223,14 +234,14 @@ def indexes_list_all_sections(site, answer):
     is_busy = not answer.is_stored and site.may_be_locked(answer.at, _LEASE)
     if due and not answer.pages and not is_busy:
         how = "while the database fails" if answer.is_database_failing else "without a failure"
-        raise Broken("indexes_list_all_sections", f"an index lost a section with {len(due)} rows {how}")
+        raise Broken(f"an index lost a section with {len(due)} rows {how}")
     if any("-fixed-" in url for url in answer.urls):
         return
     if site.is_durable and site.fixed_at and answer.at < site.fixed_at + site.case.keep_removed - 10:
-        raise Broken("indexes_list_all_sections", "an index lost the pages of a section that failed")
+        raise Broken("an index lost the pages of a section that failed")
     if answer.is_stored:
         headers = {name: answer.headers.get(name) for name in ("ETag", "Cache-Control")}
-        raise Broken("indexes_list_all_sections", f"an index without a section that failed has {headers}")
+        raise Broken(f"an index without a section that failed has {headers}")
 
 
 def failures_are_temporary(site, answer):
@@ -238,12 +249,12 @@ def failures_are_temporary(site, answer):
     if not answer.is_database_failing or not answer.is_index or answer.status in (200, 304):
         return
     if answer.status != 503 or "Retry-After" not in answer.headers:
-        raise Broken("failures_are_temporary", f"{answer} while the database fails")
+        raise Broken(f"{answer} while the database fails")
 
 
 def head_is_as_get(site, head, get):
     if head.content:
-        raise Broken("head_is_as_get", f"{head} has a body")
+        raise Broken(f"{head} has a body")
     if not site.is_settled() or site.may_be_locked(get.at, 61):
         # Other rows, or an outdated page while a killed process holds the lock for rendering it.
         return
@@ -251,7 +262,7 @@ def head_is_as_get(site, head, get):
     first = {"Content-Length": get.headers.get("Content-Length"), **head.headers}
     second = {"Content-Length": None, **get.headers}
     if (head.status, first) != (get.status, second):
-        raise Broken("head_is_as_get", f"{head} has {first}; GET is {get.status} and has {second}")
+        raise Broken(f"{head} has {first}; GET is {get.status} and has {second}")
 
 
 #: What is checked of each answer, in order.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import sys
+from collections import namedtuple
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from secrets import token_hex
@@ -78,15 +79,8 @@ class Answer(NamedTuple):
         return f"{self.method} {self.address} {self.status}{error} by process {self.process}"
 
 
-class Crawl(NamedTuple):
-    """An index, and the answers for each page that it named for the random rows."""
-
-    index: Answer
-    pages: list[Answer]
-
-    @property
-    def entries(self):
-        return {found for page in self.pages for found in page.entries}
+#: An index, and the answers for each page that it named for the random rows.
+Crawl = namedtuple("Crawl", "index pages")
 
 
 class Version(NamedTuple):
@@ -124,10 +118,6 @@ class Site:
         self.exports, self.exported, self.removed = [], {}, {}
         # Numbers of answers, and of steps that began.
         self.answers = self.steps = 0
-
-    @property
-    def most_urls(self):
-        return PROTOCOL["urls"]
 
     @property
     def is_durable(self):
@@ -170,7 +160,7 @@ class Site:
 
     def is_settled(self):
         """Return whether rows have not changed for as long as a response may be outdated."""
-        return not self.staleness or self.table.changed_at < self.now - self.staleness
+        return not self.staleness or self.table.snapshots[-1][0] < self.now - self.staleness
 
     def request(self, process, address, etag=None, method="GET", *, fails=False):
         """Return the answer of a process. Without middleware, the memory of the process is all it has."""

@@ -1,31 +1,32 @@
-"""The inspector in a real Chromium, under a strict Content Security Policy."""
+"""The inspector under a strict Content Security Policy, and styled documents, in a real Chromium."""
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from django.test import override_settings
 
+from django_sitemaps09 import Alternate, Extension, Image, News, Video
 from django_sitemaps09.export import export
+from django_sitemaps09.writer import page_format, write_document
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.browsers import SECONDS, contrast, luminance
+from tests.support.browsers import SECONDS, contrast, luminance, serving
+from tests.support.configuration import BASE
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, export_full_sections, serving_site, site, superuser
+from tests.support.sections import Numbers, listing
+from tests.support.writing import single
 
-pytestmark = [
-    pytest.mark.services,
-    pytest.mark.slow,
-    pytest.mark.timeout(4 * SECONDS),
-    pytest.mark.django_db,
-    pytest.mark.sitemaps09(ENGINE="serial"),
-]
+pytestmark = [pytest.mark.services, pytest.mark.slow, pytest.mark.timeout(4 * SECONDS)]
+pytestmark += [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 LONG = f"long-{'abcdefghij' * 10}"
 HOSTILE = '"><script>alert(1)</script><style>*{display:none}</style>'
 
@@ -124,14 +125,10 @@ def test_a_violation_of_the_policy_is_an_error_in_the_console(browser):
         assert "Content Security Policy" in message
 
 
-PAGES = {
-    "index": "",
-    "listed": "url/?url=/articles/s5/",
-    "changed": "url/?url=/articles/s3/",
-    "filtered": "url/?url=/articles/s2/",
-    "long": f"url/?url=/articles/{LONG}/",
-    "hostile": f"url/?url={quote(HOSTILE)}",
-}
+PAGES = {"index": ""}
+PATHS = {"listed": "s5", "changed": "s3", "filtered": "s2", "long": LONG}
+PAGES |= {name: f"url/?url=/articles/{slug}/" for name, slug in PATHS.items()}
+PAGES["hostile"] = f"url/?url={quote(HOSTILE)}"
 
 
 @pytest.mark.parametrize("admin", [True, False], ids=["admin", "plain"])
@@ -207,10 +204,8 @@ def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser):
         assert browser.run(focus) == ["INPUT", "url", "solid", 3]
         browser.press("/articles/s5/\ue007")
         browser.wait_for("return document.readyState == 'complete' && location.search != ''")
-        assert (
-            browser.run("return document.querySelector('.sitemaps09 h2').textContent") == "In the sitemap"
-        )
-        assert browser.run("return document.title").startswith("In the sitemap | ")
+        heading = browser.run("return document.querySelector('.sitemaps09 h2').textContent")
+        assert heading == browser.run("return document.title").partition(" | ")[0] == "In the sitemap"
         assert browser.run("return document.querySelector('input').value") == "/articles/s5/"
         assert browser.errors() == []
 
@@ -232,3 +227,150 @@ def test_the_plot_has_a_title_a_description_and_a_table(browser):
         assert labels[1].startswith("6 pages by the age of their newest lastmod. within 1 day: 2")
         assert bars == 4
         assert opens > 50
+
+
+# Documents with the stylesheet.
+
+MANY = 50_000
+LONG_PATH = f"/{'abcdefghij' * 30}/?q=1&r=ü"
+
+
+#: A section with everything that an entry can have, and URLs that cannot be wrapped. News must be recent.
+RICH = listing(
+    [LONG_PATH, *(f"/pages/{number}/" for number in range(8))],
+    location=lambda self, item: item,
+    lastmod=date(2026, 11, 19),
+    changefreq="weekly",
+    priority=0.8,
+    extensions=[Extension("x", "https://example.com/x", lambda item: "<x:price>19.90</x:price>")],
+    alternates=lambda self, item: [
+        Alternate("en", f"{BASE}{item}"),
+        Alternate("zh-Hant", f"{BASE}{LONG_PATH}"),
+    ],
+    images=lambda self, item: [Image(f"{LONG_PATH}.jpg"), Image("/b.jpg")],
+    videos=lambda self, item: [Video("/thumbnail.jpg", "A title", "Words " * 60, content_loc="/video.mp4")],
+    news=lambda self, item: News("The Garden", "en", datetime.now(timezone.utc), "Rain at last"),
+)
+
+
+@pytest.fixture(scope="module")
+def styled(tmp_path_factory):
+    """Export with the stylesheet, and yield the address of the files."""
+    folder = tmp_path_factory.mktemp("site")
+    sitemaps = {"rich": RICH, "few": Numbers(3)}
+    keys = {"BASE_URL": BASE, "STYLESHEET": True, "GZIP": False, "ENGINE": "serial"}
+    with override_settings(SITEMAPS09=keys):
+        report = export(output=folder, sitemaps=sitemaps)
+    assert (report.failures, [section for section in report.sections if section.errors]) == ([], [])
+    locations = [f"{BASE}/numbers/{number}/" for number in range(MANY)]
+    with (folder / "many.xml").open("wb") as file:
+        write_document(page_format("xml", styled=True), [single([*range(MANY)], locations)], file.write)
+    with serving(folder) as address:
+        yield address
+
+
+#: Returns the boxes of all rows and their content, and the widths and colors of the page.
+ROWS_SCRIPT = """
+const box = element => {
+  const {left, right, top, bottom} = element.getBoundingClientRect();
+  return [left, right, top, bottom];
+};
+const root = document.documentElement, style = getComputedStyle(root);
+const rows = [...root.children];
+const loc = document.getElementsByTagName("loc")[0], lastmod = document.getElementsByTagName("lastmod")[0];
+return {
+  rows: rows.map(box),
+  parts: rows.flatMap(row => [...row.querySelectorAll("*")].map(box)),
+  visible: rows.every(row => [...row.children].every(part => getComputedStyle(part).display != "none")),
+  width: root.clientWidth,
+  scrolls: root.scrollWidth,
+  background: style.backgroundColor,
+  colors: [style, ...[loc, lastmod].filter(Boolean).map(part => getComputedStyle(part))].map(s => s.color),
+  location: loc.getBoundingClientRect().width,
+  title: style.listStyleType,
+  note: getComputedStyle(root, "::before").content,
+  size: parseFloat(style.fontSize),
+  window: innerWidth,
+};
+"""
+
+
+def check_rows(seen, scheme):
+    """Check that rows do not overlap, nothing leaves the window, and colors have enough contrast."""
+    assert seen["rows"]
+    assert seen["visible"]
+    edge = 0.0
+    for _, _, top, bottom in seen["rows"]:
+        assert bottom - top > 10
+        assert top >= edge - 0.1
+        edge = bottom
+    assert min(left for left, *_ in seen["rows"] + seen["parts"]) >= 0
+    assert max(right for _, right, *_ in seen["rows"] + seen["parts"]) <= seen["width"] + 0.1
+    assert seen["scrolls"] <= seen["width"]
+    # On a phone, a URL uses the full width.
+    assert seen["location"] >= seen["width"] * (0.6 if seen["width"] > 1000 else 0.85)
+    assert all(contrast(color, seen["background"]) >= 4.5 for color in seen["colors"])
+    assert (luminance(seen["background"]) < 0.5) == (scheme == "dark")
+    assert "XML has no links to click" in seen["note"]
+
+
+def test_rows_do_not_overlap_and_nothing_extends_beyond_the_window(browser, styled, tmp_path):
+    """Screenshots are saved in the folder `SITEMAPS09_SCREENSHOTS` for inspection."""
+    folder, images = Path(os.environ.get("SITEMAPS09_SCREENSHOTS") or tmp_path), set()
+    for name, title in (("sitemap.xml", "Sitemap index"), ("sitemap-rich-1.xml", "Sitemap")):
+        for width in (360, 1200):
+            for scheme in ("light", "dark"):
+                browser.size(width)
+                browser.scheme(scheme)
+                browser.open(f"{styled}/{name}")
+                seen = browser.run(ROWS_SCRIPT)
+                assert (seen["window"], seen["title"]) == (width, f'"{title}"')
+                check_rows(seen, scheme)
+                image = browser.screenshot()
+                (folder / f"{name}-{width}-{scheme}.png").write_bytes(image)
+                images.add(image)
+    assert len(images) == 8
+
+
+def test_a_phone_that_lays_out_xml_at_980_px_shows_text_at_a_readable_size(browser, styled):
+    browser.size(360, phone=True)
+    browser.scheme("light")
+    for name in ("sitemap.xml", "sitemap-rich-1.xml"):
+        browser.open(f"{styled}/{name}")
+        seen = browser.run(ROWS_SCRIPT)
+        check_rows(seen, "light")
+        assert seen["size"] * 360 / seen["window"] == pytest.approx(16, abs=1)
+
+
+def test_links_to_other_languages_show_the_language_and_the_url(browser, styled):
+    browser.size(1200)
+    browser.open(f"{styled}/sitemap-rich-1.xml")
+    links = browser.run(
+        """return [...document.getElementsByTagNameNS("http://www.w3.org/1999/xhtml", "link")].slice(2, 3)
+        .map(link => [getComputedStyle(link).display, getComputedStyle(link, "::before").content,
+          getComputedStyle(link, "::after").content, link.getBoundingClientRect().height])"""
+    )
+    [[display, language, url, height]] = links
+    assert (display, language, url) == ("block", '"en: "', f'"{BASE}/pages/0/"')
+    assert height > 10
+
+
+def test_a_click_selects_a_url(browser, styled):
+    browser.size(1200)
+    browser.open(f"{styled}/sitemap-few-1.xml")
+    browser.click("loc")
+    assert browser.run("return getSelection().toString()").strip() == f"{BASE}/numbers/0/"
+
+
+def test_a_page_of_50_000_rows_can_be_scrolled_to_its_end(browser, styled):
+    browser.size(360)
+    browser.open(f"{styled}/many.xml")
+    assert browser.run("return document.documentElement.childElementCount") == MANY
+    browser.run("document.documentElement.lastElementChild.scrollIntoView()")
+    top, bottom, text = browser.run(
+        """const {top, bottom} = document.documentElement.lastElementChild.getBoundingClientRect();
+        return [top, bottom, document.documentElement.lastElementChild.textContent];"""
+    )
+    assert 0 <= top < bottom <= 800
+    assert text == f"{BASE}/numbers/{MANY - 1}/"
+    assert browser.screenshot()
