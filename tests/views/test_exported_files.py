@@ -71,11 +71,6 @@ def is_file(url):
     return isinstance(get(url), FileResponse)
 
 
-def answer(url, **headers):
-    response = get(url, **headers)
-    return response.status_code, response.body
-
-
 def forbidden(*args):
     raise PermissionError(13, "Permission denied")
 
@@ -325,7 +320,7 @@ class TestFilesOnAnotherHost:
     def test_are_served_by_a_server_that_gets_requests_for_that_host(self, files, route):
         """A CDN that fetches the files from Django must not be redirected to itself."""
         route(path("maps/", include("django_sitemaps09.urls")))
-        assert answer(f"/maps{PAGE}", Host="CDN.example.com") == (200, files()[PAGE[1:]])
+        assert get(f"/maps{PAGE}", Host="CDN.example.com").body == files()[PAGE[1:]]
 
     @pytest.mark.parametrize(
         ("url", "host"),
@@ -339,7 +334,7 @@ class TestFilesOnAnotherHost:
         """A proxy can change the scheme of a request, and a client does not send the default port."""
         configure(ROOT=folder, FILES_URL=url)
         export()
-        assert answer(PAGE, Host=host) == (200, (folder / PAGE[1:]).read_bytes())
+        assert get(PAGE, Host=host).body == (folder / PAGE[1:]).read_bytes()
 
 
 class TestAnotherUser:
