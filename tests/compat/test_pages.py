@@ -8,6 +8,7 @@ import subprocess
 import sys
 import weakref
 from collections import Counter
+from contextvars import ContextVar
 from datetime import datetime, timezone
 from unittest import mock
 
@@ -19,6 +20,8 @@ from django.db import connection
 from django.db.models import Count, F, Max, QuerySet
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
+from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_prefix, set_urlconf
+from django.utils import timezone as zones, translation
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import GenericSitemap, PathTemplate, Route, Sitemap, sitemaps, sources, views
@@ -50,6 +53,30 @@ def content(section, **query):
 
 
 # What is called.
+
+
+TENANT = ContextVar("tenant", default="none")
+
+
+def surrounded(self, item):
+    zone = zones.get_current_timezone_name()
+    return f"{reverse('about')}{translation.get_language()}/{zone}/{get_urlconf()}/{TENANT.get()}/"
+
+
+@pytest.mark.django_db
+def test_what_is_active_around_the_view_is_active_for_its_items():
+    section, token = {"s": listing("a", location=surrounded)}, TENANT.set("first")
+    set_script_prefix("/prefix/")
+    set_urlconf("tests.urls")
+    try:
+        with translation.override("de"), zones.override("Asia/Tokyo"):
+            [url] = views.sitemap(request(), section).context_data["urlset"]
+            assert [url] == contrib_views.sitemap(request(), section).context_data["urlset"]
+    finally:
+        TENANT.reset(token)
+        set_urlconf(None)
+        clear_script_prefix()
+    assert url["location"] == "http://example.com/prefix/about/de/Asia/Tokyo/tests.urls/first/"
 
 
 @pytest.mark.django_db

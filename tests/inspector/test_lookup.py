@@ -564,6 +564,14 @@ def test_each_language_has_an_entry_with_its_alternates(publish):
 
 
 class TestManySections:
+    @staticmethod
+    def asked(path):
+        """Return a short answer if it needed few queries."""
+        with CaptureQueriesContext(connection) as queries:
+            found = shown(path)
+        assert len(queries) <= 50
+        return found
+
     def test_need_few_queries_for_a_url(self, publish):
         """A filter over a multi-valued relation is read through the keys of its rows."""
         parts = {}
@@ -583,10 +591,10 @@ class TestManySections:
             "It is not in the 300 exported files that were searched.",
         ]
         for n in (0, 1, 298, 299):
-            assert shown(f"/articles/s{n}/") == f"listed part-{n} {n + 1} part-{n}-1"
+            assert self.asked(f"/articles/s{n}/") == f"listed part-{n} {n + 1} part-{n}-1"
         Article.objects.filter(pk__in=[299, 300]).update(published=False)
         for n in (298, 299):
-            assert shown(f"/articles/s{n}/") == f"leaving part-{n} - part-{n}-1"
+            assert self.asked(f"/articles/s{n}/") == f"leaving part-{n} - part-{n}-1"
 
     def test_are_not_hidden_by_some_that_fail(self, publish, register):
         write_articles(*numbered(60))
@@ -597,7 +605,7 @@ class TestManySections:
         for number, rows in ((3, Article.objects.extra(where=["x = 1"])), (4, Article.objects.using("x"))):
             parts[f"part-{number}"] = declare(Articles, queryset=rows)
         register(**parts)
-        assert shown("/articles/s7/") == "listed part-7 7 part-7-1"
+        assert self.asked("/articles/s7/") == "listed part-7 7 part-7-1"
         failed = [note.partition(":")[0] for note in asked("/articles/s7/").notes]
         assert failed == [f"Section 'part-{number}' cannot be read" for number in (4, 3)]
 

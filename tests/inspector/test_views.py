@@ -170,6 +170,8 @@ class TestThePages:
         client, root = staff
         with CaptureQueriesContext(connection) as queries:
             read = page(client, root)
+        # There are no queries on rows.
+        assert not any("tests_" in query["sql"] for query in queries)
         assert len(queries) <= 6
         shown = ("tests.support.articles.Articles", "Freshness", "25 URLs (+25)", "No audit is recorded.")
         assert [text for text in shown if text not in read.text] == []
