@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import socket
 import uuid
 from contextlib import nullcontext
 from copy import copy
@@ -14,7 +15,7 @@ import pytest
 from django.core.cache import cache
 from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
-from django.test import Client
+from django.test import Client, override_settings
 
 from django_sitemaps09 import sources
 from django_sitemaps09.protocol import Limits
@@ -26,6 +27,7 @@ from tests.support.articles import Articles, write_keys
 from tests.support.clock import set_seconds
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
+from tests.support.services import require_packages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(LIVE_SECONDS=0)]
 INDEX = "/sitemap.xml"
@@ -485,6 +487,19 @@ class TestACacheThatFails:
         monkeypatch.setattr(caching.default, "paused_until", 0.0)
         memo._entries.clear()
         assert [slug for page in found for slug in slugs(page)] == of_keys(*range(1, 31))
+
+    @pytest.mark.services
+    def test_that_is_a_redis_without_a_server_causes_no_error(self, caplog):
+        require_packages("redis")
+        write_keys(*range(1, 31))
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            location = f"redis://127.0.0.1:{closed.getsockname()[1]}"
+        backend = "django.core.cache.backends.redis.RedisCache"
+        with override_settings(CACHES={"default": {"BACKEND": backend, "LOCATION": location}}):
+            assert crawl() == crawl() == of_keys(*range(1, 31))
+            assert queries(INDEX) == 0
+        assert [record.name for record in caplog.records] == [caching.__name__]
 
 
 def test_a_random_replica_gives_the_same_addresses_and_etags(replica, register):
