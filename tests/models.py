@@ -121,21 +121,14 @@ class Ticket(models.Model):
 class CaseBlindField(models.CharField):  # type: ignore[type-arg]
     """Text that the database compares case-insensitively."""
 
-    collations: ClassVar = {
-        "sqlite": "NOCASE",
-        "mysql": "utf8mb4_general_ci",
-        "postgresql": "case_blind",
-    }
+    collations: ClassVar = {"sqlite": "NOCASE", "mysql": "utf8mb4_general_ci", "postgresql": "case_blind"}
 
     def __init__(self, **kwargs: Any) -> None:
         # Django uses this name on PostgreSQL to decide whether LIKE can use an index.
         super().__init__(**{**kwargs, "db_collation": self.collations["postgresql"]})
 
     def db_parameters(self, connection: BaseDatabaseWrapper) -> dict[str, Any]:
-        return {
-            **super().db_parameters(connection),
-            "collation": self.collations[connection.vendor],
-        }
+        return {**super().db_parameters(connection), "collation": self.collations[connection.vendor]}
 
 
 @receiver(pre_migrate)
@@ -177,10 +170,7 @@ class Invoice(models.Model):
 
     number = models.IntegerField()
     serial = models.GeneratedField(
-        expression=models.F("number") * 3,
-        output_field=models.IntegerField(),
-        db_persist=True,
-        unique=True,
+        expression=models.F("number") * 3, output_field=models.IntegerField(), db_persist=True, unique=True
     )
 
 
@@ -190,10 +180,7 @@ class Coupon(models.Model):
     number = models.IntegerField()
     code = models.IntegerField(null=True)
     serial = models.GeneratedField(
-        expression=models.F("code") * 3,
-        output_field=models.IntegerField(),
-        db_persist=True,
-        unique=True,
+        expression=models.F("code") * 3, output_field=models.IntegerField(), db_persist=True, unique=True
     )
 
 

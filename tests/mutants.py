@@ -103,7 +103,6 @@ def mutants_of(module, source):
 
 
 def _span(node, around):
-    """Return the first and the last line of a statement, without those of its blocks."""
     if not isinstance(node, ast.stmt):
         return around
     body = getattr(node, "body", None)
@@ -133,7 +132,6 @@ def _is_for_people(node, field):
 
 
 def _changes(node):
-    """Yield what may stand in the place of a node."""
     match node:
         case ast.Compare(left=left, ops=ops, comparators=comparators):
             for index, op in enumerate(ops):
@@ -319,9 +317,6 @@ def fork(run, limit=None):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# Which tests execute which lines
-
-
 def measure(database, modules):
     """Run tests under coverage. Save the lines and the seconds of each, and whether it fails."""
 
@@ -403,9 +398,6 @@ class Contexts:
         return ordered, "" in names or not mutant.in_function
 
 
-# Judging
-
-
 def judge_all(mutants, jobs, state, database, run):
     """Judge mutants in parallel processes, and add each result to the state file."""
 
@@ -445,7 +437,6 @@ def judge(mutant, contexts, run):
 
 
 def end_by(folder, name):
-    """End the process of a mutant that a test has killed."""
     (folder / "killer").write_text(name)
     os._exit(1)
 
@@ -538,7 +529,6 @@ def read_state(state):
 
 
 def again(results):
-    """Yield the mutants of another run as pending ones, where they are in the code of today."""
     exact = defaultdict(list)
     for mutant in possible_mutants():
         exact[mutant[:5]].append(mutant)

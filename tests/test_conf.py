@@ -101,7 +101,6 @@ def read(key):
 
 
 def refused(key, value):
-    """Return the error for a value of this key."""
     with override_settings(SITEMAPS09={key: value}), pytest.raises(ImproperlyConfigured) as raised:
         read(key)
     return raised.value
@@ -134,8 +133,7 @@ def test_what_is_set_is_read_at_each_use(key, value, expected):
 
 
 @pytest.mark.parametrize(
-    ("key", "says", "value"),
-    [(key, says, value) for key, says, *values in INVALID for value in values],
+    ("key", "says", "value"), [(key, says, value) for key, says, *values in INVALID for value in values]
 )
 def test_an_invalid_value_is_refused_with_its_key_and_what_it_must_be(key, says, value):
     assert re.match(rf"SITEMAPS09\['{key}'\]{says}", str(refused(key, value)))

@@ -53,12 +53,10 @@ def manage(database, *command):
 
 
 def dump(database):
-    """Return all rows of the project's own tables."""
     return json.loads(manage(database, "dumpdata", "articles", "products", "legacy", "flatpages", "sites"))
 
 
 def rows(found, model):
-    """Return the fields of each row of a model, by primary key."""
     return {row["pk"]: row["fields"] for row in found if row["model"] == model}
 
 
@@ -87,7 +85,6 @@ def site(tmp_path_factory):
         return json.loads(run(database, "-c", FETCH.format(urls=urls, password=password)))
 
     def exported():
-        """Return the text of each page in the exported index, by the URL of the uncompressed page."""
         names = [url.removeprefix(f"{BASE}/") for url in locations((public / "sitemap.xml").read_text())]
         pages = {name: gzip.decompress((public / name).read_bytes()).decode() for name in names}
         return {f"{BASE}/{name.removesuffix('.gz')}": page for name, page in pages.items()}

@@ -33,13 +33,9 @@ GENERIC = GenericSitemap({"queryset": Article.objects.all()})
 
 
 def refused(function, *arguments):
-    """Return the error of a function that is refused."""
     with pytest.raises(ImproperlyConfigured) as raised:
         function(*arguments)
     return str(raised.value)
-
-
-# Registering
 
 
 def test_a_class_an_instance_or_a_factory_is_registered_by_a_function_or_a_decorator(registry):
@@ -93,9 +89,6 @@ def test_a_name_that_is_taken_is_refused_in_upper_and_lower_case_with_both_modul
     taken = rf"register\({again!r}\) in blog\.sitemaps.* 'products' .* shop\.sitemaps"
     assert re.search(taken, refused(sections.registered))
     assert list(registry) == ["products"]
-
-
-# Discovery
 
 
 def test_the_first_use_imports_every_app_once_and_what_is_given_out_is_a_copy(apps):
@@ -179,11 +172,7 @@ def test_a_module_may_ask_for_the_registry_while_it_registers(apps):
     assert list(sections.registered()) == apps.shared.seen == ["products"]
 
 
-# Threads
-
-
 def at_once(function):
-    """Return what a function returns in eight threads that start at once."""
     meeting = threading.Barrier(8)
 
     def meet(number):
@@ -249,9 +238,6 @@ def test_what_another_thread_registers_while_an_app_is_imported_is_kept(apps, mo
     assert list(sections.registered()) == ["other"]
 
 
-# Names on the native views, and instances
-
-
 @pytest.mark.parametrize(
     ("mapping", "problem"),
     [
@@ -291,9 +277,6 @@ def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(name, known, 
         sections.check_known([*known, name], dict.fromkeys(known))
     assert isinstance(raised.value, SitemapError)
     assert str(raised.value) == f"There is no section {name!r}. {advice}"
-
-
-# Hosts
 
 
 class Chosen(Sitemap):

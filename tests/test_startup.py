@@ -22,7 +22,6 @@ __all__ = ["apps", "registry"]
 
 
 def run(code, *paths):
-    """Return the words that code writes in a new process without settings."""
     environ = {"PYTHONPATH": ":".join(map(str, [ROOT, *paths]))}
     process = started("-W", "error::DeprecationWarning", "-c", code, environ=environ)
     status, out, err = ended(process)

@@ -21,7 +21,6 @@ from tests.support.waiting import until
 
 @contextmanager
 def locked(folder):
-    """Take the lock between two exports."""
     with ExitStack() as stack:
 
         def is_taken():

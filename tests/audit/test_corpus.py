@@ -62,8 +62,6 @@ _STEPS = {
 
 
 class File(NamedTuple):
-    """A file of a site. `steps` make its bytes; `status` and `headers` are those of its HTTP response."""
-
     text: str
     steps: Sequence[str] = ()
     status: int = 200
@@ -96,7 +94,6 @@ class Case(NamedTuple):
 
     @property
     def is_served(self):
-        """Whether the site must be read over HTTP: it has pages, or responses with headers."""
         files = self.files.items()
         return any(name.endswith("/") or file.status != 200 or file.headers for name, file in files)
 
@@ -144,8 +141,6 @@ def _type(name):
 
 @contextmanager
 def _served(files):
-    """Serve the files, and a page for each other path that has no extension."""
-
     def application(environ, start_response):
         name, base = environ["PATH_INFO"].encode("latin-1").decode()[1:], f"http://{environ['HTTP_HOST']}"
         file = files.get(name, File("<!doctype html><title>Page</title>", (), 404 if "." in name else 200))

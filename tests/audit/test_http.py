@@ -104,8 +104,6 @@ def test_only_http_urls_are_accepted_and_a_user_agent_is_sent_over_http():
         audit(user_agent="Examplebot")
 
 
-# Servers that send as slowly as they can
-
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 #: What a server sends at once, and what it then repeats.
@@ -170,7 +168,6 @@ def get(connections, url, seconds=0.1):
 
 
 def refused(connections, url):
-    """Request a URL that does not respond, which ends soon."""
     started = time.monotonic()
     with pytest.raises(HTTPError):
         get(connections, url)
@@ -249,9 +246,6 @@ def test_a_server_or_a_document_that_does_not_respond_in_time_is_unreachable(mon
     assert "document-unreachable" in rules(audit(base))
 
 
-# Pages
-
-
 def test_a_sample_has_the_requested_size_and_pages_are_requested_at_the_rate(monkeypatch):
     pauses = []
     monkeypatch.setattr(time, "sleep", pauses.append)
@@ -290,14 +284,10 @@ def test_pages_of_a_folder_are_requested_from_this_project(tmp_path):
     assert report.pages == 3
 
 
-# Lastmods that are compared with the changes of pages
-
 NUMBERS = count()
 
 
 class ChangingSite:
-    """A site with one page whose text and lastmod can change, and the history of its audits."""
-
     def __init__(self, path):
         self.path = path
         self.text, self.lastmod, self.varies = "<main>A text</main>", "2026-01-31", False

@@ -156,9 +156,6 @@ def test_a_host_that_django_rejects_and_arguments_that_exclude_each_other_are_er
         audit()
 
 
-# The report that is kept
-
-
 @pytest.fixture
 def exported(register, folder):
     register(words=words(5))
@@ -167,7 +164,6 @@ def exported(register, folder):
 
 
 def rewrite(folder, **values):
-    """Change the report of the last audit of a folder."""
     audit(directory=folder)
     file = folder / STATE / FILE
     file.write_text(json.dumps({**json.loads(file.read_text()), **values}))

@@ -60,7 +60,6 @@ def packed(times):
 
 
 def found(folder, changes):
-    """Return the report for a sound site in a folder with these changes, and its findings by rule."""
     report = audit(directory=write(folder, sound() | changes))
     return report, {finding.rule: finding for finding in report.findings}
 
@@ -220,8 +219,6 @@ def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, m
     assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
 
 
-# Random changes
-
 PUBLICATION = (
     "<news:publication><news:name>The Times</news:name><news:language>en</news:language></news:publication>"
 )
@@ -246,7 +243,6 @@ CONTENTS = {**sound(), PAGE: FULL}
 
 @st.composite
 def changed(draw):
-    """Return a site in which parts of a file are replaced, repeated or removed."""
     name = draw(st.sampled_from([PAGE, INDEX, ROBOTS]))
     data = bytearray(CONTENTS[name].encode())
     for _ in range(draw(st.integers(1, 4))):
@@ -276,8 +272,6 @@ def test_an_audit_of_any_text_ends_with_a_report(location, start):
         assert audit(directory=folder).documents >= 1
 
 
-# Sites that try to cost much time or memory
-
 #: Sites that one process audits, each followed by a valid one.
 GROUPS = [[*SITES][start::6] for start in range(6)]
 IMAGE = f"<image:image><image:loc>{BASE}/a.png</image:loc></image:image>"
@@ -303,14 +297,10 @@ def test_hostile_sites_cost_less_than_300_mb_a_minute_and_no_later_audit(names, 
         assert megabytes < 300, name
 
 
-# Documents that are read in pieces
-
 SILENT, FILES, SHOP = "http://127.0.0.1:9", "https://files.example", "https://shop.example.com"
 
 
 class OneAnswer:
-    """A reader with one answer for all URLs."""
-
     def __init__(self, body, **headers):
         self.body, self.headers = body, headers
 
@@ -323,7 +313,6 @@ class OneAnswer:
 
 
 def read(pieces):
-    """Return the locations of a document in pieces, and the rules that are reported."""
     report = []
     with closing(ParserThread()) as thread:
         batches = documents.batches(pieces, lambda rule, *_: report.append(rule), thread, text=False)
@@ -407,9 +396,6 @@ def test_findings_of_another_host_are_added_up_to_the_limit():
     assert (finding.count, len(finding.examples)) == (16, 10)
 
 
-# robots.txt
-
-
 def blocking(text, *agents):
     return [
         *RobotsRules(parse_base(BASE), text, *([agents] if agents else [])).blocking_agents(f"{BASE}/a")
@@ -452,9 +438,6 @@ def test_many_agents_cost_little():
     agents = "".join(f"User-agent: a{n}\n" for n in range(10_000))
     assert blocking(agents + "Disallow: /\n" * 10_000) == []
     assert time.process_time() - started < 5
-
-
-# Hosts
 
 
 @pytest.mark.parametrize(
@@ -500,8 +483,6 @@ def test_the_url_of_an_entry_is_stored_once_for_all_its_links():
     assert pages < 100
     scratch.close()
 
-
-# Languages
 
 VALID = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
 

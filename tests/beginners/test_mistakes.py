@@ -47,8 +47,6 @@ SITEMAPS = (path("", include("django_sitemaps09.urls")), path("robots.txt", view
 
 
 class Project:
-    """A project with an app `store`, two articles, and the URLs of the quick start."""
-
     def __init__(self, settings, patch, folder, log):
         self.settings, self.patch, self.folder, self.log = settings, patch, folder, log
         self.output = []
@@ -65,16 +63,13 @@ class Project:
         Article.objects.bulk_create([Article(slug="tools"), Article(slug="watering")])
 
     def declare(self, code, name="sitemaps.py"):
-        """Write the module with the sections of the app."""
         (self.folder / "store" / name).write_text(f"{HEAD}{code}\n", encoding="utf-8")
 
     def configure(self, **keys):
-        """Change keys of the setting `SITEMAPS09`. `None` removes a key."""
         changed = {**self.settings.SITEMAPS09, **keys}
         self.settings.SITEMAPS09 = {key: value for key, value in changed.items() if value is not None}
 
     def run(self, command, *arguments):
-        """Run a command, as `manage.py` does, and return whether it succeeded."""
         stream = io.StringIO()
         try:
             call_command(command, *arguments, stdout=stream, stderr=stream)
@@ -85,7 +80,6 @@ class Project:
         return True
 
     def get(self, address):
-        """Request a page in a browser."""
         try:
             response = Client().get(address)
         except Exception as error:  # noqa: BLE001 shown by the debug page
@@ -96,7 +90,6 @@ class Project:
             self.output.append(f"{response.status_code} {html.unescape(reason[1]) if reason else ''}")
 
     def look(self):
-        """Do what the tutorial says: check the project, export it and look at the pages."""
         if self.run("check"):
             self.run("export_sitemaps")
             for address in ("/sitemap.xml", "/sitemap-products-1.xml", "/robots.txt"):
@@ -104,13 +97,10 @@ class Project:
 
     @property
     def said(self):
-        """Everything that a beginner could read."""
         return "\n".join([*self.output, *(record.getMessage() for record in self.log.records)])
 
 
 def module(code, name="sitemaps.py"):
-    """Make a mistake in the module with the sections."""
-
     def make(project):
         (project.folder / "store" / "sitemaps.py").unlink()
         project.declare(code, name)
@@ -120,25 +110,21 @@ def module(code, name="sitemaps.py"):
 
 
 def section(body, base="ModelSitemap"):
-    """Make a mistake in the body of a class."""
     rows = "model = Article\n" if base == "ModelSitemap" and "queryset" not in body else ""
     return module(f"@register('products')\nclass Products({base}):\n{textwrap.indent(rows + body, ' ')}")
 
 
 def items(body):
-    """Make a mistake in a class whose items are two numbers."""
     location = "" if "location" in body else "def location(self, item): return f'/articles/{item}/'\n"
     listing = "" if "def items" in body else "def items(self): return [1, 2]\n"
     return section(listing + location + body, "Sitemap")
 
 
 def setting(**keys):
-    """Make a mistake in the dict `SITEMAPS09`. `None` removes a key."""
     return lambda project: (project.configure(**keys), project.look())
 
 
 def command(name, *arguments):
-    """Make a mistake in the arguments of a command."""
     return lambda project: project.run(name, *arguments)
 
 
@@ -185,14 +171,11 @@ def submit_first(project):
 # fmt: off
 #: What is wrong, how to make the mistake, and patterns of which each must be found in what is said about it.
 MISTAKES = [
-    # Settings and the system
     ("there is no site", without_a_site, "Site matching query does not exist", "create a Site and set SITE_ID"),
     ("SITE_ID is missing", without_site_id, "SITE_ID", "[Cc]reate|set"),
     ("ROOT is a file", folder_is_a_file, "public is a file, not a folder", "another folder with --output"),
     ("ROOT is missing", setting(ROOT=None), "ROOT", "--output"),
-    # A check that the whole way of a project shows
     ("SITEMAPS does not exist", setting(SITEMAPS="store.sitemaps.SECTIONS"), r"SITEMAPS.*store.sitemaps.*SECTIONS", "Fix"),
-    # Modules and names
     ("a reserved name", module("@register('index')\nclass P(ModelSitemap): model = Article"), "'index' is reserved", "Choose another name"),
     ("a name that is used twice", module("class P(ModelSitemap): model = Article\nregister('a', P)\nregister('a', P)"), "'a' is already registered in store.sitemaps", "Rename one"),
     ("register without parentheses", module("@register\nclass P(ModelSitemap): model = Article"), r'write @register\("products"\) above P'),
@@ -208,7 +191,6 @@ MISTAKES = [
     ("a path without a value", section("location = PathTemplate('/articles/{slug}')"), "slug.* has no value", "pass slug=F"),
     ("reverse() in the class", section("location = reverse('article', args=['tools'])"), "same URL for every row|ImproperlyConfigured", "expression|Route"),
     ("URLs that are included twice", included_twice, "namespace 'django_sitemaps09' isn't unique"),
-    # What methods and columns return
     ("items() returns None", items("def items(self): [1, 2]"), "items", "return|None"),
     ("items() returns dicts", section("def items(self): return [{'slug': 'a'}]", "Sitemap"), "Products has no `location`", "define `def location"),
     ("get_queryset() returns None", section("def get_queryset(self): Article.objects.all()"), "queryset", "return|None"),
@@ -222,7 +204,6 @@ MISTAKES = [
     ("changefreq() returns another word", items("def changefreq(self, item): return 'often'"), "changefreq.*'often'", "daily"),
     ("i18n without i18n_patterns", same_urls_in_all_languages, "duplicate|same", "languages?|URL"),
     ("a video without a title", items("def videos(self, item): return [Video('/a.png')]"), "videos: .*missing .*'title'"),
-    # Commands
     ("a section that is misspelled", command("export_sitemaps", "prodcuts"), "'prodcuts'", "Did you mean 'products'"),
     ("an option that does not exist", command("export_sitemaps", "--dir", "x"), "--dir"),
     ("a base URL without a scheme", command("export_sitemaps", "--base-url", "example.com"), "example.com", "https?://"),

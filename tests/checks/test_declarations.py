@@ -60,7 +60,6 @@ DEFAULTS = {
 
 
 def rows(expected, name, *values, base=ModelSitemap, says="", **others):
-    """Return a row for a class with each of these values of an attribute."""
     kept = DEFAULTS.get(base, {}) | others
     return [(declare(base, **kept | {name: value}), expected, says) for value in values]
 
@@ -70,15 +69,12 @@ def given(expected, *declared, says=""):
 
 
 def dated(name, queryset=None):
-    """Return generic sitemaps, ours and that of contrib, with this `date_field`."""
     queryset = Article.objects.annotate(text=F("slug")) if queryset is None else queryset
     info = {"queryset": queryset, "date_field": name}
     return GenericSitemap(info), contrib.GenericSitemap(info)
 
 
 class Shuffled(Article):
-    """A proxy model whose ordering is random."""
-
     class Meta:
         proxy = True
         app_label = "tests"
@@ -111,7 +107,6 @@ def element(prefix, namespace=None):
 
 
 def without_the_item(method):
-    """Decorator that calls the method without the item."""
     return functools.wraps(method)(lambda self, item: method(self))
 
 
@@ -160,7 +155,6 @@ REPLACEABLE = (
     (contrib.Sitemap, {"lastmod": F("updated")}),
 )
 TABLE = [
-    # Constants
     *rows("E010", "lastmod", "2026-01-01"),
     *rows("E010", "lastmod", "updated", "upadted", says=r"Did you mean F\('updated'\)\?$"),
     *rows("E011", "changefreq", "sometimes"),
@@ -175,7 +169,6 @@ TABLE = [
     *rows("", "limit", None, paginator=property(unread)),
     *rows("", "limit", None, __init__=lambda self: setattr(self, "limit", 60)),
     *rows("", "priority", 0, lastmod=None, changefreq="weekly"),
-    # What contrib accepts on a class without expressions
     *rows("W010", "lastmod", "yesterday", base=Sitemap),
     *rows("W010", "lastmod", "updated", location=takes, says=r"Did you mean F\('updated'\)\?$"),
     *rows("W010", "lastmod", "newest", location=takes, queryset=ROWS.annotate(newest=Max("day"))),
@@ -186,7 +179,6 @@ TABLE = [
     *rows("W050", "hosts", "all", base=Sitemap),
     *rows("W051", "format", "%Y-%m-%d", base=Sitemap),
     *rows("W054", "extensions", ".html", base=Sitemap),
-    # Locations
     *rows("E020", "location", PathTemplate("/a/{b}/", b=1), "/a/", says=r"'/a/.*same URL for every row"),
     *rows("E020", "location", Route("about"), says=r"query expression, such as slug=F\('slug'"),
     *rows("E020", "location", "article", Route("article", slug="a"), says=r"Route\('article', slug=F\("),
@@ -211,7 +203,6 @@ TABLE = [
     # An opaque sitemap can call its hooks with other arguments.
     *rows("E056", "location", lambda self, item, language: takes(self, item)),
     *rows("", "location", lambda self, item, language: takes(self, item), _location=takes),
-    # Keys and rows
     *rows("E030", "model", None, says="Declared has no queryset. Set `queryset` or `model`"),
     *rows("", "queryset", Article.objects, property(unread), model=None),
     *rows("", "get_queryset", takes, model=None),
@@ -252,7 +243,6 @@ TABLE = [
     *rows("W031", "queryset", RANDOM.order_by("slug")[:30], Shuffled.objects.order_by("slug")[:30]),
     *rows("W031", "queryset", SHUFFLED.union(PUBLISHED)),
     *rows("", "queryset", SHUFFLED, Shuffled.objects.all()),
-    # Expressions, and their types
     *rows("E034", "lastmod", F("changed"), Max("comments__at")),
     *rows("E034", "lastmod", F("updatd"), queryset=COMMENTED, says="Choices are.* Did you mean 'updated'"),
     *rows("E034", "item_language", F("name")),
@@ -273,7 +263,6 @@ TABLE = [
     *rows("W031 E034 E034", "queryset", RAW, lastmod=F("day")),
     # A project's own field may return anything.
     *rows("", "model", Name, location=Route("word", word=F("name")), lastmod=F("name")),
-    # Documents
     *rows("", "hosts", ["https://shop.example.com", "blog.example.com", "blog.example.com:8000"]),
     *rows("", "hosts", ("https://shop.example.com/",), property(unread)),
     *rows("E050", "hosts", ["shop.example.com/a"], ["ftp://example.com"], ["shop example"], [""], [7], 7),
@@ -294,7 +283,6 @@ TABLE = [
     ),
     *rows("E054", "extensions", [element("a"), element("a", "https://example.org/b")], says="'a' twice"),
     *rows("E054", "extensions", [element("a"), element("b", "https://example.org/a")], says="/a.* twice"),
-    # Languages
     *rows("", "languages", ["en", "de", "pt-br"], None, property(unread), **ALL_ON),
     *rows("", "languages", ("de",), Tag.objects.values_list("name", flat=True), i18n=True),
     *rows("E040", "languages", "en", 7, i18n=True, says="languages must be a list.*Set a list"),
@@ -327,7 +315,6 @@ TABLE = [
     *rows("", "location", dict.fromkeys(["en", "de"], SLUG), **ALL_ON),
     *rows("W040", "languages", "en", base=Sitemap, i18n=True),
     *rows("W040", "languages", "en", base=contrib.Sitemap, items=takes, i18n=True),
-    # Sites and hosts
     *rows("", "site_field", "sites", property(unread), **OF_SITES),
     *rows("E055", "site_field", "title", "site", "sites__domain", 7, **OF_SITES),
     *rows("E055", "site_field", 7, **GET_SITES, model=FlatPage),
@@ -352,7 +339,6 @@ TABLE = [
         for base, attributes in REPLACEABLE
         for row in rows("", name, PER_HOST.for_host, base=base, **attributes)
     ),
-    # Hooks
     *(
         row
         for name in HOOKS
@@ -382,24 +368,20 @@ TABLE = [
             *rows("", name, None, property(unread)),
         )
     ),
-    # Names
     *rows("W084 W084", "last_mod", F("updated"), imagess=takes, says="last_mod may .*Did you mean 'lastm"),
     *rows("W084", "view_names", ["about"], **PAGES, says="Did you mean 'viewnames'"),
     *rows("", "locations", ["a"], location=takes, images=takes, image=takes),
-    # A singular has a meaning of its own.
     *rows("", "image", takes, host="a", formats=["xml"]),
     *rows("", "_lastmods", takes, __images__=takes),
     # The base class, in another module, uses the attribute.
     *given("", UsingItsDefault),
     *rows("", "default", "b", base=UsingItsDefault),
-    # Static views
     *rows("", "viewnames", ["about", "home"], **PAGES),
     *rows("E022", "viewnames", "about", None, **PAGES, says="viewnames must be a list, not.*Set a list"),
     *rows("E023", "viewnames", ["article"], ["abuot"], **PAGES, says="no URL pattern|arguments"),
     *rows("E023 E023", "viewnames", [7, ("about", 0.5)], **PAGES, says="not the name of a URL pattern"),
     *rows("E022", "viewnames", "about", **PAGES, **PRETTY),
     *rows("", "viewnames", [7, ("about", 0.5)], **PAGES, **PRETTY),
-    # Sections that are no sitemaps, or that list nothing
     *given("E081", Article, ROWS, "/about/", ["/about/"], object(), says="not a sitemap.*ModelSitemap"),
     *given("", DELEGATING, REPLACED, PER_HOST),
     *given("", SimpleNamespace(get_urls=takes), READY, READY(), COMPUTED, COMPUTED()),
@@ -407,12 +389,10 @@ TABLE = [
     *given("E063", declare(Sitemap, queryset=ROWS), says="Sitemap ignores `queryset`"),
     *given("W086", declare(Sitemap, location=takes), says=r"Declared has no items.*def items\(self\)"),
     *rows("E083", "items", [1, 2], base=Sitemap, says="items must be a method, .*def items"),
-    # Classes of contrib
     *rows("E082", "lastmod", F("updated"), base=contrib.Sitemap, says="Import the base class from dja"),
     # The class may read the expression itself.
     *rows("", "lastmod", F("updated"), base=contrib.Sitemap, get_urls=takes),
     *rows("", "videos", lambda self: (), base=contrib.Sitemap, **OURS),
-    # Generic sitemaps
     *given("W097", *dated("modifed"), says="'modifed'.*Article has no such field. Pass the name of"),
     *given("W097", *dated("category__slug"), says="'category__slug'.*tests.Article has no such field"),
     *given("W097", *dated(""), says="not the name of a field"),
@@ -425,7 +405,6 @@ TABLE = [
     # Code sets the attribute.
     *given("", *dated("remarks", ROWS.prefetch_related(models.Prefetch("comments", to_attr="remarks")))),
     *given("W012", GenericSitemap({"queryset": ROWS}, priority=3.0)),
-    # News
     *rows("", "date_field", "updated", "day", property(unread), base=NewsSitemap),
     *rows("", "publication_name", property(unread), base=NewsSitemap),
     *rows("E057", "date_field", None, "slug", base=NewsSitemap, says="date_field .*the publication date"),
@@ -546,12 +525,7 @@ def test_the_languages_sites_and_routers_are_those_of_the_settings_and_no_router
     assert ids(declaration(location=SLUG, site_field=None)) == []
 
 
-# Rules for all checks
-
-
 class Explosive:
-    """A value that a check must not read, iterate or show."""
-
     def __getattr__(self, name):
         if name == "resolve_expression":
             raise AttributeError(name)
@@ -565,8 +539,6 @@ class Explosive:
 
 
 class Everything(ModelSitemap):
-    """Section with every attribute, whose values query the database when they are read."""
-
     queryset = Article.objects.filter(tags__name="a").order_by("-updated")
     location = Route("nowhere", slug=F("slug"), other=Article.objects.values("slug"))
     lastmod = Subquery(Visit.objects.filter(article=OuterRef("pk")).values("pk")[:1])
@@ -580,7 +552,6 @@ class Everything(ModelSitemap):
     get_languages_for_item = get_urls = _languages = news = default_location = takes
 
 
-#: Section with lazy objects.
 NAMES = (
     "queryset languages hosts format extensions lastmod changefreq priority limit protocol key site_field"
 )
@@ -589,8 +560,6 @@ LAZY = declare(**dict.fromkeys(NAMES.split(), SimpleLazyObject(unread)))
 
 
 class Listed(ModelSitemap):
-    """Section with values from the database in place of strings and switches."""
-
     queryset = Article.objects.all()
     location = SLUG
     i18n = True

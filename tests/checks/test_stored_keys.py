@@ -20,18 +20,15 @@ from tests.support.sections import declare
 from tests.support.unusual_keys import drop_view, make_coupons, section, view
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.DECLARED")
-#: What the setting `SITEMAPS` names.
 DECLARED = {}
 
 
 def found(rows, key="pk"):
-    """Return the messages for the key of a section."""
     DECLARED["s"] = section(rows, key)
     return [(message.id[-4:], message.msg) for message in checks.check_keys(databases=[rows.db])]
 
 
 def table(using, name, *statements, **key):
-    """Return the rows of a model of this table, which Django did not make."""
     with isolate_apps("tests"):
         meta = type("Meta", (), {"app_label": "tests", "managed": False, "db_table": name})
         model = type("Unmanaged", (models.Model,), {"__module__": __name__, "Meta": meta, **key})

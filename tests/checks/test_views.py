@@ -32,8 +32,6 @@ __all__ = ["apps", "registry"]
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
 
-# Sections that are passed: they are found, and not called
-
 INVALID_SECTION = declaration(location=SLUG, changefreq="sometimes")
 INVALID_PASSED = {"sitemaps": {"bad": INVALID_SECTION}}
 NAMES = {"sitemaps": {"a b": declaration(location=SLUG)}}
@@ -52,8 +50,6 @@ wraps_itself.__wrapped__ = wraps_itself
 
 
 class Stored(Mapping):
-    """A mapping with a section for each row. Reading it fails without tables."""
-
     def __iter__(self):
         return iter([tag.name for tag in Tag.objects.all()])
 
@@ -65,8 +61,6 @@ class Stored(Mapping):
 
 
 class StoredDict(dict):
-    """A dict that is filled when it is first read."""
-
     def items(self):
         self.update(Stored())
         return super().items()
@@ -104,7 +98,6 @@ NO_DICTS = (INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", tak
         ("", [path("", INCLUDED, {"sitemaps": SimpleLazyObject(unread)})]),
         ("", [path("", INCLUDED, {"sitemaps": {"made": unread}})]),
         ("", [path("", include([path("b/", INCLUDED, {"sitemaps": {}})]), INVALID_PASSED)]),
-        # A mapping that is not a plain dict is not read.
         *(
             ("", [path("", INCLUDED, {"sitemaps": each}), path("a", views.index, {"sitemaps": each})])
             for each in (STORED, STORED_DICT, LAZY, *PROXIES)
@@ -139,9 +132,6 @@ def test_a_mapping_of_the_setting_is_read_by_views_and_not_by_a_check(settings, 
         views.sitemap_index(RequestFactory().get("/"), sitemaps=globals()[name])
     for sitemaps in PROXIES:
         assert sections.mapping(sitemaps) is sitemaps
-
-
-# Invalid URLconfs, and routes
 
 
 @pytest.mark.parametrize(
@@ -182,8 +172,6 @@ def test_a_route_may_lead_into_a_namespace(names, expected):
     assert checked(*SPACES, registered={f"section-{n}": each for n, each in enumerate(routes)}) == expected
 
 
-# Views that cannot work with other patterns or settings
-
 NATIVE = path("", INCLUDED)
 INSPECTOR = path("sitemaps/", include("django_sitemaps09.inspector.urls"))
 SESSIONS, USERS = "django.contrib.sessions", "django.contrib.auth"
@@ -205,8 +193,6 @@ class OwnSessions(SessionMiddleware):
 
 
 class Hexadecimal(StringConverter):
-    """A converter of the project, which a check must not call."""
-
     regex = ".+"
 
     def to_python(self, value):
@@ -352,8 +338,6 @@ def test_the_live_index_has_the_path_of_the_exported_one(settings, options, expe
 
 
 def by_host(get_response):
-    """Middleware that chooses a URLconf by host."""
-
     def respond(request):
         request.urlconf = "shop.hosts"
         return get_response(request)
@@ -362,8 +346,6 @@ def by_host(get_response):
 
 
 class ByHost:
-    """The same as a class."""
-
     def process_request(self, request):
         request.urlconf = "shop.hosts"
 
@@ -373,14 +355,11 @@ class ByOurHost(ByHost):
 
 
 class Keeping:
-    """Middleware with an attribute of this name."""
-
     def __init__(self, get_response):
         self.urlconf = "shop.hosts"
 
 
 def reading(get_response):
-    """Middleware that reads the URLconf that another one sets."""
     return lambda request: get_response(request) if request.urlconf == "shop.hosts" else None
 
 
@@ -400,8 +379,6 @@ def test_an_export_does_not_know_the_urlconf_of_a_middleware(settings, name, exp
     assert ids_of(check(NATIVE)) == expected
 
 
-# Classes that are in an app's `sitemaps` module, but in no section
-
 CLASS = "class A(Sitemap): ...\n"
 FORGOTTEN = "class ProductSitemap(Sitemap): ..."
 NEWS = "\n@register('news')\nclass NewsPages(Sitemap): ..."
@@ -409,7 +386,6 @@ EMPTY = {}
 
 
 def found(*patterns):
-    """Return the messages, except that these classes have no items."""
     with override_settings(ROOT_URLCONF=(NATIVE, *patterns)):
         return [each for each in checks.check_sections() if each.id != "sitemaps09.W086"]
 
@@ -429,18 +405,14 @@ def test_a_class_that_is_not_registered_is_a_warning(apps):
 @pytest.mark.parametrize(
     "texts",
     [
-        # Registered, by the class, by an instance, and by a factory.
         {"shop": NEWS},
         *({"shop": f"{CLASS}register('a', {section})"} for section in ("A", "A()", "lambda: A()")),
-        # A base, a mixin, and a class for a mapping.
         {"shop": f"{CLASS}@register('b')\nclass B(A): ..."},
         {"shop": "class A: ...\n@register('b')\nclass B(A, Sitemap): ..."},
         {"shop": f"{CLASS}sitemaps = {{'a': A}}"},
         {"shop": f"{CLASS}@register('b')\nclass B(Sitemap):\n def for_host(self, domain): return A()"},
-        # A class of Django, and one of another module.
         {"shop": "from django.contrib import sitemaps\nclass A(sitemaps.Sitemap): ..."},
         {"shop": "from tests.checks.test_views import Elsewhere"},
-        # Another module holds the class or its module, or derives from the class.
         {"blog": CLASS, "deals": "from blog.sitemaps import A as B"},
         {"core": CLASS, "shop": "from core import sitemaps\ndef view(): return sitemaps.A()"},
         {"core": CLASS, "shop": "import core.sitemaps as c\n@register('a')\nclass B(c.A): ..."},

@@ -71,5 +71,4 @@ def run(block: Block, namespace: dict[str, Any] | None = None, **given: object) 
 
 
 def without_code(text: str) -> str:
-    """Return a page without its fenced blocks."""
     return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -79,25 +79,20 @@ def block_of(page, heading, number=0, needs=()):
 
 
 def row(page, heading, number=0, needs=(), more=()):
-    """Return the parameters of a test with a snippet."""
     block = take(page, heading, number)
     return pytest.param((block, needs), *more, id=str(block))
 
 
 class Shown(NamedTuple):
-    """A document, and the URLs in it."""
-
     content: bytes
     urls: list[str]
 
     def find(self, *queries):
-        """Return the texts or the attributes that XPaths find in the entries."""
         root = etree.fromstring(self.content)
         return [str(each) for query in queries for each in root.xpath(f"s:url/{query}", namespaces=SPACES)]
 
 
 def shown(content):
-    """Validate and parse a document."""
     root = etree.fromstring(content)
     known = copy.deepcopy(root)
     # The protocol allows elements of other namespaces if their schemas are available. The shop has none.
@@ -114,12 +109,10 @@ def live(address, **headers):
 
 
 def checked():
-    """Return the messages of `manage.py check` for a project with one database."""
     return [str(message) for message in checks.run_checks(databases=["default"])]
 
 
 def declared(body="pass"):
-    """Return a section of products with this line in its class."""
     space = {**vars(django_sitemaps09), "F": F, "Product": Product}
     exec(f"class Declared(ModelSitemap):\n    model = Product\n    {body}\n", space)  # noqa: S102 our own
     assert issubclass(space["Declared"], ModelSitemap)
@@ -127,7 +120,6 @@ def declared(body="pass"):
 
 
 def inline(page, start):
-    """Return the only inline code of a page that begins with `start`."""
     [found] = {code for code in re.findall(r"`([^`\n]+)`", PAGES[page]) if code.startswith(start)}
     return found
 
@@ -151,8 +143,6 @@ def _project(registry, settings, monkeypatch, tmp_path, use_urls):
 
 @pytest.fixture
 def use_urls(settings):
-    """Use these patterns as the URLconf."""
-
     def change(*patterns):
         settings.ROOT_URLCONF = patterns
 
@@ -176,7 +166,6 @@ def snippet(request):
 
 @pytest.fixture
 def can(db):
-    """The watering can of the documentation."""
     category = Category.objects.create(slug="garden")
     price = Decimal("19.90")
     return Product.objects.create(category=category, slug="watering-can", updated_at=MOMENT, price=price)
@@ -430,12 +419,8 @@ def test_a_column_keeps_the_newest_date_of_related_rows(snippet, can, both):
             signal.disconnect(receive, sender=Review)
 
 
-# Several hosts
-
-
 @pytest.fixture
 def _articles(db, settings):
-    """Create an article for each host, and one for both."""
     settings.SITEMAPS09 = {}
     Site.objects.all().delete()
     Site.objects.clear_cache()
@@ -447,7 +432,6 @@ def _articles(db, settings):
 
 
 def live_articles():
-    """Compare the live page of each host with its own articles."""
     assert checked() == []
     for host, slugs in HOSTS.items():
         page = shown(live("/sitemap-articles-1.xml", headers={"host": host}))
@@ -513,18 +497,13 @@ ADMIN_INDEX = take(INSPECTOR, "Link to it from the admin", language="django").te
 
 @pytest.fixture
 def products(can, settings, tmp_path, monkeypatch):
-    """Register the products, export them, and return the folder of the export."""
     register("products", declared())
     settings.SITEMAPS09 = {"BASE_URL": BASE, "ROOT": "public"}
     monkeypatch.chdir(tmp_path)
     return tmp_path / "public"
 
 
-# Settings
-
-
 def use(settings, module):
-    """Use the settings of a snippet."""
     found = {name: value for name, value in vars(module).items() if name.isupper()}
     for name, value in found.items():
         setattr(settings, name, {**settings.STORAGES, **value} if name == "STORAGES" else value)
@@ -561,9 +540,6 @@ def test_the_key_of_the_settings_is_served(snippet, settings, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")))
     use(settings, snippet())
     assert live(f"/{conf.indexnow_key}.txt") == str(conf.indexnow_key).encode()
-
-
-# Exports
 
 
 @block_of("docs/howto/schedule.md", "In a worker", needs=["celery"])
@@ -644,9 +620,6 @@ def test_pending_changes_are_submitted_from_python(snippet, products, settings, 
     assert engine.requests[-1].document["urlList"] == urls
 
 
-# Audits
-
-
 @pytest.mark.sitemaps09
 def test_the_table_that_is_shown_is_the_one_that_is_printed(tmp_path, monkeypatch, use_urls):
     use_urls(path("", include("tests.urls")))  # It has the view of the words.
@@ -661,9 +634,6 @@ def test_a_project_can_test_its_sitemaps(snippet, products, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")))
     with pytest.raises(AssertionError):
         snippet().test_the_sitemaps_are_valid(None)
-
-
-# Views
 
 
 @block_of("docs/howto/robots.md", "Serve robots.txt live")

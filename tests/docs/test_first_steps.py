@@ -27,8 +27,6 @@ TAKEN.update([*STEPS, SHOWN, EXPORT])
 SERVED = take("docs/howto/serve.md", "Django")
 CACHED = take("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
 
-# The tutorial
-
 #: Lines that set up an environment, which the test already has.
 _SET_UP = ("python3 -m venv ", ". .venv/", "pip install ")
 FETCH = """
@@ -96,9 +94,6 @@ def test_the_tutorial_produces_its_output(tmp_path, shell):
     assert fetch(page) == [SHOWN.text]
 
 
-# Settings that pages show
-
-
 @pytest.mark.usefixtures("cached_site")
 def test_the_settings_of_the_pages_send_a_header_and_serve_files(settings, register, tmp_path, folder):
     register(home=Numbers(1))
@@ -111,8 +106,6 @@ def test_the_settings_of_the_pages_send_a_header_and_serve_files(settings, regis
     (folder / "sitemap.xml").write_text("the file")
     assert Client().get("/sitemap.xml").getvalue() == b"the file"
 
-
-# Mistakes
 
 SETTINGS = """
 SECRET_KEY, DEBUG, ALLOWED_HOSTS, USE_TZ = "first steps", True, ["*"], True

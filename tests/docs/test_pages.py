@@ -16,15 +16,12 @@ from lxml import etree
 from tests.docs.pages import BLOCKS, PAGES, ROOT, TAKEN, without_code
 from tests.docs.places import NEIGHBOURS, NOT_RUN
 
-# Commands
-
 #: Commands of others; the tutorial and the example project run them.
 OTHERS = {"demo", "startapp", "runserver", "shell", "makemigrations", "db_worker", "prune_db_task_results"}
 PLACEHOLDERS = {"N": "2", "NAME": "products", "AGE": "26h", "PATH": "robots.txt"}
 
 
 def commands(text):
-    """Return the commands of a block, without comments."""
     lines = text.replace("\\\n", " ").splitlines()
     return [line for line in lines if not line.startswith("#") and "manage.py" in line]
 
@@ -45,9 +42,6 @@ def test_every_command_is_parsed(page, line):
         name, *arguments = shlex.split(match[1].replace("[section ...]", "section"))
         parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
         parser.parse_args([PLACEHOLDERS.get(word, word) for word in arguments])
-
-
-# Blocks
 
 
 def test_every_block_is_run_or_listed_with_a_reason():
@@ -79,9 +73,6 @@ def test_every_snippet_of_python_compiles_and_every_document_shown_is_valid(sche
             schema.assertValid(etree.fromstring(block.text.encode()))
 
 
-# Links and lines
-
-
 def links(page):
     # Code is not a link, but the text of a link can be code.
     text = re.sub(r"`[^`\n]*`", "code", without_code(PAGES[page]))
@@ -89,7 +80,6 @@ def links(page):
 
 
 def anchors(page):
-    """Return the anchors of a page's headings, as sites for source code and MyST make them."""
     found = set()
     for heading in re.findall(r"^#+ (.+)$", without_code(PAGES[page]), re.MULTILINE):
         plain = re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")

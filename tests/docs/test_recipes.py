@@ -53,8 +53,6 @@ DIRECTIVES = take(CACHING, "CDN")
 VIEWS = f"{__name__}.SITEMAPS"
 
 
-# Sections of each kind, and their rows
-
 #: The number of seconds after which a server has failed.
 SECONDS = 30
 ARTICLE = Route("article", slug=F("slug"))
@@ -98,7 +96,6 @@ def every_kind():
     }
 
 
-#: What the setting `SITEMAPS` names for the views.
 SITEMAPS = every_kind()
 
 
@@ -127,7 +124,6 @@ def write_rows():
 
 
 def change_rows():
-    """Make every section gain and lose URLs, and its files grow and shrink."""
     now = timezone.now()
     Article.objects.filter(pk__in=[3, 4, 17]).delete()
     Article.objects.filter(pk=8).update(slug="a-much-longer-slug-than-before", updated=now)
@@ -149,7 +145,6 @@ TYPES = {"xml": ("application/xml", "text/xml"), "gz": ("application/gzip", "app
 
 
 def crawl(fetch):
-    """Return the paths of each section as a strict crawler reads them, starting at the index."""
     found = {}
     for location in locations(checked(fetch, "sitemap.xml")):
         assert location.startswith(f"{BASE}/")
@@ -165,7 +160,6 @@ def crawl(fetch):
 
 
 def crawl_twice(fetch, publish):
-    """Compare what a crawler reads with the rows, before and after they change and are published again."""
     for prepare in (lambda: None, change_rows):
         prepare()
         publish()
@@ -179,7 +173,6 @@ def locations(content):
 
 
 def checked(fetch, name):
-    """Return the content of a file, and check that all known sitemap readers understand its headers."""
     content, headers = fetch(name)
     length, encoding = headers.get("Content-Length"), headers.get("Content-Encoding")
     assert length is None or int(length) == len(content)
@@ -200,9 +193,6 @@ def over_http(address):
     return fetch
 
 
-# Servers
-
-#: What configurations name as the port to listen on.
 LISTEN = "listen 80;"
 #: The types of a stock installation, as far as they concern sitemaps, and compression switched on.
 CONFIGURATION = """
@@ -220,13 +210,11 @@ http {{
 
 
 def server(recipe):
-    """Return a server with this recipe."""
     return f"server {{\n{LISTEN}\n{recipe}}}\n"
 
 
 @contextmanager
 def nginx(http, folder):
-    """Run nginx with this content of the block `http`, and yield the address."""
     program = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if program is None:
         missing("nginx is not installed")
@@ -262,12 +250,8 @@ def _configured(settings):
 
 @pytest.fixture
 def served(folder, tmp_path):
-    """Return a function that runs the nginx of the recipe for the folder of the export."""
     text = FILES.replace("/srv/shop/public", str(folder))
     return lambda more="": nginx(server(text + more), tmp_path / "nginx")
-
-
-# nginx
 
 
 def test_nginx_serves_every_kind_of_section(folder, served):
@@ -353,12 +337,8 @@ def test_several_web_servers_change_to_a_complete_copy(tmp_path, folder):
     assert sorted(path.name for path in servers[0].iterdir()) == ["3", "4", "5", "current"]
 
 
-# WhiteNoise
-
-
 @pytest.fixture
 def release(tmp_path, settings):
-    """Set the middleware in the order of the page, and return a function that exports and copies."""
     require_packages("whitenoise")
     require_rsync()
     settings.STATIC_URL = "/static/"
@@ -405,9 +385,6 @@ def test_white_noise_with_autorefresh_serves_what_is_there(release, settings):
         crawl_twice(over_http(address), lambda: release("1"))
 
 
-# Django's views
-
-
 def test_the_views_serve_every_kind_of_section(folder, settings, client):
     def fetch(name):
         response = client.get(f"/{name}", headers={"Accept-Encoding": "gzip"})
@@ -420,9 +397,6 @@ def test_the_views_serve_every_kind_of_section(folder, settings, client):
         for step in steps:
             step()
         assert crawl(fetch) == expected()
-
-
-# Object storage
 
 
 def from_bucket(bucket):
@@ -458,8 +432,6 @@ def test_an_export_to_s3_has_every_kind_of_section(bucket):
     crawl_twice(from_bucket(bucket(querystring_auth=False)), run_export)
 
 
-# A cache in front of the views
-
 INDEX, STATIC = "sitemap.xml", "sitemap-views-1.xml"
 BACKGROUND = "proxy_cache_background_update on;"
 #: A cache that knows nothing but the headers of the origin, as a CDN.
@@ -479,8 +451,6 @@ location / {
 
 
 class Answer(NamedTuple):
-    """The answer of a cache, also if it is an error."""
-
     status: str | None
     content: bytes
     headers: dict[str, str]
@@ -508,7 +478,6 @@ def until_status(address, name, status):
 
 
 def shows_rows(address):
-    """Return whether the documents in a cache are complete, and those of the current rows."""
     try:
         return crawl(over_http(address)) == expected()
     except (AssertionError, urllib.error.HTTPError):
@@ -524,8 +493,6 @@ class Request(NamedTuple):
 
 
 class Origin:
-    """The views behind a cache: the requests that reach them, and a gate that can make them wait."""
-
     def __init__(self):
         self.arrived, self.requests, self.gate, self.stack = 0, [], threading.Event(), ExitStack()
         self.gate.set()
@@ -556,7 +523,6 @@ class Origin:
 
 @pytest.fixture
 def views(_configured, settings):
-    """The views of one section of each kind, with the database connection of the test."""
     settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": VIEWS, "LIVE_SECONDS": 0}
     settings.ALLOWED_HOSTS = ["www.example.com", "127.0.0.1"]
     origin = Origin()
@@ -580,8 +546,6 @@ class TestNginx:
 
     @pytest.fixture
     def in_front(self, tmp_path, stack, views):
-        """Run the nginx of the recipe in front of the views, and return its address."""
-
         def start(without=""):
             text = CACHE
             for documented, used in {
@@ -692,8 +656,6 @@ class TestNginx:
 class TestACdn:
     @pytest.fixture
     def cdn(self, tmp_path, stack):
-        """Run a cache in front of an origin, and return its address."""
-
         def start(address, more=""):
             text = server(CDN.replace("{origin}", address).replace("{more}", more))
             http = f"proxy_cache_path {tmp_path}/cache keys_zone=cdn:1m;\n{text}"

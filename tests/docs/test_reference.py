@@ -38,19 +38,16 @@ ROBOTS = take("docs/howto/robots.md", "robots.txt", language="text").text
 
 
 def rows(text):
-    """Return the cells of all tables of a text, without their heads."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     cells = [re.split(r"(?<!\\)\|", line.strip("|")) for line in lines]
     return [[cell.strip() for cell in row] for row in cells if row[0].strip(" -:") != ""]
 
 
 def names(text):
-    """Return the names in the first column of the tables of a text."""
     return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
 
 
 def section(page, heading):
-    """Return the text below a heading, up to the next one."""
     pattern = rf"^##+ {re.escape(heading)}$(.*?)(?=^#|\Z)"
     [found] = re.findall(pattern, PAGE[page], re.MULTILINE | re.DOTALL)
     return found
@@ -59,8 +56,6 @@ def section(page, heading):
 def fields_of(*classes):
     return {field.name for each in classes for field in fields(each)}
 
-
-# Tables and lists of names
 
 INHERITED = {"__init__", "__subclasshook__", "__module__", "__doc__", "__annotations__", "__dict__"}
 ENGINE = {name for name in vars(Engine) if not name.startswith("_") or name in ("__enter__", "__exit__")}
@@ -167,9 +162,6 @@ def test_every_hook_of_a_class_is_described():
     hooks = (HOOKS - READ_BY_VIEWS) | {"images", "videos", "lastmod", "changefreq", "priority"}
     assert {"site_field", "key", "limit"} <= hooks
     assert [name for name in hooks if not re.search(rf"`(?:def )?{name}\b", PAGE["sitemaps"])] == []
-
-
-# Other pages
 
 
 def test_every_extra_is_described():

@@ -6,8 +6,6 @@ from tests.support.configuration import BASE
 
 
 class Notifications:
-    """Receiver that records its notifications, and reads the URLs while it is called."""
-
     def __init__(self):
         self.written = []
         self.removed = []
@@ -21,7 +19,6 @@ class Notifications:
         self.urls = [] if published.urls is None else list(published.urls())
 
     def changes(self):
-        """Return the paths of all changed URLs, each of which is reported once."""
         found = {"added": set(), "removed": set(), "changed": set()}
         for kind, _, url in self.urls:
             found[kind].add(url.removeprefix(BASE))

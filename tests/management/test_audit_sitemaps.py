@@ -21,7 +21,6 @@ NEWSBOT = f"User-agent: Newsbot\nDisallow: /words/\n\nSitemap: {BASE}/sitemap.xm
 
 
 def said(*arguments):
-    """Return standard output, the exit status and the error of the command."""
     out = StringIO()
     try:
         call_command("audit_sitemaps", *map(str, arguments), stdout=out)
@@ -32,8 +31,6 @@ def said(*arguments):
 
 @pytest.fixture
 def audited(tmp_path):
-    """Return what the command says about a sound site in a folder with these changes."""
-
     def run(changes, *arguments):
         return said("--dir", write(tmp_path / "public", {**sound(), **changes}), *arguments)
 

@@ -21,13 +21,10 @@ from tests.support.sections import declare, listing
 
 STOCK = Path(contrib_views.__file__).parent / "templates"
 ENGINE = "django.template.backends.django.DjangoTemplates"
-#: A third-party sitemap.
 PAGES = listing([1, 2], contrib.Sitemap)
 
 
 def adding(keys, **attributes):
-    """Return a sitemap that adds keys for its template."""
-
     def get_urls(self, *args, **kwargs):
         return [url | keys for url in PAGES.get_urls(self, *args, **kwargs)]
 
@@ -86,8 +83,6 @@ def engine(*folders):
 
 @pytest.fixture
 def warnings(tmp_path, settings):
-    """Return the standard error of the command."""
-
     def warned(*patterns, sitemaps="SECTIONS", **changes):
         urlconf = ModuleType("urlconf")
         urlconf.urlpatterns = patterns
@@ -127,9 +122,6 @@ def test_templates_of_the_stock_or_none_at_all_are_not_named(changes, warnings):
 def test_a_urlconf_that_cannot_be_imported_stops_no_export(tmp_path, settings):
     settings.ROOT_URLCONF, settings.TEMPLATES = "no.such.urls", engine(tmp_path)
     assert ignored_templates() == []
-
-
-# Keys that get_urls() adds
 
 
 def exported(folder, **sitemaps):

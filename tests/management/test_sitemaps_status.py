@@ -66,7 +66,6 @@ def target(configure, folder):
 
 @pytest.fixture
 def file_cache(settings, tmp_path):
-    """A cache that is shared without a server."""
     settings.CACHES = {"default": {"BACKEND": FILES, "LOCATION": str(tmp_path / "cache")}}
 
 
@@ -79,16 +78,11 @@ def reported(*arguments):
 
 
 def section(*arguments):
-    """Return what is reported about the first section."""
     return reported(*arguments)["sections"][0]
 
 
 def rows(output):
-    """Return the cells of the table, without its head."""
     return [re.split("  +", line) for line in output.partition("\nsection ")[2].splitlines()[1:]]
-
-
-# Live listings
 
 
 @pytest.mark.usefixtures("articles", "file_cache")
@@ -161,9 +155,6 @@ def test_every_way_to_read_a_section_has_its_name(register, django_assert_num_qu
     ]
 
 
-# The export
-
-
 @pytest.mark.usefixtures("articles")
 def test_an_export_is_described_as_it_was_published_or_killed(target, clock):
     assert reported()["export"]["run"] is None
@@ -217,9 +208,6 @@ def test_the_export_of_each_host_is_described_or_that_there_is_no_target(target,
     status = reported()
     assert status["export"] is status["sections"][0]["export"] is None
     assert "Export: no STORAGE or ROOT" in said()
-
-
-# Failures, arguments and settings
 
 
 @pytest.mark.usefixtures("articles")
@@ -306,9 +294,6 @@ def test_sections_are_selected_and_settings_reported_and_every_key_is_documented
     assert [each["section"] for each in reported("numbers")["sections"]] == ["numbers"]
 
 
-# The lag: how much newer the newest lastmod is than the start of the last export
-
-
 @pytest.mark.usefixtures("target")
 def test_the_lag_is_that_of_the_cached_listing(register, clock):
     register(articles=Articles)
@@ -356,11 +341,7 @@ def test_the_lag_is_known_only_from_all_pages(newest, looked_at, text, clock):
     assert SectionStatus("articles", live=Listing("xml.gz"), exported=started).lag_text == "unknown"
 
 
-# --max-age
-
-
 def aged(*arguments):
-    """Return the message of the command without its table: empty if no export is too old."""
     try:
         assert said("--verbosity", "0", "--max-age", *arguments) == ""
     except CommandError as error:
@@ -370,7 +351,6 @@ def aged(*arguments):
 
 @pytest.fixture
 def later(target, register, monkeypatch, clock):
-    """Return a function that moves the clocks of exports and of ages by hours."""
     register(articles=Articles, numbers=Numbers(3))
     write_keys(1)
     seconds_clock = SecondsClock(clock.time.timestamp() + 60)

@@ -44,7 +44,6 @@ def create():
 
 
 def expected(host):
-    """Return the pages that `CMSSitemap` lists for a host, with links between them."""
     sitemap = CMSSitemap()
     sitemap.site = Site.objects.get(domain=host)
     rows = list(sitemap.items())

@@ -48,7 +48,6 @@ def change():
 
 
 def grow():
-    """Add pages, and return the number of entries of the first host."""
     for number in range(100):
         add(f"/more-{number}/", Site.objects.get(domain=WWW))
     return 103

@@ -43,7 +43,6 @@ def entries(document):
 
 
 def get(host, path):
-    """Return a live document of a host."""
     response = Client(SERVER_NAME=host).get(path, secure=True)
     assert response.status_code == 200, (host, path, response.status_code)
     return gzip.decompress(response.content) if response.content[:2] == b"\x1f\x8b" else response.content
@@ -79,12 +78,10 @@ def compare(folder, expected, live_hosts=None):
 
 
 def queries(host, path):
-    """Return the number of queries for a live page."""
     with CaptureQueriesContext(connection) as context:
         get(host, path)
     return len(context)
 
 
 def override_sitemaps(sitemaps):
-    """Replace the sections of the site."""
     return patch.object(import_module("mysite.sitemaps"), "sitemaps", sitemaps)

@@ -179,9 +179,6 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_pages(sites):
     assert queries(WWW, "/sitemap-pages-1.xml") == few <= 6
 
 
-# What is refused
-
-
 def test_a_page_class_with_urls_of_its_own_is_refused_by_name():
     with pytest.raises(
         ImproperlyConfigured, match=r"home\.models\.EventPage overrides get_sitemap_urls\(\)"
@@ -204,9 +201,6 @@ def test_without_a_default_site_an_unknown_host_is_refused():
     Site.objects.update(is_default_site=False)
     with pytest.raises(ImproperlyConfigured, match=r"No Wagtail site has the host name other\.example\."):
         sitemaps.PageSitemap().for_host("other.example.com")
-
-
-# Which pages are listed
 
 
 def test_pages_that_a_queryset_excludes_are_no_targets_of_links():
@@ -261,7 +255,6 @@ def test_pages_of_a_locale_that_is_no_content_language_are_not_listed(served, se
 
 
 def each_way(folder, *hosts):
-    """Return the URLs of each host, which must be the same live, exported and by the methods of pages."""
     found = {host: urls_of(live(host)) for host in hosts}
     for name, declared in (("columns", None), ("methods", METHODS)):
         files = exported(folder / name, *hosts, sitemaps=declared)
@@ -333,9 +326,6 @@ def test_a_site_below_the_other_one_of_its_host_is_listed_at_its_own_address(sit
     assert len(news) == 6
 
 
-# Settings
-
-
 def test_without_locales_only_the_site_root_is_listed(settings):
     settings.WAGTAIL_I18N_ENABLED = False
     Site.clear_site_root_paths_cache()
@@ -363,9 +353,6 @@ def test_urls_have_the_prefix_of_the_default_language_if_it_is_a_variant_of_the_
         wanted = own_urls(WWW)
     assert {f"https://{WWW}/en-gb/news/", f"https://{WWW}/fr/news-fr/"} <= {*wanted}
     assert urls_of(live(WWW)) == wanted
-
-
-# Other sitemaps of the page
 
 
 def test_wagtails_own_sitemap_lists_the_default_site_unchanged(tmp_path):

@@ -47,7 +47,6 @@ class Article(models.Model):
     title = models.CharField(max_length=100)
     public = models.BooleanField(default=True)
     published_at = models.DateTimeField()
-    # Tables of apps without migrations are created before those of apps with migrations, such as sites.
     sites = models.ManyToManyField(Site, db_constraint=False)
 
     def __str__(self) -> str:

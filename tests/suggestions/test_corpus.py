@@ -30,8 +30,6 @@ UNLISTED = (
 
 @pytest.fixture
 def section_of(monkeypatch):
-    """Return the section of a case, whose method is on the section or on the model."""
-
     def section_of(case, using="default"):
         rows = hidden.Helpers.objects.using(using).annotate(**case.annotations)
         attributes = {"queryset": rows, "location": Route("number", F("pk"))}

@@ -67,7 +67,6 @@ def evaluated_items(self):
 
 
 def refusal(section):
-    """Return the first note of a section without a suggestion."""
     found = suggestion(section)
     assert found.code is None
     return found.notes[0]

@@ -9,14 +9,7 @@ from django.contrib.auth.models import User
 from django.contrib.flatpages.models import FlatPage
 from django.db.models import F, QuerySet
 
-from django_sitemaps09 import (
-    GenericSitemap,
-    ModelSitemap,
-    PathTemplate,
-    Route,
-    StaticViewSitemap,
-    register,
-)
+from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, StaticViewSitemap, register
 from django_sitemaps09.export import export, export_hosts, verify
 
 others: QuerySet[FlatPage] = FlatPage.objects.all()

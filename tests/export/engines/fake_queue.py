@@ -76,7 +76,6 @@ class Queue:
         return self.content(number)["task"]["page"][0]
 
     def by_page(self):
-        """Return the numbers of the messages by page number."""
         return {self.page(number): number for number in range(len(self.sent))}
 
     def work(self, *numbers):
@@ -87,7 +86,6 @@ class Queue:
         self.folder(number).write(CLAIM)
 
     def work_claimed(self, page):
-        """Render a page as the worker that has claimed it."""
         folder = self.folder(self.by_page()[page])
         folder.store.delete(f"{folder.stage}/{folder.token}{CLAIM}")
         handle_message(self.sent[self.by_page()[page]])
@@ -103,8 +101,6 @@ class Queue:
         return None
 
     def on_item(self, hook):
-        """Call a function for each row of the section `hooked`, once messages were sent."""
-
         def call(item):
             try:
                 if self.sent:
@@ -117,11 +113,9 @@ class Queue:
         Hooked.hook = staticmethod(call)
 
     def files(self):
-        """Return the state of all files of the target, also the hidden ones."""
         return saved("sitemaps") if self.output is None else published.states(self.output, hidden=True)
 
     def public(self):
-        """Return the uncompressed content of what is published."""
         found = {name: self.store.read(name, 1_000_000) or b"" for name in self.store.names()}
         return {name: published.plain(data, name.endswith(".gz")) for name, data in found.items()}
 
@@ -134,7 +128,6 @@ class Queue:
         return report
 
     def serial(self, *names):
-        """Return what the command publishes alone, and publish nothing."""
         with published.quick_folder() as folder:
             export(names or ["a"], output=folder, engine="serial")
             return published.unpacked(folder)
@@ -180,7 +173,6 @@ class FakeChild:
 
 
 def rendered(report):
-    """Return how many pages the export itself has rendered, and how many the workers."""
     counts = dict(report.rendered_by)
     own = counts.pop("the export itself", 0)
     assert counts.keys() <= {f"{socket.gethostname()} (pid {os.getpid()})"}
@@ -189,7 +181,6 @@ def rendered(report):
 
 @pytest.fixture(params=["folder"])
 def queue(request, settings, tmp_path, monkeypatch, db):
-    """A queue for exports of `PAGES` pages to a local folder, or to a storage without paths."""
     settings.SITEMAPS09 = {"SITEMAPS": f"{__name__}.SECTIONS", "BASE_URL": BASE}
     if request.param != "folder":
         request.getfixturevalue("shared_cache")
@@ -215,8 +206,6 @@ def add_rows(keys):
 
 @pytest.fixture
 def children(queue, monkeypatch):
-    """Let the children of the export be played by a function."""
-
     def play(work):
         def start(message):
             queue.children.append(FakeChild(message, work))

@@ -202,7 +202,6 @@ class TestAPageThatItsWorkerDoesNotReturn:
      "a text", "huge", "a folder", "a link"],
 )  # fmt: skip
 def test_a_forged_file_costs_at_most_one_page(queue, children, tmp_path, monkeypatch, forger, is_working):
-    """An attacker can write to the folder of the run."""
     monkeypatch.setitem(messages._MOST, REPLY, 100_000)
     children(FakeChild.renders)
     serial = queue.serial()

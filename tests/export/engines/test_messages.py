@@ -55,7 +55,6 @@ def forging(settings, tmp_path, monkeypatch, db):
 
 @pytest.fixture
 def reply(forging):
-    """Return the content of the reply to the message."""
     handle_message(messages.sign(forging))
     assert read_reply(forging).file.urls == 1
     folder = messages.Folder(forging)
@@ -64,7 +63,6 @@ def reply(forging):
 
 
 def read_reply(content, signed=None):
-    """Return the page from the reply to a message, which another text can replace first."""
     folder = messages.Folder(content)
     if signed is not None:
         folder.store.write(f"{folder.stage}/{folder.token}.signed", signed.encode())
@@ -92,7 +90,6 @@ def a_day_ago(monkeypatch, sign):
 
 
 def entries(folder):
-    """Return all files and folders below a folder, including hidden ones."""
     states = {str(found): found.lstat() for found in folder.rglob("*")}
     return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
 
@@ -116,8 +113,6 @@ def is_refused(forging, tmp_path, monkeypatch, caplog):
 
 
 class TestAForgedMessage:
-    """An attacker can write to the broker."""
-
     @pytest.mark.parametrize(
         ("path", "value"),
         [
@@ -197,8 +192,6 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(forging, monk
 
 
 class TestAForgedReply:
-    """An attacker can write to the folder of the run."""
-
     @pytest.mark.parametrize("value", [None, 7, -1, "x", "../x", [[]], {"a": 7}], ids=str)
     def test_that_has_values_of_a_wrong_type_is_a_clear_error(self, forging, reply, value):
         for key in ("page", "unchanged", "staged", "cut", "errors", "costs", "worker", "run", 0, 1, 2):

@@ -75,7 +75,6 @@ def test_workers_beside_a_thread_are_spawned_with_the_prefix_and_the_urlconf(pro
 
 
 def beside_a_connection(folder):
-    """Export with spawned workers, from another database than in the settings, and then with others."""
     from django.db import connection
     from django.test import override_settings
 
@@ -126,7 +125,6 @@ def test_automatic_workers_are_several_and_the_same_for_all_hosts(project, tmp_p
 
 
 def with_queries(folder):
-    """Return results of a connection before and after exports; it is open when workers start."""
     from django.db import connection
 
     from tests.models import Article
@@ -158,7 +156,6 @@ def test_connections_of_the_parent_are_its_own_before_and_after(alias, tmp_path)
 
 
 def in_a_transaction(folder):
-    """Return why two workers cannot export, after an export without a number of workers."""
     from django.db import transaction
 
     with transaction.atomic():
@@ -169,7 +166,6 @@ def in_a_transaction(folder):
 
 
 def in_a_daemon(folder):
-    """Return what a daemonic process does with two workers, which it cannot start, and by default."""
     import multiprocessing
 
     context = multiprocessing.get_context("fork")

@@ -184,7 +184,6 @@ def test_an_export_that_is_terminated_while_a_child_renders_leaves_no_child_and_
 
 
 def send_again():
-    """Return the last message, after the export has ended."""
     import json
 
     from tests.support import engine_project

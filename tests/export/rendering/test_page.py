@@ -181,8 +181,6 @@ class TestBadItems:
 
 
 class Forging:
-    """Engine that returns a different file or name than requested."""
-
     staged = name = ""
 
     def __init__(self, workers):

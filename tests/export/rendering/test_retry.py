@@ -39,10 +39,7 @@ STATEMENTS = {
         "SELECT pid FROM pg_stat_activity WHERE client_port = %s",
         "SELECT pg_terminate_backend(%s)",
     ),
-    "mysql": (
-        "SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)",
-        "KILL %s",
-    ),
+    "mysql": ("SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)", "KILL %s"),
 }
 
 
@@ -129,7 +126,6 @@ class Forwarder:
             self.statements, self.ended, self.fatal, self.outage = 0, 0, fatal, outage
 
     def drop(self):
-        """Close all connections."""
         with self.lock:
             found, self.open = self.open, set()
         for connection in found:
@@ -190,8 +186,6 @@ class Forwarder:
 
 
 class Lab:
-    """Rows on a server, a forwarder in front of it, and a process that exports through the forwarder."""
-
     def __init__(self, alias, folder, stack):
         from tests.models import Article, Word
 
@@ -224,7 +218,6 @@ class Lab:
         stack.callback(self.process.kill)
 
     def end(self, port):
-        """End the session of a client's port, and wait until it is gone."""
         find, kill = STATEMENTS[self.admin.vendor]
         with self.lock, self.admin.cursor() as cursor:
             cursor.execute(find, [port])
@@ -234,7 +227,6 @@ class Lab:
                 time.sleep(0.005)
 
     def change(self):
-        """Change one page of each section, and no other pages."""
         from tests.models import Article, Word
 
         Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - 24 * HOUR)

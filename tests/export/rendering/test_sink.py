@@ -33,8 +33,6 @@ KNOWN = [None, digest([b"other"])]
 
 
 class Spied:
-    """A compressor that counts the bytes that it receives."""
-
     def __init__(self):
         self.real, self.given = compressor(6), 0
 
@@ -85,8 +83,6 @@ class Slow:
 
 
 class Full(Slow):
-    """A file on a disk that has room for ten writes."""
-
     def write(self, data):
         if len(self.taken) == 10:
             raise OSError(28, "No space left on device", "page")
@@ -196,8 +192,6 @@ class TestADiskThatIsFull:
 
 @pytest.mark.usefixtures("small_chunks")
 class TestTheThread:
-    """It compresses and writes while the caller reads the next rows."""
-
     def test_is_one_besides_that_of_the_caller(self):
         slow = Slow()
         with Sink(lambda: slow, None) as out:

@@ -9,8 +9,6 @@ from django.urls import include, path, register_converter
 
 
 class DayConverter:
-    """Converter for dates, which only accepts a date."""
-
     regex = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
     def to_python(self, value):
@@ -24,7 +22,6 @@ register_converter(DayConverter, "sitemaps09_day")
 
 
 def nothing(request, **kwargs):
-    """View of all locations."""
     return HttpResponse()
 
 

@@ -25,7 +25,6 @@ TIMES = [
 
 
 def create_rows(using):
-    """Create rows with all kinds of values."""
     teams = [Team.objects.using(using).create(slug=slug) for slug in ("team", "/team/")]
     authors = [
         Author(name=name[:20], team=team, changed=time)
