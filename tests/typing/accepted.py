@@ -1,10 +1,11 @@
-"""Declarations as users write them: each hook as a constant, as an expression and as a method."""
+"""What users write: declarations with each kind of hook, entries, views, exports and their reports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from django.contrib import sitemaps as contrib
@@ -17,22 +18,32 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from typing_extensions import assert_type
 
+import django_sitemaps09 as sitemaps09
 from django_sitemaps09 import (
     GenericSitemap,
     ModelSitemap,
     PathTemplate,
     Route,
     Sitemap,
-    StaticViewSitemap,
     register,
     views,
+)
+from django_sitemaps09.exceptions import SitemapError
+from django_sitemaps09.export import (
+    PageFile,
+    Published,
+    Report,
+    SectionReport,
+    UrlChange,
+    Verification,
+    export,
+    export_hosts,
+    verify,
+    verify_hosts,
 )
 from django_sitemaps09.protocol import Changefreq
 
 ModelT = TypeVar("ModelT", bound=Model)
-
-
-# Each hook as a constant.
 
 
 class Short(ModelSitemap[User]):
@@ -74,9 +85,6 @@ class OtherTypes(ModelSitemap[User]):
     priority = Decimal("0.5")
 
 
-# Each hook as an expression.
-
-
 class Expressions(ModelSitemap[User]):
     location = Route("profile", Lower("username"))
     lastmod = Coalesce("last_login", "date_joined")
@@ -84,7 +92,12 @@ class Expressions(ModelSitemap[User]):
     priority = F("id") / 10
 
 
-class MoreExpressions(ModelSitemap[User]):
+class OtherColumns(Full):
+    location = Route("profile", name=Lower("username"))
+    lastmod = F("date_joined")
+
+
+class OtherExpressions(ModelSitemap[User]):
     location = Lower("username")
     lastmod = Max("date_joined")
     changefreq = Subquery(User.objects.filter(pk=OuterRef("pk")).values("username")[:1])
@@ -98,20 +111,9 @@ class PathsByLanguage(ModelSitemap[User]):
         "de": Route("profile", name=F("username")),
         "fr": F("username"),
     }
-
-
-class OtherExpressions(Full):
-    location = Route("profile", name=Lower("username"))
     lastmod = F("date_joined")
-
-
-class PlainColumns(ModelSitemap[User]):
-    location = PathTemplate("/{name}/", name=F("username"))
     changefreq = F("username")
     priority = Value(0.5)
-
-
-# Each hook as a method that takes the item.
 
 
 class Methods(ModelSitemap[User]):
@@ -147,9 +149,6 @@ class Untyped(ModelSitemap[User]):
         return item
 
     changefreq = location
-
-
-# A method calls `super()`.
 
 
 class Above(ModelSitemap[User]):
@@ -190,9 +189,6 @@ class Below(Methods):
         return super().lastmod(item)
 
 
-# A project's base class, which is generic in the model.
-
-
 class Base(ModelSitemap[ModelT]):
     changefreq = "daily"
 
@@ -208,9 +204,6 @@ class FlatPages(Base[FlatPage]):
         return None
 
 
-# Classes for contrib, with only the import changed.
-
-
 class Unparametrized(Sitemap):
     changefreq = "daily"
 
@@ -222,11 +215,10 @@ class Unparametrized(Sitemap):
 
 
 class UnparametrizedModel(ModelSitemap):
+    location = PathTemplate("/{name}/", name=F("username"))
+
     def priority(self, item: User) -> float:
         return 0.5
-
-
-# Other types of items.
 
 
 class Page(NamedTuple):
@@ -261,19 +253,19 @@ class Rows(Sitemap[User]):
         return rows
 
 
-class Views(StaticViewSitemap):
+class Views(sitemaps09.StaticViewSitemap):
     viewnames = ["about", "home"]
     priority = 0.5
 
     def location(self, item: str) -> str:
         return f"{self.default_location(item)}?a"
 
-
-class MoreViews(StaticViewSitemap):
-    viewnames = ("about", "home")
-
     def lastmod(self, item: str) -> date:
         return date(2026, 1, 31)
+
+
+class MoreViews(sitemaps09.StaticViewSitemap):
+    viewnames = ("about", "home")
 
 
 class Generic(GenericSitemap[User]):
@@ -285,9 +277,6 @@ class Generic(GenericSitemap[User]):
 
 ROWS = {"queryset": User.objects.all(), "date_field": "last_login"}
 generic = GenericSitemap[User](ROWS, priority=0.5, changefreq="daily", protocol="http")
-
-
-# Registering does not change the type. What is declared is known from outside.
 
 
 @register("pages")
@@ -315,8 +304,6 @@ def types_are_kept() -> None:
     assert_type(PathTemplate("/{name}/", name=F("username")).url(["a"]), str | None)
 
 
-# URLs: our native views and the compatibility views. Our classes are accepted where contrib's are expected.
-
 sitemaps: Mapping[str, type[Sitemap[Any]] | Sitemap[Any]] = {"a": Paths, "b": Paths(), "c": Short}
 urlpatterns = [
     path("", include("django_sitemaps09.urls"), {"sitemaps": sitemaps}),
@@ -332,3 +319,104 @@ def own_view(request: HttpRequest) -> HttpResponse:
 
 def is_contribs(section: object) -> bool:
     return isinstance(section, contrib.Sitemap) and issubclass(Paths, contrib.Sitemap)
+
+
+def price(item: User) -> str:
+    return f"<shop:price>{item.pk}</shop:price>"
+
+
+class Everything(ModelSitemap[User]):
+    model = User
+    hosts = ["https://shop.example.com"]
+    format = "xml"
+    i18n = True
+    languages = ["en", "de"]
+    site_field = "site"
+    extensions = [sitemaps09.Extension("shop", "https://www.example.com/shop", price)]
+
+    def alternates(self, item: User) -> Iterator[sitemaps09.Alternate]:
+        yield sitemaps09.Alternate("fr", f"https://www.example.fr/{item.pk}/")
+
+    def x_default(self, item: User) -> bool | str:
+        return item.is_active or "/"
+
+    def images(self, item: User) -> list[sitemaps09.Image]:
+        return [sitemaps09.Image("a.jpg"), sitemaps09.Image("/b.jpg", title="B")]
+
+    def videos(self, item: User) -> Iterator[sitemaps09.Video]:
+        yield sitemaps09.Video(
+            "/still.jpg",
+            "Title",
+            "Description",
+            content_loc="/film.mp4",
+            restriction=sitemaps09.Restriction("allow", ["DE"]),
+            platform=sitemaps09.Platform("deny", ["tv"]),
+        )
+
+    def news(self, item: User) -> sitemaps09.News | None:
+        return sitemaps09.News("The Times", "en", item.date_joined, item.username)
+
+
+class Switches(Sitemap[str]):
+    i18n = True
+    alternates = True
+    x_default = True
+
+
+class Latest(sitemaps09.NewsSitemap[User]):
+    model = User
+    date_field = "date_joined"
+    publication_name = "The Times"
+
+    def title(self, item: User) -> str:
+        return item.username
+
+
+def print_section(section: SectionReport) -> None:
+    print(section.section, section.urls, len(section.files))  # noqa: T201 a user's own function
+
+
+def announce(event: Published) -> None:
+    urls: Callable[[], Iterator[UrlChange]] | None = event.urls
+    assert_type(event.report.rendered_by, Mapping[str, int])
+    print(event.written, [change.url for change in urls()] if urls else "")  # noqa: T201 as above
+
+
+def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
+    assert_type(export(), Report)
+    try:
+        report = export(
+            ["articles", "pages"],
+            output=folder,
+            robots=folder / "robots.txt",
+            base_url="https://www.example.com",
+            gzip=False,
+            strict=True,
+            dry_run=True,
+            sitemaps=sitemaps,
+            progress=print_section,
+        )
+    except SitemapError:
+        return 1
+    sections: Sequence[SectionReport] = report.sections
+    assert_type(report.seconds, float)
+    for section in sections:
+        assert_type(section.section, str)
+        assert_type(section.urls, int)
+        assert_type(section.skipped_items, int)
+        assert_type(section.skipped_elements, int)
+        files: Sequence[PageFile] = section.files
+        for file in files:
+            assert_type(file.name, str)
+            assert_type(file.bytes, int)
+            assert_type(file.lastmod, str | None)
+    export(output="public", robots="public/robots.txt", progress=print)
+    assert_type(verify(["articles"], repair=True), Verification)
+    assert_type(
+        verify_hosts(base_urls=["https://a.example"], workers=2),
+        dict[str, Verification],
+    )
+    reports = export_hosts(["https://a.example"], ["articles"], remove={"old"}, on_published=announce)
+    assert_type(reports, dict[str, Report])
+    statuses = [report.exit_status for report in reports.values() if not report.is_busy]
+    return max(statuses, default=0)

@@ -24,8 +24,6 @@ class Attributes(ModelSitemap[User]):
     changefreq = 7  # type: ignore[assignment]
     priority = "high"  # type: ignore[assignment]
 
-
-class OtherRows(ModelSitemap[User]):
     def get_queryset(self) -> QuerySet[FlatPage]:  # type: ignore[override]
         return others
 
