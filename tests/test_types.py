@@ -1,8 +1,9 @@
-"""Each argument, name and value of a wrong type is named with its type, and never a bare `TypeError`."""
+"""Arguments, names, values and paths of a wrong type or form are named; none is a bare `TypeError`."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path, PurePosixPath
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -10,6 +11,7 @@ from django.db.models import F
 from django.test import RequestFactory, override_settings
 from django.urls import path
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy
 
 from django_sitemaps09 import (
@@ -23,12 +25,16 @@ from django_sitemaps09 import (
     register,
     views,
 )
-from django_sitemaps09.checks import check_declarations, check_sections
+from django_sitemaps09.audit.api import last_report
+from django_sitemaps09.checks import check_declarations, check_sections, check_settings
+from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import SitemapError
-from django_sitemaps09.export import export, export_hosts, verify
-from django_sitemaps09.notify import submit_hosts
+from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
+from django_sitemaps09.notify import submit, submit_hosts
 from django_sitemaps09.status import status
 from tests.models import Article
+from tests.support.commands import failed, said
+from tests.support.configuration import BASE
 from tests.support.sections import Numbers, declare
 
 pytestmark = [
@@ -38,7 +44,7 @@ pytestmark = [
 ]
 SECTIONS = {"s": Numbers(2), "t": Numbers(2)}
 LISTS = (7, None, b"s", "s", [7], [b"s"], [["s"]], [None], [gettext_lazy("s")])
-BASE = b"https://www.example.com"
+BYTES = b"https://www.example.com"
 
 
 def kind_of(value):
@@ -61,13 +67,13 @@ def exporting(name):
         (*exporting("engine"), (7, True, b"serial")),
         (*exporting("workers"), (True, 1.5, "2", b"2")),
         (*exporting("sitemaps"), (7, True, b"s", "s", object())),
-        (*exporting("base_url"), (7, BASE, gettext_lazy("s"))),
+        (*exporting("base_url"), (7, BYTES, gettext_lazy("s"))),
         ("base_urls", lambda urls, folder: export_hosts(urls, output=folder), LISTS),
         ("base_urls", lambda urls, folder: submit_hosts(urls, output=folder), LISTS),
         ("names", lambda names, folder: verify(names, output=folder), LISTS),
         ("names", lambda names, folder: status(names), LISTS),
-        ("base", lambda url, folder: status((), url), (7, BASE)),
-        ("URL", lambda url, folder: audit.audit(url), (7, BASE)),
+        ("base", lambda url, folder: status((), url), (7, BYTES)),
+        ("URL", lambda url, folder: audit.audit(url), (7, BYTES)),
         ("agents", lambda agents, folder: audit.audit(agents=agents), LISTS),
         ("fetch", lambda fetch, folder: audit.audit(fetch=fetch), ("5", True, 1.5, None, b"all")),
         ("second", lambda rate, folder: audit.audit(rate=rate), ("5", True, None)),
@@ -156,3 +162,108 @@ def test_a_dict_of_locations_with_a_wrong_type_is_named(location, text, tmp_path
     section = declare(model=Article, location=location, i18n=True)
     [failure] = export(sitemaps={"s": section}, output=tmp_path).failures
     assert re.search(text, failure)
+
+
+#: The name of an argument in messages, and functions with this argument.
+ARGUMENTS = [
+    *(("--output", use) for use in (export, export_hosts, verify, verify_hosts, submit, submit_hosts)),
+    *(("--robots", use) for use in (export, verify)),
+    *(("--dir", use) for use in (audit.audit, last_report)),
+]
+OPTIONS = [
+    ("export_sitemaps", "--robots"),
+    *((f"{name}_sitemaps", "--output") for name in ("export", "submit")),
+]
+OPTIONS += [("audit_sitemaps", option) for option in ("--dir", "--baseline", "--write-baseline")]
+BAD_TEXTS = [
+    ("", "must be a path, not ''"),
+    ("https://www.example.com/sitemaps/", "must be a path on this machine, not the URL"),
+    ("/srv/app/gs://bucket", "must be a path on this machine, not the URL"),
+    ("file:///srv/public", "must be a path on this machine, not the URL"),
+    ("~nobody-is-called-this/public", "~nobody-is-called-this is not the home directory of a user"),
+    ("public\0", "must be a path, not 'public"),
+]
+BAD_VALUES = [
+    *BAD_TEXTS,
+    (Path("https://www.example.com"), "must be a path on this machine, not the URL"),
+    (7, "must be a path, not 7 (int)"),
+    (True, "must be a path, not True (bool)"),
+    (b"public", "must be a path, not b'public' (bytes)"),
+    (["public"], "must be a path, not ['public'] (list)"),
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch, register):
+    """Yield the home directory, which is not the current one. Nothing may be created in the current one.
+
+    A valid path would be an empty export.
+    """
+    register(s=Numbers(2))
+    for name in ("here", "home"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    yield tmp_path / "home"
+    assert not list((tmp_path / "here").iterdir())
+
+
+@pytest.mark.parametrize(("value", "problem"), BAD_VALUES)
+@pytest.mark.parametrize("name", ["ROOT", "ROBOTS_TXT"])
+def test_a_setting_that_is_not_a_path_is_named(name, value, problem, settings):
+    settings.SITEMAPS09 = {name: value}
+    with pytest.raises(ImproperlyConfigured, match=re.escape(problem)) as raised:
+        getattr(conf, name.lower())
+    assert str(raised.value).startswith(f"SITEMAPS09['{name}']")
+    messages = [message.msg for message in check_settings() if message.id == "sitemaps09.E003"]
+    assert messages == [str(raised.value)]
+
+
+@pytest.mark.parametrize(("value", "problem"), BAD_VALUES)
+@pytest.mark.parametrize(("option", "use"), ARGUMENTS)
+def test_an_argument_that_is_not_a_path_is_named(option, use, value, problem):
+    name, hosts = {"--dir": "directory"}.get(option, option[2:]), [[BASE]] * use.__name__.endswith("_hosts")
+    with pytest.raises(ImproperlyConfigured, match=f"^{option} (.* )?{re.escape(problem)}"):
+        use(*hosts, **{name: value})
+
+
+@pytest.mark.parametrize(("value", "problem"), BAD_TEXTS)
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_an_option_that_is_not_a_path_is_named(command, option, value, problem):
+    *_, error = failed(command, f"{option}={value}", verbosity=0)
+    assert str(error).startswith(f"{option} ")
+    assert problem in str(error)
+
+
+def test_a_tilde_is_the_home_directory(home, settings):
+    keys = {"BASE_URL": BASE, "ROOT": "~/public", "ROBOTS_TXT": Path("~/{host}/robots.txt")}
+    settings.SITEMAPS09 = {**settings.SITEMAPS09, **keys}
+    assert (conf.root, conf.robots_txt) == (home / "public", home / "{host}" / "robots.txt")
+    assert not check_settings()
+    (home / "www.example.com").mkdir()
+    said("export_sitemaps")
+    said("export_sitemaps", "--output=~/other", "--robots=~/robots.txt")
+    assert audit.audit(directory="~/other").documents
+    assert last_report(directory=PurePosixPath("~/other"))
+    said("audit_sitemaps", "--dir=~/other", "--write-baseline=~/accepted.json")
+    said("audit_sitemaps", "--dir=~/other", "--baseline=~/accepted.json")
+    written = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
+    names = {"public/sitemap.xml", "other/sitemap.xml", "robots.txt", "www.example.com/robots.txt"}
+    assert {*names, "accepted.json"} <= written
+
+
+@pytest.mark.parametrize(
+    "path", ["~public", "C:/public", "C:\\public", "a:b", "c:", "//host/share", "/a/~"]
+)
+def test_other_paths_are_not_urls_nor_home_directories(path, settings):
+    settings.SITEMAPS09 = {"ROOT": f"./{path}" if path[0] == "~" else path}
+    assert conf.root == Path(path)
+
+
+def test_a_path_can_be_lazy(settings):
+    for root in (Path("/srv/public"), "/srv/public"):
+        settings.SITEMAPS09 = {"ROOT": SimpleLazyObject(lambda root=root: root)}
+        assert conf.root == Path("/srv/public")
+    settings.SITEMAPS09 = {"ROOT": SimpleLazyObject(lambda: 7)}
+    with pytest.raises(ImproperlyConfigured, match="must be a path, not <SimpleLazyObject: 7>"):
+        assert conf.root

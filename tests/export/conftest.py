@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.export.engines.fake_queue import children, queue
+from tests.support.engine_project import _crew, crew
 from tests.support.manifests import state
 
-__all__ = ["state"]
+__all__ = ["_crew", "children", "crew", "queue", "state"]

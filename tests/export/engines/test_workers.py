@@ -211,7 +211,7 @@ def test_two_exports_at_once_share_the_workers(crew, tmp_path):
 
 @crews("redis")
 def test_a_worker_with_other_files_renders_nothing(crew, tmp_path):
-    """`test_refusals` has more workers that do not fit."""
+    """`test_claims` has more workers that do not fit."""
     assert crew.run("exported", "", HASTY, "a", ROOT=str(tmp_path))["failures"] == []
     crew.are_idle()
     assert content(tmp_path) == crew.serial("a")[1]
