@@ -60,7 +60,7 @@ CONVERTED = [
     ("PING_URLS", ["http://[::1]:8000/?a=b"], ("http://[::1]:8000/?a=b",)),
 ]
 SECRETS = ("a" * 129, "a" * 8 + "/", "a" * 8 + "\n")
-#: Keys, what an error must say, and invalid values. Those of paths are in `test_paths.py`.
+#: Keys, what an error must say, and invalid values. Those of paths are in `test_types.py`.
 INVALID = [
     *((key, " must be True or False, not", "false", "", 0, 1, None, []) for key in ("GZIP", *OFF)),
     ("SITEMAPS", " must be a string, not", {}, {"products": object}, 7, b"shop.urls.sitemaps"),

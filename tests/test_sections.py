@@ -452,7 +452,13 @@ MUTE = "from django.core.exceptions import *\nclass Mute({}):\n    __str__ = Non
     "text",
     [
         *("raise RuntimeError('X is in no app')", "{}['products']", "import os\nos.nothing", STALE),
-        *("class Products(Nothing): ...", "assert False", "import sys\nsys.exit()", "def broken(:"),
+        *(
+            "class Products(Nothing): ...",
+            "assert False",
+            "import sys\nsys.exit()",
+            "import textwrap\ntextwrap.dedent(1)",
+            "def broken(:",
+        ),
         *(MUTE.format("Exception"), MUTE.format("ImproperlyConfigured")),
     ],
 )

@@ -187,6 +187,7 @@ TABLE = [
     *rows("E021", "location", Route("no:where", slug=F("slug")), says="there is no namespace 'no'"),
     *rows("E021", "location", Route("article", name=F("slug")), says=r"\(\['name'\]\); accepted: slug"),
     *rows("E021", "location", Route("article", F("slug"), F("pk")), says=r"2 positional\); accepted: slug"),
+    *rows("E021", "location", Route(Article, slug=F("slug")), says="first argument is not the name of a U"),
     *rows("E021", "location", {"en": Route("no", slug=F("slug"))}, i18n=True),
     *rows("E024", "location", {"en": SLUG}, says="Set i18n = True"),
     *rows("E024", "location", {"en": SLUG}, i18n=True, languages=["de"]),

@@ -10,16 +10,12 @@ import subprocess
 import sys
 
 import pytest
-from django.db.models import F
 from django.test import Client
 
-from django_sitemaps09 import Route
-from django_sitemaps09.checks import check_declarations
 from tests.docs.pages import BLOCKS, PAGES, TAKEN, run, take
-from tests.models import Article
-from tests.support.commands import failed, said
+from tests.support.commands import said
 from tests.support.processes import ended, environment, started
-from tests.support.sections import Numbers, declare
+from tests.support.sections import Numbers
 
 PAGE = "docs/tutorial.md"
 *STEPS, SHOWN, EXPORT = [block for block in BLOCKS if block.page == PAGE]
@@ -107,59 +103,6 @@ def test_the_settings_of_the_pages_send_a_header_and_serve_files(settings, regis
     assert Client().get("/sitemap.xml").getvalue() == b"the file"
 
 
-SETTINGS = """
-SECRET_KEY, DEBUG, ALLOWED_HOSTS, USE_TZ = "first steps", True, ["*"], True
-ROOT_URLCONF, INSTALLED_APPS = "django_sitemaps09.urls", ["django_sitemaps09", "shop"]
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "db.sqlite3"}}
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-SITEMAPS09 = {"BASE_URL": "https://www.example.com"}
-"""
-MODELS = "from django.db import models\nclass Product(models.Model): ...\n"
-HEAD = "from django_sitemaps09 import Sitemap, register\nfrom shop.models import Product\n"
-
-
-@pytest.fixture
-def refused(tmp_path):
-    """Create a new project, and return a function that writes its sections and runs a command that fails.
-
-    It returns the errors, which have no traceback.
-    """
-    (tmp_path / "shop").mkdir()
-    files = {"site_settings": SETTINGS, "shop/models": MODELS, "shop/helpers": "1 / 0\n"}
-    for name, text in files.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    environ = environment(tmp_path, "site_settings", PYTHONDONTWRITEBYTECODE=1)
-
-    def run_it(text, *arguments):
-        (tmp_path / "shop" / "sitemaps.py").write_text(HEAD + text)
-        process = started("-m", "django", *arguments, environ=environ, cwd=tmp_path)
-        status, out, err = ended(process)
-        assert (status, "Traceback" in err) == (1, False), (out, err)
-        return err
-
-    return run_it
-
-
-def test_an_error_in_a_module_of_sections_is_named_with_its_line(refused, tmp_path):
-    place = f"{tmp_path / 'shop' / 'sitemaps.py'}, line 3: "
-    typo = refused("Prodcut.objects.all()", "check")
-    assert "(sitemaps09.E005)" in typo
-    assert f"{place}NameError: name 'Prodcut' is not defined" in typo
-    assert place in refused("Prodcut.objects.all()", "export_sitemaps", "--output", "public")
-    # The error is in another module.
-    assert f"{place}ZeroDivisionError: " in refused("from shop import helpers", "check")
-
-
-def test_a_wrong_declaration_is_reported_before_anything_is_exported(refused, tmp_path):
-    text = '@register("products")\nclass Products(Sitemap):\n model = Product'
-    errors = refused(text, "export_sitemaps", "--output", "public")
-    assert "SystemCheckError" in errors
-    assert (
-        "Products has no items, because Sitemap ignores `model`.\n\tHINT: Subclass ModelSitemap" in errors
-    )
-    assert not (tmp_path / "public").exists()
-
-
 def test_urls_of_an_app_that_is_not_installed_are_an_error(tmp_path):
     (tmp_path / "site_settings.py").write_text("ROOT_URLCONF = 'django_sitemaps09.urls'")
     *_, errors = ended(started("-m", "django", "check", environ=environment(tmp_path, "site_settings")))
@@ -168,29 +111,3 @@ def test_urls_of_an_app_that_is_not_installed_are_an_error(tmp_path):
         "but the app is not installed. Add 'django_sitemaps09' to INSTALLED_APPS. This also makes "
         "the command export_sitemaps available."
     )
-
-
-@pytest.mark.parametrize(
-    ("location", "words"),
-    [
-        (Route("seat", F("pk")), "accepts the given arguments (1 positional); accepted: row, number."),
-        (Route(Article, slug=F("slug")), "but its first argument is not the name of a URL pattern."),
-    ],
-)
-def test_a_route_that_does_not_fit_says_what_to_do(location, words):
-    messages = check_declarations([declare(model=Article, location=location)])
-    assert words in "".join(f"{message.msg}\n{message.hint}" for message in messages)
-
-
-@pytest.mark.sitemaps09
-@pytest.mark.parametrize("below", ["", "/www/public"])
-def test_an_output_folder_that_is_a_file_is_named(tmp_path, monkeypatch, register, below):
-    register(home=Numbers(1))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "taken").write_text("mine")
-    *_, error = failed("export_sitemaps", f"--output=taken{below}")
-    assert str(error) == (
-        f"Cannot export to taken{below}: taken is a file, not a folder. Choose "
-        "another folder with --output, SITEMAPS09['ROOT'] or SITEMAPS09['STORAGE']."
-    )
-    assert (tmp_path / "taken").read_text() == "mine"
