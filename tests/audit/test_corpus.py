@@ -9,11 +9,10 @@ import codecs
 import gzip
 import http
 import re
-from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from django.contrib import sitemaps
@@ -63,9 +62,9 @@ _STEPS = {
 
 class File(NamedTuple):
     text: str
-    steps: Sequence[str] = ()
+    steps: Any = ()
     status: int = 200
-    headers: Sequence[tuple[str, str]] = ()
+    headers: Any = ()
 
     def content(self, base=BASE):
         text, steps = self.text.replace(BASE, base), self.steps
@@ -89,13 +88,8 @@ class Case(NamedTuple):
     """
 
     name: str
-    rules: Mapping[str, Sequence[str]]
-    files: Mapping[str, File]
-
-    @property
-    def is_served(self):
-        files = self.files.items()
-        return any(name.endswith("/") or file.status != 200 or file.headers for name, file in files)
+    rules: Any
+    files: Any
 
 
 def _moment(match):
@@ -133,18 +127,13 @@ FAULTY = [*_cases("faulty.txt")]
 urlpatterns = [re_path(r"^(?!unknown/|words/[^/]+$)", lambda request: HttpResponse(), name="anything")]
 
 
-def _type(name):
-    if name.endswith(".gz"):
-        return "application/gzip"
-    return "application/xml" if name.endswith(".xml") else "text/plain"
-
-
 @contextmanager
 def _served(files):
     def application(environ, start_response):
         name, base = environ["PATH_INFO"].encode("latin-1").decode()[1:], f"http://{environ['HTTP_HOST']}"
         file = files.get(name, File("<!doctype html><title>Page</title>", (), 404 if "." in name else 200))
-        default = "text/html; charset=utf-8" if name.endswith("/") or "." not in name else _type(name)
+        types = {"gz": "application/gzip", "xml": "application/xml", name: "text/html; charset=utf-8"}
+        default = types.get(name.rpartition(".")[2] if name[-1:] != "/" else name, "text/plain")
         headers = [(key, value.replace(BASE, base)) for key, value in file.headers]
         status = f"{file.status} {http.HTTPStatus(file.status).phrase}"
         start_response(status, headers or [("Content-Type", default)])
@@ -155,10 +144,12 @@ def _served(files):
 
 
 def _findings(case, folder):
-    if case.is_served:
+    files = case.files.items()
+    if any(name.endswith("/") or file.status != 200 or file.headers for name, file in files):
+        # Pages, or responses with headers
         with _served(case.files) as base:
             return audit(base, fetch="all", rate=0, agents=AGENTS).findings
-    write(folder, {name: file.content() for name, file in case.files.items()})
+    write(folder, {name: file.content() for name, file in files})
     return audit(directory=folder, agents=AGENTS).findings
 
 

@@ -16,12 +16,11 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections import Counter
+from collections import Counter, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
@@ -59,10 +58,15 @@ ARTICLE = Route("article", slug=F("slug"))
 
 
 def every_kind():
+    slugs = lambda self: [category.slug for category in Category.objects.order_by("pk")]  # noqa: E731
+    news = {"date_field": "updated", "publication_name": "The Example Times", "location": ARTICLE}
+    news |= {
+        "queryset": Article.objects.filter(updated__isnull=False),
+        "title": lambda self, item: item.slug,
+    }
+    languages = {"i18n": True, "alternates": True, "languages": ("en", "de"), "items": slugs}
     return {
-        "columns": declare(
-            queryset=Article.objects.all(), location=ARTICLE, lastmod=F("updated"), limit=10
-        ),
+        "columns": declare(model=Article, location=ARTICLE, lastmod=F("updated"), limit=10),
         "pictures": declare(
             model=Category,
             location=lambda self, item: f"/categories/{item.slug}/",
@@ -76,21 +80,9 @@ def every_kind():
             limit=3,
         ),
         "texts": declare(model=Word, location=Route("word", word=F("word")), format="text", limit=4),
-        "headlines": declare(
-            NewsSitemap,
-            queryset=Article.objects.filter(updated__isnull=False),
-            date_field="updated",
-            publication_name="The Example Times",
-            location=ARTICLE,
-            title=lambda self, item: item.slug,
-        ),
+        "headlines": declare(NewsSitemap, **news),
         "translations": declare(
-            Sitemap,
-            i18n=True,
-            alternates=True,
-            languages=("en", "de"),
-            items=lambda self: [category.slug for category in Category.objects.order_by("pk")],
-            location=lambda self, item: f"/{translation.get_language()}/{item}/",
+            Sitemap, **languages, location=lambda self, item: f"/{translation.get_language()}/{item}/"
         ),
         "contrib": GenericSitemap({"queryset": Article.objects.order_by("pk"), "date_field": "updated"}),
     }
@@ -375,14 +367,13 @@ def test_white_noise_serves_the_folder_of_a_release(release, settings):
             assert crawl(over_http(later)) == expected() != before
             # Until they end, processes of the previous release serve the same complete files as before.
             assert crawl(over_http(earlier)) == before
-
-
-def test_white_noise_with_autorefresh_serves_what_is_there(release, settings):
-    assert "`WHITENOISE_AUTOREFRESH`" in PAGES[SERVING]
-    settings.WHITENOISE_AUTOREFRESH = True
-    settings.WHITENOISE_ROOT = release("1")
-    with serve(WSGIHandler()) as address:
-        crawl_twice(over_http(address), lambda: release("1"))
+            assert "`WHITENOISE_AUTOREFRESH`" in PAGES[SERVING]
+            settings.WHITENOISE_AUTOREFRESH, now = True, expected()
+            with serve(WSGIHandler()) as refreshing:
+                assert crawl(over_http(refreshing)) == now
+                Article.objects.filter(pk__in=[5, 6]).delete()
+                release("2")
+                assert crawl(over_http(refreshing)) == expected() != now
 
 
 def test_the_views_serve_every_kind_of_section(folder, settings, client):
@@ -450,13 +441,6 @@ location / {
 """
 
 
-class Answer(NamedTuple):
-    status: str | None
-    content: bytes
-    headers: dict[str, str]
-    code: int
-
-
 def get(address, name, **headers):
     named = {key.replace("_", "-"): value for key, value in headers.items()}
     request = urllib.request.Request(f"{address}/{name}", headers=named)  # noqa: S310
@@ -485,11 +469,8 @@ def shows_rows(address):
         return False
 
 
-class Request(NamedTuple):
-    path: str
-    query: str
-    headers: dict[str, str]
-    status: int
+Request = namedtuple("Request", "path query headers status")
+Answer = namedtuple("Answer", "status content headers code")
 
 
 class Origin:
@@ -559,12 +540,8 @@ class TestNginx:
 
         return start
 
-    @pytest.fixture
-    def address(self, in_front):
-        return in_front()
-
-    def test_caches_every_kind_of_section_for_a_minute(self, address, views):
-        rows = expected()
+    def test_caches_every_kind_of_section_for_a_minute(self, in_front, views):
+        address, rows = in_front(), expected()
         assert crawl(over_http(address)) == rows
         requests = len(views.requests)
         assert {request.status for request in views.requests} == {200}
@@ -575,7 +552,8 @@ class TestNginx:
         assert [get(address, "sitemap-views-7.xml").code for _ in range(2)] == [404, 404]
         assert [request.status for request in views.requests[requests:]] == [404, 404]
 
-    def test_has_one_entry_for_each_path(self, address, views):
+    def test_has_one_entry_for_each_path(self, in_front, views):
+        address = in_front()
         sent = {"Accept_Language": "de", "Accept_Encoding": "gzip", "Cookie": "sessionid=1"}
         first = get(address, f"{STATIC}?page=2", **sent, X_Forwarded_Host="evil.example", Host="a.example")
         assert (first.status, "Vary" in first.headers) == ("MISS", False)
@@ -599,8 +577,8 @@ class TestNginx:
         assert get(address, f"{STATIC}.gz?x").content[:2] == b"\x1f\x8b"
         assert get(address, STATIC, If_None_Match=first.headers["ETag"]).code == 304
 
-    def test_asks_once_for_several_clients(self, address, views):
-        meeting = threading.Barrier(8)
+    def test_asks_once_for_several_clients(self, in_front, views):
+        address, meeting = in_front(), threading.Barrier(8)
         views.gate.clear()
 
         def request():
@@ -705,11 +683,9 @@ class TestACdn:
         views.end()
         until(lambda: get(address, STATIC).code == 502)
 
-    def test_shows_exported_files_after_a_purge(self, cdn, tmp_path, folder):
+    def test_shows_exported_files_after_a_purge(self, cdn, served, folder):
         run_export(folder)
-        with nginx(
-            server(FILES.replace("/srv/shop/public", str(folder))), tmp_path / "nginx"
-        ) as server_url:
+        with served() as server_url:
             address = cdn(server_url, "proxy_cache_valid 200 1d;")
             rows = expected()
             assert crawl(over_http(address)) == rows

@@ -15,6 +15,7 @@ from django_sitemaps09.stores import STATE, target_store
 from tests.models import Article
 from tests.support import articles, published
 from tests.support.configuration import BASE
+from tests.support.sections import declare
 from tests.support.stores import Overwriting, saved, storage
 
 ENGINE = f"{__name__}.FakeQueue"
@@ -23,8 +24,7 @@ PAGES, PAGE = 10, 5
 BEGIN = 1_000.0
 
 
-class Articles(articles.Articles):
-    limit = PAGE
+Articles = declare(articles.Articles, limit=PAGE)
 
 
 class Hooked(Articles):
@@ -52,9 +52,7 @@ class Queue:
         self.sent, self.plans, self.children, self.errors = [], [], [], []
         self.received = lambda number: None
 
-    @property
-    def seconds(self):
-        return self.now - BEGIN
+    seconds = property(lambda self: self.now - BEGIN)
 
     def sleep(self, seconds):
         assert self.now < BEGIN + 3_600, "the command waits for ever"
@@ -72,11 +70,9 @@ class Queue:
     def folder(self, number):
         return Folder(*messages.unsign(self.sent[number]))
 
-    def page(self, number):
-        return self.content(number)["task"]["page"][0]
-
-    def by_page(self):
-        return {self.page(number): number for number in range(len(self.sent))}
+    def pages(self):
+        """Return the page of each message."""
+        return [self.content(number)["task"]["page"][0] for number in range(len(self.sent))]
 
     def work(self, *numbers):
         for number in numbers:
@@ -86,9 +82,10 @@ class Queue:
         self.folder(number).write(CLAIM)
 
     def work_claimed(self, page):
-        folder = self.folder(self.by_page()[page])
+        number = self.pages().index(page)
+        folder = self.folder(number)
         folder.store.delete(f"{folder.stage}/{folder.token}{CLAIM}")
-        handle_message(self.sent[self.by_page()[page]])
+        self.work(number)
 
     def take(self):
         """Take the next message whose page is free, claim it, and return its number."""

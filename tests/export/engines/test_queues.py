@@ -62,7 +62,7 @@ class TestWithoutWorkers:
         def last(item):
             queue.now += 20
             if item.pk == PAGES * PAGE:
-                queue.work(queue.by_page()[page])
+                queue.work(queue.pages().index(page))
 
         queue.on_item(last)
         report = queue.export("hooked")
@@ -84,7 +84,7 @@ def test_the_awaited_page_comes_first_and_then_those_from_the_far_end(queue):
     def page(item):
         order.extend([item.pk // PAGE + 1] if item.pk % PAGE == 1 else [])
         if order == [1] and item.pk == PAGE:
-            queue.claim(queue.by_page()[2])
+            queue.claim(queue.pages().index(2))
 
     queue.on_item(page)
     queue.at(3, lambda: queue.work_claimed(2))
@@ -96,7 +96,7 @@ def test_the_awaited_page_comes_first_and_then_those_from_the_far_end(queue):
 def test_all_that_workers_can_take_is_sent_once_in_the_order_of_the_pages(queue):
     queue.received = queue.work
     report = queue.export(workers=1)
-    assert [queue.page(number) for number in range(len(queue.sent))] == [*range(1, PAGES + 1)]
+    assert queue.pages() == [*range(1, PAGES + 1)]
     assert rendered(report) == (0, PAGES)
 
 
@@ -120,7 +120,7 @@ def test_pages_that_splitting_adds_are_sent_and_taken_too(queue, configure):
     serial = queue.serial()
     queue.received = lambda number: queue.work(number) if number % 2 else None
     report = queue.export(workers=1)
-    assert (report.sections[0].split > 0, max(queue.by_page()) > PAGES) == (True, True)
+    assert (report.sections[0].split > 0, max(queue.pages()) > PAGES) == (True, True)
     assert queue.public() == serial
     assert len({queue.content(number)["token"] for number in range(len(queue.sent))}) == len(queue.sent)
 

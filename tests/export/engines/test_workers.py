@@ -209,15 +209,6 @@ def test_two_exports_at_once_share_the_workers(crew, tmp_path):
         assert runs(tmp_path / name) == []
 
 
-@crews("redis")
-def test_a_worker_with_other_files_renders_nothing(crew, tmp_path):
-    """`test_claims` has more workers that do not fit."""
-    assert crew.run("exported", "", HASTY, "a", ROOT=str(tmp_path))["failures"] == []
-    crew.are_idle()
-    assert content(tmp_path) == crew.serial("a")[1]
-    assert not (crew.folder / "theirs").exists()
-
-
 @pytest.mark.services
 def test_a_worker_with_another_secret_key_refuses_pages_and_the_export_renders_them(make_project, tmp_path):
     project = make_project("redis")

@@ -22,11 +22,14 @@ from django.conf import settings as django_settings
 from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route, Sitemap
+from django_sitemaps09 import Route, Sitemap
+from django_sitemaps09.export import export
+from tests.models import Article, Word
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.processes import environment, started
 from tests.support.published import quick_folder
+from tests.support.sections import declare
 
 pytestmark = pytest.mark.slow
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -43,52 +46,21 @@ STATEMENTS = {
 }
 
 
-class Articles(ModelSitemap):
-    """A section that is read as columns, by key ranges."""
-
-    location = Route("article", slug=F("slug"))
-    lastmod = F("updated")
-
-    def get_queryset(self):
-        from tests.models import Article
-
-        return Article.objects.all()
-
-
-class Words(ModelSitemap):
-    """A section that is read as instances, by ranges of a key with a collation."""
-
-    def get_queryset(self):
-        from tests.models import Word
-
-        return Word.objects.all()
-
-    def location(self, item):
-        return f"/words/{item.pk}/"
-
-
-class Listed(Sitemap):
-    """A section that is read by position, through a server-side cursor."""
-
-    def items(self):
-        from tests.models import Article
-
-        return Article.objects.order_by("-slug", "pk")[:30]
-
-    def location(self, item):
-        return f"/listed/{item.slug}/"
-
-
-SECTIONS = {"articles": Articles, "words": Words, "listed": Listed}
+#: Sections that are read as columns by key ranges, as instances by ranges of a key with a collation, and by
+#: position through a server-side cursor.
+SECTIONS = {
+    "articles": declare(model=Article, location=Route("article", slug=F("slug")), lastmod=F("updated")),
+    "words": declare(model=Word, location=lambda self, item: f"/words/{item.pk}/"),
+    "listed": declare(
+        Sitemap,
+        items=lambda self: Article.objects.order_by("-slug", "pk")[:30],
+        location=lambda self, item: f"/listed/{item.slug}/",
+    ),
+}
 
 
 def serve():
     """Run an export for each line of standard input, and write its failures as a line."""
-    import django
-
-    django.setup()
-    from django_sitemaps09.export import export
-
     for line in sys.stdin:
         # Workers are forked only if no connection is open.
         connections.close_all()
@@ -187,8 +159,6 @@ class Forwarder:
 
 class Lab:
     def __init__(self, alias, folder, stack):
-        from tests.models import Article, Word
-
         self.folder, self.alias, self.count, self.lock = folder, alias, 0, threading.Lock()
         Article.objects.using(alias).bulk_create(
             Article(pk=10 * n, slug=f"a{n:03}", updated=OLD + n * HOUR) for n in range(1, ROWS + 1)
@@ -209,7 +179,7 @@ class Lab:
         settings = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given)}
         self.errors = stack.enter_context((folder / "errors.txt").open("w+"))
         self.process = started(
-            *("-m", __name__),
+            *("-c", f"import django; django.setup(); from {__name__} import serve; serve()"),
             environ=environment(folder, "tests.support.engine_settings", **settings),
             stdin=subprocess.PIPE,
             stderr=self.errors,
@@ -227,8 +197,6 @@ class Lab:
                 time.sleep(0.005)
 
     def change(self):
-        from tests.models import Article, Word
-
         Article.objects.using(self.alias).filter(pk=10).update(updated=OLD - 24 * HOUR)
         Word.objects.using(self.alias).create(word="zzz")
 
@@ -323,7 +291,3 @@ def test_what_cannot_be_retried_fails_all_sections_and_publishes_none(lab, fatal
     assert (len(failures), lab.forwarder.ended) == (len(SECTIONS), 1)
     assert all(reason in failure for failure in failures)
     assert [path.name for path in folder.iterdir()] == [".sitemaps09"]
-
-
-if __name__ == "__main__":
-    serve()
