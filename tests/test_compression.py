@@ -110,13 +110,6 @@ class TestReadingAFile:
 
 
 class TestTheSetting:
-    @pytest.mark.parametrize("level", [None, *LEVELS])
-    def test_is_read_at_each_use(self, level):
-        with override_settings(SITEMAPS09={"GZIP_LEVEL": level}):
-            assert (conf.gzip_level, checks.check_settings()) == (level, [])
-        with override_settings(SITEMAPS09={}):
-            assert conf.gzip_level is None
-
     @pytest.mark.parametrize("level", [0, 10, -1, "6", True, False, 6.0, [6], "fast"], ids=repr)
     def test_is_refused_by_name_if_zlib_has_no_such_level(self, level, tmp_path):
         with override_settings(SITEMAPS09={"BASE_URL": BASE, "GZIP_LEVEL": level}):

@@ -34,7 +34,8 @@ DEFAULTS = (
 SAME = [
     *((key, None) for key in UNSET),
     *((key, value) for key in (*OFF, "GZIP") for value in (True, False)),
-    *(("SITEMAPS", "shop.urls.sitemaps"), ("STORAGE", "default"), ("STATE", "default"), ("GZIP_LEVEL", 9)),
+    *(("SITEMAPS", "shop.urls.sitemaps"), ("STORAGE", "default"), ("STATE", "default")),
+    *(("GZIP_LEVEL", level) for level in range(1, 10)),
     *(("ROOT", Path("/srv/www")), ("ROBOTS_TXT", Path("/srv/www/robots.txt")), ("LIVE_CACHE", "pages")),
     *(("FILES_URL", "https://cdn.example.com/"), ("FILES_URL", "https://cdn.example.com/a%20b/")),
     *(("MAX_URLS", 1), ("MAX_URLS", 50_000), ("MAX_BYTES", 1), ("MAX_BYTES", 52_428_800)),

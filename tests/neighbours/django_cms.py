@@ -7,8 +7,7 @@ from cms.models import PageContent, PageUrl
 from cms.sitemaps import CMSSitemap
 from django.contrib.sites.models import Site
 
-from tests.docs.pages import run
-from tests.neighbours.following import unnamed
+from tests.docs.pages import run, unnamed
 from tests.neighbours.published import Entry, exported, live, override_sitemaps, time
 
 HOSTS = WWW, SHOP = "www.example.com", "shop.example.com"

@@ -12,8 +12,7 @@ from django.test import override_settings
 from django.urls import clear_url_caches
 from mysite import sitemaps, urls
 
-from tests.docs.pages import run
-from tests.neighbours.following import unnamed
+from tests.docs.pages import run, unnamed
 from tests.neighbours.published import Entry, compare, override_sitemaps
 
 HOSTS = LIVE = WWW, SHOP = "www.example.com", "shop.example.com"

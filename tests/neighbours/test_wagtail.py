@@ -23,9 +23,8 @@ from wagtail.models import Locale, Page, PageViewRestriction, Site, pages
 from django_sitemaps09.contrib import wagtail as ours
 from django_sitemaps09.export import export
 from django_sitemaps09.views import sitemap as sitemap_view
-from tests.docs.pages import run
+from tests.docs.pages import parts, run, unnamed
 from tests.neighbours import published
-from tests.neighbours.following import parts, unnamed
 from tests.neighbours.published import Entry, compare, exported, live, override_sitemaps, queries, time
 
 PAGE = "docs/howto/wagtail.md"

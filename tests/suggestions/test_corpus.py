@@ -13,7 +13,6 @@ import ast
 import functools
 import linecache
 import operator
-import os
 import re
 import string
 import sys
@@ -38,7 +37,6 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 from django.utils.text import slugify
 from django.utils.timezone import now
-from django.utils.translation import get_language, gettext
 
 from django_sitemaps09 import ModelSitemap, Route
 from django_sitemaps09.suggestions.declarations import declaration
@@ -163,7 +161,6 @@ class Post(Entry):
 
     viewname = "entry"
     pattern = "/posts/{}/"
-    prefix = "/posts"
 
     class Meta:
         proxy = True
@@ -267,8 +264,6 @@ class Reverse(Form):
     reverse("no-such-name", args=[self.slug]) => Route("no-such-name", F("slug"))
     reverse("rank", args=[self.public]) => Route("rank", F("public"))
     """
-    of_the_sitemap = """
-    """
 
 
 class Formats(Form):
@@ -310,8 +305,6 @@ class Formats(Form):
     "/{}/{slug}/%s/" % self.slug => Path("/{{}}/{{slug}}/{slug}/", slug)
     f"/<int:pk>/{self.slug}/" => ! PathTemplate('/<int:pk>/{slug}/'): write {pk}, not <int:pk>
     """
-    of_the_sitemap = """
-    """
 
 
 class Computed(Form):
@@ -321,15 +314,11 @@ class Computed(Form):
     reverse("archive", args=[self.day.year, "%02d" % self.day.month, 1, self.slug])
         => ! formats otherwise `'%02d' % self.day.month`
     reverse("entry", args=[self.slug]) + "#comments" => ! writes `reverse('entry', args=[self.slug])`
-    f"{reverse('entry', args=[self.slug])}?page=1" => ! writes `reverse('entry', args=[self.slug])`
     reverse("entry", args=[slugify(self.title)]) => ! calls `slugify()`
-    reverse("author-entry", args=[self.author, self.pk]) => ! writes `self.author`
     reverse(f"{self.kind}-detail", args=[self.slug]) => ! reverses it
     "/%s/%02d/%s/" % (self.day.year, self.day.month, self.slug) => ! formats otherwise it
     "/%d/" % self.number => Path("/{number}/", number)
     f"/{self.day.year}/{self.day.month:02d}/" => ! has it
-    f"/{self.slug!r}/" => ! has it
-    "/%20s/" % self.slug => ! formats otherwise it
     if self.section: return f"/{self.section.slug}/{self.slug}/"
     return f"/{self.slug}/" => ! has `if self.section:`
     f"/{self.section.slug if self.section else 'none'}/{self.slug}/"
@@ -337,28 +326,22 @@ class Computed(Form):
         TEXT), slug)
     f"/{self.path or self.slug}/"
         => Path("/{value_0}/", value_0=If(Q(path="") then F("slug")) else F("path"), TEXT))
-    f"/{self.author}/" => ! writes `self.author`
     kwargs = {}; kwargs["slug"] = self.slug; return reverse("entry", kwargs=kwargs)
         => ! has `kwargs['slug'] = self.slug`
-    resolve_url("entry", self.slug) => ! calls `resolve_url()`
     str(reverse_lazy("entry", args=[self.slug])) => ! writes `reverse_lazy('entry', args=[self.slug])`
     reverse("section-entry", args=[self.section.slug, self.slug]) => ! reads of NULL `self.section.slug`
     reverse("rank", args=[self.rank]) => ! passes NULL to it
     if not self.pk: return None
     return reverse("entry", kwargs={"slug": self.slug}) => ! has `if not self.pk:`
-    "/posts/{item.slug}/".format(item=self) => ! writes `self`
     "/".join(["", str(self.author.name), str(self.slug)]) => ! calls `'/'.join()`
     path = "/posts/"; path += self.slug; path += "/"; return path => ! has `path += self.slug`
     slug = self.slug; return "/posts/%(slug)s/" % locals() => ! has `slug = self.slug`
     @kept
     return f"/posts/{self.slug}/" => ! has a decorator
     path = self.returned; return path + str(self.pk) => ! has `path += 'all/'`
-    f"/{self.uid}/{self.number}/{self.public}/" => ! writes uuid in it
     f"/{self.rank}/" => ! writes NULL in it
     reverse("uid", args=[str(self.uid)]) => ! writes uuid in `str(self.uid)`
     reverse(self.viewname, kwargs=self.url_kwargs) => ! reads otherwise `self.viewname`
-    f"{self.prefix}/{self.slug}/" => ! reads otherwise `self.prefix`
-    f"/{self.uid}/" => ! writes uuid in it
     f"{self.get_root()}/{self.slug}/" => ! reads otherwise `self.root`
     """
 
@@ -375,12 +358,8 @@ class Conditions(Form):
     return reverse("section-entry", args=[section.slug if section else "none", self.slug])
         => Route("section-entry", If(Q(section NULL) then V("none")) else F("section__slug"), TEXT),
         F("slug"))
-    reverse("number", args=[self.rank or 0])
-        => Route("number", If(Q(rank=0) | Q(rank NULL) then V(0)) else F("rank"), INT))
     f"/{'none' if self.code is None else self.code}/{self.slug}/"
         => Path("/{value_0}/{slug}/", value_0=If(Q(code NULL) then V("none")) else F("code"), TEXT), slug)
-    f"/{self.code if self.code is not None else 'none'}/"
-        => Path("/{value_0}/", value_0=If(Q(code NULL) then V("none")) else F("code"), TEXT))
     f"/{self.code if self.rank is not None else 'none'}/" => ! writes NULL in it
     "/hidden/" if not self.public else f"/{self.pk}/"
         => If(Q(public=False) then V("/hidden/")) else Concat(V("/"), Cast(F("pk"), str), V("/"), TEXT),
@@ -388,9 +367,6 @@ class Conditions(Form):
     f"/{self.section.slug}/" if not self.section is None else "/none/"
         => If(Q(section NULL) then V("/none/")) else Concat(V("/"), F("section__slug"), V("/"), TEXT),
         TEXT)
-    f"/{self.section.slug}/" if self.section_id else "/none/"
-        => If(Q(section_id=0) | Q(section_id NULL) then V("/none/")) else Concat(V("/"),
-        F("section__slug"), V("/"), TEXT), TEXT)
     parent = "none" if self.section is None else (self.section.slug or "empty")
     return f"/{parent}/{self.slug}/"
         => Path("/{value_0}/{slug}/", value_0=If(Q(section NULL) then V("none")) else
@@ -404,15 +380,10 @@ class Conditions(Form):
         then V("root")) else F("section__parent__slug"), TEXT), TEXT))
     "/none/" if self.path == "" else self.path
         => Empty: If(Q(path="") then V("/none/")) else F("path"), TEXT)
-    "/none/" if self.code == None else self.code => ! compares `self.code == None`
     "/zero/" if self.number == 0 else f"/{self.slug}/" => If(Q(number=0) then V("/zero/")) else SLUG, TEXT)
     "/big/" if self.rank > 5 else f"/{self.slug}/" => ! compares `self.rank > 5`
-    "/zero/" if self.number == "0" else f"/{self.slug}/" => ! compares `self.number == '0'`
     "/public/" if self.public == True else f"/{self.slug}/" => ! has `True`
-    "/some/" if 0 < self.number < 500 else f"/{self.slug}/" => ! compares `0 < self.number < 500`
-    "/same/" if self.slug == self.title else f"/{self.slug}/" => ! compares `self.slug == self.title`
     "/some/" if self.public and self.path else f"/{self.slug}/" => ! has `self.public and self.path`
-    "/old/" if self.day.year < 2026 else f"/{self.slug}/" => ! compares `self.day.year < 2026`
     f"/{self.slug}/" if self.updated else "/new/" => If(Q(updated NULL) then V("/new/")) else SLUG, TEXT)
     f"/{self.slug}/" if self.created else "/new/" => ! asks for the truth of `self.created`
     f"/{self.slug}/" if self.weight else "/light/"
@@ -423,13 +394,10 @@ class Conditions(Form):
     f"/{self.rank or 'none'}/" => ! chooses between integer and text in `self.rank or 'none'`
     f"/{self.uid if self.public else 'hidden'}/"
         => ! chooses between text and uuid in `self.uid if self.public else 'hidden'`
-    f"/{self.uid}/" if self.public else "/hidden/" => ! writes uuid in `f'/{self.uid}/'`
     f"/{self.number}/{self.slug}/" if self.public else f"/{self.pk}/"
         => If(Q(public=False) then Concat(V("/"), Cast(F("pk"), str), V("/"), TEXT)) else Concat(V("/"),
         Cast(F("number"), str), V("/"), F("slug"), V("/"), TEXT), TEXT)
     self.path if self.public else None => Empty: If(Q(public=False) then V(None)) else F("path"), TEXT)
-    "/a/" if self.public else ("/b/" if self.number else f"/{self.slug}/")
-        => If(Q(public=False) then If(Q(number=0) then SLUG) else V("/b/"), TEXT)) else V("/a/"), TEXT)
     f"/100%/{self.slug}/%s/" if self.public else "/50%/{}/"
         => If(Q(public=False) then V("/50%/{}/")) else Concat(V("/100%/"), F("slug"), V("/%s/"), TEXT),
         TEXT)
@@ -451,12 +419,8 @@ class Lastmods(Form):
         TIME)) else F("updated"), TIME)
     updated, created = item.updated, item.created; return created if updated is None else updated
         => ! has `updated, created = (item.updated, item.created)`
-    item.updated or item.day => ! chooses between date and datetime in it
-    item.updated and item.updated.date() => ! has it
     None => None
-    item.updated if hasattr(item, "updated") else item.created => ! calls `hasattr()`
     max(item.created, item.author.changed) => ! calls `max()`
-    timezone.localtime(item.created).date() => ! calls it
     datetime.combine(item.day, datetime.min.time()) => ! calls `datetime.combine()`
     item.labels.order_by("-pk").first() => ! calls it
     item.created if item.section is None else item.author.changed
@@ -464,8 +428,6 @@ class Lastmods(Form):
     item.day if item.public else None => If(Q(public=False) then V(None)) else F("day"), DATE)
     item.updated if item.kind == "post" else item.created
         => If(Q(kind="post") then F("updated")) else F("created"), TIME)
-    item.section.changed if item.section else item.created
-        => If(Q(section NULL) then F("created")) else F("section__changed"), TIME)
     """
 
 
@@ -489,16 +451,13 @@ class Priorities(Form):
     0.5 => 0.5
     item.weight => F("weight")
     0.5 if item.weight is None else item.weight => If(Q(weight NULL) then V(0.5)) else F("weight"), FLOAT)
-    item.weight / 10 if item.weight is not None else None => ! has `item.weight / 10`
     round(item.weight, 1) => ! calls `round()`
-    0.9 if item.number > 10 else 0.1 => ! compares `item.number > 10`
     "%.1f" % item.weight => ! formats otherwise it
     0.5 if item.section_id is None else 0.8 => If(Q(section_id NULL) then V(0.5)) else V(0.8), FLOAT)
     0.9 if item.number == 10 else 0.1 => If(Q(number=10) then V(0.9)) else V(0.1), FLOAT)
     item.weight or 0.5 => If(Q(weight=0) | Q(weight NULL) then V(0.5)) else F("weight"), FLOAT)
     1 if item.public else 0 => If(Q(public=False) then V(0)) else V(1), INT)
     1 if item.public else 0.5 => ! chooses between float and integer in it
-    0.9 if item.updated is None else None => If(Q(updated NULL) then V(0.9)) else V(None), FLOAT)
     """
 
 
@@ -515,17 +474,13 @@ class AnnotatedTimes(Form):
     annotations = {
         "first": F("created"),
         "either": Coalesce("updated", "created"),
-        "related": F("author__changed"),
         "midnight": TruncDay("created", tzinfo=zones.utc),
-        "mixed": Coalesce("day", "created", output_field=models.DateTimeField()),
         "nested": Subquery(Author.objects.filter(pk=OuterRef("author")).values("changed")[:1]),
     }
     of_the_sitemap = """
     item.midnight => F("midnight")
     item.updated or item.first => If(Q(updated NULL) then F("first")) else F("updated"), TIME)
-    item.updated or item.related => If(Q(updated NULL) then F("related")) else F("updated"), TIME)
     item.updated or item.midnight => ! chooses between computed datetime and datetime in it
-    item.updated or item.mixed => ! chooses between computed datetime and datetime in it
     item.updated or item.nested => ! chooses between computed datetime and datetime in it
     """
 
@@ -536,7 +491,6 @@ class AnnotatedNumbers(Form):
         "total": Count("labels"),
         "first": Coalesce("rank", "number", Value(2)),
         "halved": ExpressionWrapper(F("number") * 0.5, models.IntegerField()),
-        "second": Coalesce("rank", F("number") * 1),
         "rounded": Coalesce("rank", Value(1.5), output_field=models.IntegerField()),
         "length": Case(When(rank=1, then=2), default=Length("slug")),
     }
@@ -544,7 +498,6 @@ class AnnotatedNumbers(Form):
     0.9 if item.total else 0.1 => If(Q(total=0) | Q(total NULL) then V(0.1)) else V(0.9), FLOAT)
     0.9 if item.first == 2 else 0.1 => If(Q(first=2) then V(0.9)) else V(0.1), FLOAT)
     0.9 if item.halved == 2 else 0.1 => ! compares `item.halved == 2`
-    0.9 if item.second == 2 else 0.1 => ! compares `item.second == 2`
     0.9 if item.rounded == 1 else 0.1 => ! compares `item.rounded == 1`
     0.9 if item.length == 2 else 0.1 => ! compares `item.length == 2`
     """
@@ -600,7 +553,6 @@ class Helpers(Post):
 
     root = "/root"
     counted = "/counted"
-    labels_root = ("/labels",)
     locals().update(
         body_of(
             __name__,
@@ -623,19 +575,14 @@ def with_fallback(self):
 def without_errors(self):
     if not self.slug: return "/empty/"
     return f"/{self.slug}/"
-def from_cache(self): return django_cache.get_or_set(f"slug-{self.pk}", self.slug)
 @lru_cache(maxsize=10)
 def remembered(self): return self.slug
 @cache
 def always_remembered(self): return self.slug
 def from_setting(self): return settings.MEDIA_URL
 def from_manager(self): return Section.objects.filter(pk=self.section_id).first()
-def from_environment(self): return os.environ.get("ROOT_PATH", "")
-def in_language(self): return gettext("posts")
 @staticmethod
 def static(): return "/static/"
-@classmethod
-def of_class(cls): return cls.root
 def count(self): type(self).counted = f"/{self.pk}"
 async def asynchronous(self): return self.slug
 def generated(self): yield self.slug
@@ -667,7 +614,6 @@ class HiddenInHelpers(Form):
     f"/{self.of_helper()}/" => ! is a helper, and calls another one: `self.get_slug()`
     self.with_fallback => ! has `try:`
     self.without_errors() => ! has `if not self.slug:`
-    f"/{self.from_cache()}/" => ! calls `django_cache.get_or_set()`
     _KEPT.get(self.pk, f"/{self.slug}/") => ! calls `_KEPT.get()`
     f"{PREFIXES[self.kind]}/{self.slug}/" => ! has `PREFIXES[self.kind]`
     f"/{self.remembered()}/" => ! calls `self.remembered()`
@@ -676,17 +622,13 @@ class HiddenInHelpers(Form):
     f"/{self.slug}/" if Label.objects.exists() else f"/{self.pk}/" => ! calls `Label.objects.exists()`
     f"/{self.labels}/" => ! reads otherwise `self.labels`
     f"/{self.labels.count()}/{self.slug}/" => ! calls `self.labels.count()`
-    f"/{self.from_environment()}{self.slug}/" => ! calls `os.environ.get()`
-    f"/{self.in_language()}/{self.slug}/" => ! calls `gettext()`
-    f"/{timezone.now().year}/{self.slug}/" => ! calls `timezone.now()`
     f"/{self.get_default()}/{self.slug}/" => ! reads `default`
     f"/{self.get_kind('x')}/{self.slug}/" => ! calls `self.get_kind()`
     f"/{self.by_keyword(name='x')}/" => ! calls `self.by_keyword()`
     f"/{self.by_keyword()}/" => ! takes other arguments
     f"{self.static()}{self.slug}/" => ! calls `self.static()`
-    f"{self.of_class()}/{self.slug}/" => ! calls `self.of_class()`
     f"/{self.half()}/" => ! calls `self.half()`
-    f"/{self.anonymous()}/" => ! <lambda>, line 37: is a lambda
+    f"/{self.anonymous()}/" => ! <lambda>, line 32: is a lambda
     f"/{self.asynchronous()}/" => ! is asynchronous
     f"/{self.generated()}/" => ! has `yield self.slug`
     path_of(self) => ! calls `path_of()`
@@ -694,7 +636,6 @@ class HiddenInHelpers(Form):
     f"{CHANGED}/{self.slug}/" => ! reads `CHANGED`
     f"{lower}/{self.slug}/" => ! reads `lower`
     f"{self.counted}/{self.slug}/" => ! reads otherwise `self.counted`
-    f"{self.labels_root[0]}/{self.slug}/" => ! has `self.labels_root[0]`
     reverse = self.get_slug; return f"/{reverse()}/" => ! reads otherwise `self.get_slug`
     str = self.slug; return f"/{str}/" + str(self.number) => ! calls `str()`
     url = reverse("number", args=[self.pk]); return f"/{self.slug}/"
@@ -712,11 +653,8 @@ class HiddenInHelpers(Form):
     f"/{self.number + 1}/" => ! has `self.number + 1`
     "/" + self.number => ! has it
     f"/{self.slug:>10}/" => ! has it
-    "/{:{}}/".format(self.slug, self.number) => ! formats otherwise it
     f"/{self.slug=}/" => ! has it
-    "/%#s/" % self.slug => ! formats otherwise it
     "/%s/" % {"slug": self.slug} => ! formats otherwise it
-    "/{}/{1}/".format(self.slug, self.pk) => ! formats otherwise it
     """
 
 
@@ -790,7 +728,6 @@ class HiddenInText(Form):
         => ! has `locals()['path']`
     ("/" + str(self.slug) + "/{}/").format(self.pk) => ! calls `('/' + str(self.slug) + '/{}/').format()`
     ("/" + str(self.slug) + "/%s/") % self.pk => ! formats it
-    "/{:.255}/".format(str(self.title)) => ! formats otherwise it
     CLEAN + f"{self.path}" => ! reads `CLEAN`
     MOVED.get(p := getattr(self, "get_path")(), p) if self.pk else self.get_path() => ! calls `MOVED.get()`
     """
@@ -806,10 +743,7 @@ class HiddenElsewhere(Form):
         => ! compares `self.day.month is not MAY`
     f"{UPDATED}/{self.slug}/" => ! reads `UPDATED`
     "/top/" if operator.is_(self.public, False) else f"/{self.public}/" => ! calls `operator.is_()`
-    "/top/" if eval("self.public is False") else f"/{self.slug}/" => ! calls `eval()`
     f"/{self.slug}/" if "draft".__ne__(self.slug) else "/draft/" => ! calls `'draft'.__ne__()`
-    f"/{self.slug}/" if not callable(self.slug) else "/x/" => ! calls `callable()`
-    f"/{type(self)._meta.model_name}/{self.slug}/" => ! calls `type()`
     reverse("entry", args=[self.slug]); return f"/{self.path}/{self.slug}/"
         => ! has `reverse('entry', args=[self.slug])`
     with suppress(TypeError):

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.neighbours.following import follow
+from tests.docs.pages import follow
 
 #: The name of the package, and the page of its how-to.
 NAME = os.environ["SITEMAPS09_NEIGHBOUR"]

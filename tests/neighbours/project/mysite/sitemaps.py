@@ -2,6 +2,6 @@
 
 from django.conf import settings
 
-from tests.neighbours.following import follow
+from tests.docs.pages import follow
 
 follow(settings.PAGE, "mysite/sitemaps.py", globals())

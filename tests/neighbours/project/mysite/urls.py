@@ -6,7 +6,7 @@ from django.conf.urls.i18n import i18n_patterns
 from django.http import HttpResponse
 from django.urls import include, path
 
-from tests.neighbours.following import follow
+from tests.docs.pages import follow
 
 
 def page(request, slug):
