@@ -90,15 +90,8 @@ def site(tmp_path_factory):
         return {f"{BASE}/{name.removesuffix('.gz')}": page for name, page in pages.items()}
 
     titles = {f"{BASE}{path}": title for path, title in titles.items()}
-    return SimpleNamespace(
-        database=database,
-        public=public,
-        said=said,
-        rows=found,
-        titles=titles,
-        fetch=fetch,
-        exported=exported,
-    )
+    fields = {"database": database, "public": public, "said": said, "rows": found, "titles": titles}
+    return SimpleNamespace(**fields, fetch=fetch, exported=exported)
 
 
 def test_the_exported_pages_are_valid_and_list_what_is_in_the_database(site, schema):

@@ -58,9 +58,8 @@ def refused(function, *arguments):
 
 def test_a_class_an_instance_or_a_factory_is_registered_by_a_function_or_a_decorator(registry):
     names = ["a", "0", "-", "_", "news-2026_de", "Index2", "indexes", "a" * 200]
-    for name, section in zip(
-        names, [Sitemap, Sitemap(), GENERIC, partial(Sitemap), list, *"abc"], strict=True
-    ):
+    given = [Sitemap, Sitemap(), GENERIC, partial(Sitemap), list, *"abc"]
+    for name, section in zip(names, given, strict=True):
         assert register(name, section) is register(f"twin-{name}")(section) is section
         assert registry[name] is registry[f"twin-{name}"] is section
     assert list(registry) == [each for name in names for each in (name, f"twin-{name}")]
@@ -99,9 +98,7 @@ def test_a_name_is_valid_if_the_url_of_its_pages_is(name):
         "register({!r}, Sitemap)",
     ],
 )
-def test_a_name_that_is_taken_is_refused_in_upper_and_lower_case_with_both_modules(
-    how, again, apps, registry
-):
+def test_a_taken_name_in_any_case_is_refused_with_both_modules(how, again, apps, registry):
     apps.add("shop", how.format("products"))
     apps.add("blog", how.format(again))
     taken = rf"register\({again!r}\) in blog\.sitemaps.* 'products' .* shop\.sitemaps"
@@ -150,17 +147,11 @@ def test_a_setting_that_leads_nowhere_is_refused_with_its_name_and_the_reason(ap
     assert re.search(rf"SITEMAPS09\['SITEMAPS'\].*{reason}", refused(sections.mapping))
 
 
-FACTORIES = (
-    "Sitemap",
-    "lambda: Sitemap()",
-    "GenericSitemap({'queryset': None})",
-    "shared.partial(Sitemap)",
-)
+FACTORIES = "Sitemap", "lambda: Sitemap()", "GenericSitemap({'queryset': None})", "shared.partial(Sitemap)"
+REGISTERING = [PRODUCTS, *(f"register('products', {each})" for each in FACTORIES)]
 
 
-@pytest.mark.parametrize(
-    "registering", [PRODUCTS, *(f"register('products', {each})" for each in FACTORIES)]
-)
+@pytest.mark.parametrize("registering", REGISTERING)
 @pytest.mark.parametrize(
     ("failing", "error"),
     [
@@ -169,9 +160,7 @@ FACTORIES = (
         ("raise SystemExit(3)", "SystemExit: 3"),
     ],
 )
-def test_a_module_that_fails_after_registering_raises_the_same_error_again(
-    apps, registering, failing, error
-):
+def test_a_module_that_fails_raises_its_error_again(apps, registering, failing, error):
     apps.shared.partial = partial
     apps.add("shop", f"{textwrap.dedent(registering)}\n{failing}")
     apps.add("news", "register('news', Sitemap)")
@@ -327,10 +316,8 @@ def test_only_a_method_of_the_class_that_takes_a_host_chooses_a_sitemap():
         raise AssertionError("an unrelated method is called")
 
     # A class written for Django's package can have any method.
-    for section in (
-        declare(contrib.Sitemap, for_host=unrelated)(),
-        declare(Sitemap, for_host="a value of the project")(),
-    ):
+    own = declare(Sitemap, for_host="a value of the project")()
+    for section in (declare(contrib.Sitemap, for_host=unrelated)(), own):
         assert sections.bind(section, "www.example.org") is section
     stub = mock.Mock(spec=Sitemap)
     assert sections.bind(lambda: stub, "www.example.org") is stub
@@ -416,9 +403,7 @@ INDEX = [path("a", views.index, PASSED)]
         ({}, [path("a", contrib_views.index, PASSED)], False),
     ],
 )
-def test_checks_import_sitemaps_only_if_sections_are_served_or_exported(
-    apps, settings, keys, patterns, asked
-):
+def test_checks_import_only_what_is_served_or_exported(apps, settings, keys, patterns, asked):
     """An old module that is no longer imported must not stop `migrate`."""
     apps.add("shop", STALE)
     settings.SITEMAPS09, settings.ROOT_URLCONF = keys, tuple(patterns)

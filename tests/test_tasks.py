@@ -59,10 +59,7 @@ def ordered(*names):
 @pytest.mark.services
 def test_beat_and_a_daemonic_worker_run_exports_whose_result_is_the_exit_status(make_project, tmp_path):
     entry = {"task": "django_sitemaps09.export", "schedule": 0.5, "args": ["a", "one"]}
-    project, root = (
-        make_project("redis", CELERY_BEAT_SCHEDULE={"export-sitemaps": entry}),
-        tmp_path / "celery",
-    )
+    project, root = make_project("redis", CELERY_BEAT_SCHEDULE={"exports": entry}), tmp_path / "celery"
     with project.working(1, "--beat", "--schedule", str(tmp_path / "beat"), ROOT=str(root)):
         until(lambda: "{'status': 0, 'failures': []" in project.log(), "no export succeeded")
         with locked(root):
@@ -81,9 +78,8 @@ def test_a_worker_of_django_tasks_exports_with_pages_of_another_one(make_project
                 if taken:
                     stack.enter_context(exclusive_lock(LocalStore(root)))
                 status, result = project.run(enqueued, "a", "one")
-            expected = (
-                (75, [f"Another export is writing to {root}; nothing was changed."]) if taken else (0, [])
-            )
+            busy = f"Another export is writing to {root}; nothing was changed."
+            expected = (75, [busy]) if taken else (0, [])
             assert (status, result["status"], result["failures"]) == ("SUCCESSFUL", *expected)
     assert project.sent() > 1
     assert content(root) == project.serial("a", "one")[1]

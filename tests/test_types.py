@@ -172,7 +172,8 @@ ARGUMENTS = [
 ]
 OPTIONS = [
     ("export_sitemaps", "--robots"),
-    *((f"{name}_sitemaps", "--output") for name in ("export", "submit")),
+    ("export_sitemaps", "--output"),
+    ("submit_sitemaps", "--output"),
 ]
 OPTIONS += [("audit_sitemaps", option) for option in ("--dir", "--baseline", "--write-baseline")]
 BAD_TEXTS = [
@@ -252,9 +253,7 @@ def test_a_tilde_is_the_home_directory(home, settings):
     assert {*names, "accepted.json"} <= written
 
 
-@pytest.mark.parametrize(
-    "path", ["~public", "C:/public", "C:\\public", "a:b", "c:", "//host/share", "/a/~"]
-)
+@pytest.mark.parametrize("path", ["~public", "C:/public", "C:\\public", "a:b", "c:", "//host/a", "/a/~"])
 def test_other_paths_are_not_urls_nor_home_directories(path, settings):
     settings.SITEMAPS09 = {"ROOT": f"./{path}" if path[0] == "~" else path}
     assert conf.root == Path(path)

@@ -91,9 +91,7 @@ def test_a_failing_view_is_reported_and_does_not_end_the_audit(register):
     assert rules(audit()) == {"document-status", "robots-no-sitemap"}
 
 
-def test_the_rules_of_robots_txt_are_those_of_the_view_or_of_the_file_that_the_web_server_serves(
-    register, folder, tmp_path, configure, settings
-):
+def test_robots_txt_is_that_of_the_view_or_web_server(register, folder, tmp_path, configure, settings):
     register(words=words(3))
     robots = path("robots.txt", views.robots_txt, {"rules": "User-agent: *\nDisallow: /words/1/\n"})
     settings.ROOT_URLCONF = urls(robots, *urlpatterns[1:])
@@ -182,9 +180,7 @@ def test_the_last_report_is_saved_beside_the_manifest(exported):
     assert last_report(directory=exported) == report
 
 
-def test_the_report_of_live_views_is_saved_with_the_export_and_that_of_another_site_is_not(
-    register, folder, configure
-):
+def test_the_report_of_live_views_alone_is_saved_with_the_export(register, folder, configure):
     register(words=words(5))
     assert audit().findings == ()
     assert last_report() is None
@@ -208,9 +204,7 @@ def test_nothing_is_written_to_a_folder_without_an_export(tmp_path):
 
 
 @pytest.mark.django_db
-def test_the_report_of_a_host_is_kept_in_its_folder_and_never_replaces_that_of_another(
-    register, folder, configure, clock
-):
+def test_the_report_of_a_host_never_replaces_that_of_another(register, folder, configure, clock):
     register(words=words(5))
     configure(ROOT=folder)
     export_hosts(HOSTS)

@@ -82,10 +82,7 @@ TABLE = [
     # The order of elements is reported once for each document.
     ({PAGE: urlset(*UNORDERED)}, 10, {"element-order": 1}, "/words/0/ (schema only: lastmod loc)"),
     # The robots.txt of another environment, and a crawler that is blocked alone
-    *(
-        ({ROBOTS: f"Sitemap: {each}/a.xml"}, 3, {"robots-host": 1}, f": {each}/a.xml {OTHER_HOST}")
-        for each in HOSTS
-    ),
+    *(({ROBOTS: f"Sitemap: {at}/a"}, 3, {"robots-host": 1}, f": {at}/a {OTHER_HOST}") for at in HOSTS),
     ({ROBOTS: GOOGLEBOT % "words/"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/words/a/ {FORBIDDEN}"),
     ({ROBOTS: GOOGLEBOT % "sitemap"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/sitemap.xml {FORBIDDEN}"),
 ]
@@ -206,10 +203,8 @@ def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, m
     link = f'<xhtml:link rel="alternate" hreflang="%s" href="{BASE}/words/%s%s/"/>'
 
     def version(language):
-        entries = (
-            url(f"/words/{language}{n}/", link % ("en", "en", n) + link % ("de", "de", n))
-            for n in range(20)
-        )
+        both = [link % ("en", "en", n) + link % ("de", "de", n) for n in range(20)]
+        entries = (url(f"/words/{language}{n}/", links) for n, links in enumerate(both))
         return urlset(*entries, root=ALL)
 
     assert found(tmp_path, {PAGE: version("en"), OTHER: version("de")})[1] == {}
@@ -219,9 +214,7 @@ def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, m
     assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
 
 
-PUBLICATION = (
-    "<news:publication><news:name>The Times</news:name><news:language>en</news:language></news:publication>"
-)
+NEWS = "<news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
 FULL = urlset(
     url(
         "/words/en/",
@@ -233,7 +226,7 @@ FULL = urlset(
     ),
     url(
         "/words/b/",
-        f"<changefreq>daily</changefreq><priority>0.5</priority><news:news>{PUBLICATION}"
+        f"<changefreq>daily</changefreq><priority>0.5</priority><news:news>{NEWS}"
         "<news:publication_date>2026-01-31</news:publication_date><news:title>A</news:title></news:news>",
     ),
     root=ALL,
@@ -397,9 +390,8 @@ def test_findings_of_another_host_are_added_up_to_the_limit():
 
 
 def blocking(text, *agents):
-    return [
-        *RobotsRules(parse_base(BASE), text, *([agents] if agents else [])).blocking_agents(f"{BASE}/a")
-    ]
+    rules = RobotsRules(parse_base(BASE), text, *([agents] if agents else []))
+    return [*rules.blocking_agents(f"{BASE}/a")]
 
 
 @pytest.mark.parametrize(
@@ -498,6 +490,5 @@ VALID = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH"
     ],
 )
 def test_the_codes_of_languages_are_valid_or_named_with_the_reason(codes, expected):
-    assert {code: parse_language(code)[1 : 1 + len(expected)] for code in codes} == dict.fromkeys(
-        codes, expected
-    )
+    found = {code: parse_language(code)[1 : 1 + len(expected)] for code in codes}
+    assert found == dict.fromkeys(codes, expected)

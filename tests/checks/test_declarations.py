@@ -279,9 +279,7 @@ TABLE = [
     *rows("W052", "alternates", True, **TEXT, i18n=True, says="does not include alternates"),
     *rows("", "extensions", [element("a"), element("b")], (element("a"),), property(unread)),
     *rows("E054", "extensions", element("a"), "ab", Tag.objects.all(), says="must be a list, not"),
-    *rows(
-        "E054", "extensions", [Extension], [element("a"), "b"], says=r"contains (Extension\(\.\.\.\)|'b'), "
-    ),
+    *rows("E054", "extensions", [Extension], [element("a"), "b"], says=r"contains (Ext.*\)|'b'), "),
     *rows("E054", "extensions", [element("a"), element("a", "https://example.org/b")], says="'a' twice"),
     *rows("E054", "extensions", [element("a"), element("b", "https://example.org/a")], says="/a.* twice"),
     *rows("", "languages", ["en", "de", "pt-br"], None, property(unread), **ALL_ON),
@@ -553,10 +551,8 @@ class Everything(ModelSitemap):
     get_languages_for_item = get_urls = _languages = news = default_location = takes
 
 
-NAMES = (
-    "queryset languages hosts format extensions lastmod changefreq priority limit protocol key site_field"
-)
-NAMES += " i18n alternates x_default images viewnames"
+NAMES = "queryset languages hosts format extensions lastmod changefreq priority limit protocol key "
+NAMES += "site_field i18n alternates x_default images viewnames"
 LAZY = declare(**dict.fromkeys(NAMES.split(), SimpleLazyObject(unread)))
 
 

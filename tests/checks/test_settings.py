@@ -27,17 +27,9 @@ TABLE = [
     ({"ROOT": 7, "ROBOTS_TXT": 7}, "E003 E003", "ROOT.*ROBOTS_TXT"),
     ({"LIVE_CACHE": 7, "LIVE_SECONDS": -1}, "E003 E003", "LIVE_SECONDS.*LIVE_CACHE"),
     ({"ROOT": "x", "ROBOTS_TXT": Path("x/robots.txt")}, "W074 W074", "ROOT.*relative.*BASE_DIR / 'x'"),
-    (
-        {"STORAGE": "nowhere"},
-        "E004",
-        "STORAGE.*must be an alias in STORAGES, not 'nowhere'. Use an alias from",
-    ),
+    ({"STORAGE": "nowhere"}, "E004", "STORAGE.*an alias in STORAGES, not 'nowhere'. Use an alias from"),
     ({"STORAGE": "nowhere", "STATE": "nowhere"}, "E004 E004", "STATE.*alias in STORAGES, not 'nowhere'"),
-    (
-        {"LIVE_CACHE": "redis"},
-        "E004",
-        "LIVE_CACHE.* alias in CACHES, not 'redis'. Use an alias from CACHES: d",
-    ),
+    ({"LIVE_CACHE": "redis"}, "E004", "LIVE_CACHE.* alias in CACHES, not 'redis'. Use an alias from C"),
     ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, "", ""),
     ({"BASE_URL": URL, "MAX_BYTES": 52_428_800, "ROOT": "/x"}, "", ""),
     ({"SERVE_EXPORTED": True}, "W009", r"SERVE_EXPORTED.* Set SITEMAPS09\['ROOT'\]"),
@@ -89,9 +81,7 @@ def test_a_setting_with_a_similar_name_has_no_effect(settings):
     settings.SITEMAPS09 = {}
     (message,) = checks.check_settings()
     assert ids_of([message]) == ["W076"]
-    assert message.msg.startswith(
-        "The setting SITEMAPS09_ROOT has no effect: all settings of this package "
-    )
+    assert message.msg.startswith("The setting SITEMAPS09_ROOT has no effect: all settings of this ")
     del settings.SITEMAPS09
     # A project can have this setting for its own code.
     settings.SITEMAPS = {}

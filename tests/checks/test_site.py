@@ -30,9 +30,7 @@ def _settings(settings):
     Site.objects.clear_cache()
 
 
-def test_the_initial_domain_is_a_warning_and_a_domain_or_a_base_url_of_the_project_is_silent(
-    folder, settings
-):
+def test_only_the_initial_domain_without_a_base_url_is_a_warning(folder, settings):
     numbers = count()
 
     def warnings(**options):
@@ -75,12 +73,9 @@ def test_the_site_is_queried_only_by_a_check_of_a_deployment_and_a_database():
 @pytest.mark.urls("tests.urls")
 def test_an_export_names_a_date_field_that_a_check_would_report(tmp_path):
     Article.objects.create(slug="a")
-    wrong, missing = (
-        GenericSitemap({"queryset": Article.objects.all(), "date_field": n}) for n in (7, "modifed")
-    )
-    [failure] = export(sitemaps={"s": wrong}, output=tmp_path / "wrong", base_url="https://a.b").failures
+    rows, given = Article.objects.all(), {"output": tmp_path / "public", "base_url": "https://a.b"}
+    wrong, missing = (GenericSitemap({"queryset": rows, "date_field": name}) for name in (7, "modifed"))
+    [failure] = export(sitemaps={"s": wrong}, **given).failures
     assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
-    [section] = export(
-        sitemaps={"s": missing}, output=tmp_path / "missing", base_url="https://a.b"
-    ).sections
+    [section] = export(sitemaps={"s": missing}, **given).sections
     assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])

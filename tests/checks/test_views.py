@@ -69,9 +69,8 @@ class StoredDict(dict):
 
 
 #: A project's subclass of dict that is read like any dict.
-UNUSUAL = type(
-    "Unusual", (dict,), dict.fromkeys(["__missing__", "__len__", "__getitem__", "__contains__"], takes)
-)
+METHODS = ("__missing__", "__len__", "__getitem__", "__contains__")
+UNUSUAL = type("Unusual", (dict,), dict.fromkeys(METHODS, takes))
 #: A proxy that, like `werkzeug.local.LocalProxy`, looks up attributes elsewhere.
 DELEGATING = type("Delegating", (), {"__getattr__": lambda self, name: getattr({}, name)})()
 STORED, STORED_DICT = Stored(), StoredDict()
@@ -135,7 +134,7 @@ def test_a_mapping_of_the_setting_is_read_by_views_and_not_by_a_check(settings, 
 
 
 @pytest.mark.parametrize(
-    "urlconf", ["tests.nowhere", __name__, (path("", include(ModuleType("empty"))),), None]
+    "urlconf", ["tests.nowhere", __name__, (path("", include(ModuleType("a"))),), None]
 )
 def test_an_invalid_urlconf_is_left_to_djangos_checks(settings, urlconf):
     settings.ROOT_URLCONF = urlconf

@@ -245,9 +245,7 @@ def test_a_development_server_has_local_urls(snippet, can, settings, debug, base
 
 
 @block_of(CONTRIB, "Add the native views")
-def test_old_pages_stay_beside_native_ones_or_are_redirected(
-    snippet, can, use_urls, settings, both, monkeypatch
-):
+def test_old_pages_stay_or_are_redirected(snippet, can, use_urls, settings, both, monkeypatch):
     module = ModuleType("shop.sitemaps")
     module.sitemaps = {"products": declared()}
     monkeypatch.setitem(sys.modules, "shop.sitemaps", module)

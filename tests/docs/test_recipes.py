@@ -60,10 +60,7 @@ ARTICLE = Route("article", slug=F("slug"))
 def every_kind():
     slugs = lambda self: [category.slug for category in Category.objects.order_by("pk")]  # noqa: E731
     news = {"date_field": "updated", "publication_name": "The Example Times", "location": ARTICLE}
-    news |= {
-        "queryset": Article.objects.filter(updated__isnull=False),
-        "title": lambda self, item: item.slug,
-    }
+    news |= {"queryset": Article.objects.filter(updated__isnull=False), "title": lambda self, row: row.slug}
     languages = {"i18n": True, "alternates": True, "languages": ("en", "de"), "items": slugs}
     return {
         "columns": declare(model=Article, location=ARTICLE, lastmod=F("updated"), limit=10),

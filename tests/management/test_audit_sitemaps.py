@@ -131,7 +131,7 @@ def test_a_baseline_accepts_what_it_was_written_for_and_no_more(audited, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b'{"url-host": "all"}', b'{"url-hosts": 1}', b"[" * 100_000, b'"\xe4"']
+    "content", [b"", b"[]", b'{"url-host": ""}', b'{"url-hosts": 1}', b"[" * 100_000, b'"\xe4"']
 )
 def test_an_invalid_baseline_exits_with_2(audited, tmp_path, content):
     (tmp_path / "baseline.json").write_bytes(content)

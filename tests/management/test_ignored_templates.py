@@ -57,12 +57,7 @@ TEMPLATES = [
     (["mobile.xml"], {"mobile.xml": OWN}, view(views.sitemap, NAMED_ONLY)),
     # Those of other sections or of another view
     ([], {"mobile.xml": OWN}, view(views.sitemap, {**MOBILE, "sitemaps": OTHERS})),
-    (
-        [],
-        {"sitemap.xml": OWN},
-        view(views.sitemap, {"sitemaps": OTHERS}),
-        path("my", lambda request: 0, MOBILE),
-    ),
+    ([], {"sitemap.xml": OWN}, view(views.sitemap, {"sitemaps": OTHERS}), path("my", lambda _: 0, MOBILE)),
     # Those that add nothing to a stock one, and those that may
     *(
         ([], {name: text})

@@ -86,9 +86,7 @@ def rows(output):
 
 
 @pytest.mark.usefixtures("articles", "file_cache")
-def test_a_listing_is_described_as_it_is_in_the_cache_and_neither_made_nor_renewed(
-    monkeypatch, django_assert_num_queries
-):
+def test_a_cached_listing_is_described_and_not_renewed(monkeypatch, django_assert_num_queries):
     an_hour_ago = SecondsClock(time.time() - 3_600)
     monkeypatch.setattr(renewal, "time", an_hour_ago)
     with django_assert_num_queries(0):
@@ -146,13 +144,8 @@ def test_every_way_to_read_a_section_has_its_name(register, django_assert_num_qu
     }
     names = ["tests.support.articles.Articles", "tests.support.sections.Declared"]
     assert [each["sitemap"] for each in found][:2] == names
-    assert rows(said())[-1] == [
-        "foreign",
-        f"{Foreign.__module__}.Foreign",
-        "get_urls",
-        *"-------",
-        "unknown",
-    ]
+    foreign = f"{Foreign.__module__}.Foreign"
+    assert rows(said())[-1] == ["foreign", foreign, "get_urls", *"-------", "unknown"]
 
 
 @pytest.mark.usefixtures("articles")
@@ -211,9 +204,7 @@ def test_the_export_of_each_host_is_described_or_that_there_is_no_target(target,
 
 
 @pytest.mark.usefixtures("articles")
-def test_a_section_and_caches_that_fail_are_reported_once_and_leave_the_rest(
-    settings, configure, register, caplog
-):
+def test_a_section_and_caches_that_fail_leave_the_rest(settings, configure, register, caplog):
     register(broken=Broken(1), articles=Articles)
     broken = {"BACKEND": f"{__name__}.BrokenCache"}
     settings.CACHES = {"default": broken, "pages": broken}
@@ -266,9 +257,7 @@ def test_an_invalid_argument_is_an_error(register, argument, message):
 
 
 @pytest.mark.usefixtures("articles", "file_cache")
-def test_sections_are_selected_and_settings_reported_and_every_key_is_documented(
-    settings, configure, target, register
-):
+def test_settings_are_reported_and_every_key_is_documented(settings, configure, target, register):
     def keys(value):
         if isinstance(value, list):
             return set().union(*map(keys, value))
@@ -383,9 +372,7 @@ def test_the_age_counts_from_the_last_export_of_each_section_even_if_it_changed_
     assert aged("1d").endswith(": articles (never), numbers (never).")
 
 
-def test_the_age_is_exceeded_by_a_section_that_fails_or_is_not_declared_any_more(
-    later, register, monkeypatch
-):
+def test_a_section_that_fails_or_is_not_declared_is_too_old(later, register, monkeypatch):
     register(numbers=Numbers(3), broken=Broken(1))
     assert export().failures
     assert aged("1d").endswith(": broken (never).")
@@ -395,9 +382,7 @@ def test_the_age_is_exceeded_by_a_section_that_fails_or_is_not_declared_any_more
     assert "numbers: not declared any more, but the export keeps its files" in said()
 
 
-def test_the_age_counts_no_rows_and_is_exceeded_if_the_time_is_damaged(
-    later, folder, register, django_assert_num_queries
-):
+def test_an_export_without_a_time_is_too_old(later, folder, register, django_assert_num_queries):
     register(slice=SLICE)
     export()
     with django_assert_num_queries(0):

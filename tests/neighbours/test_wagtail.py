@@ -179,9 +179,7 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_pages(sites):
 
 
 def test_a_page_class_with_urls_of_its_own_is_refused_by_name():
-    with pytest.raises(
-        ImproperlyConfigured, match=r"home\.models\.EventPage overrides get_sitemap_urls\(\)"
-    ):
+    with pytest.raises(ImproperlyConfigured, match=r"home.models.EventPage overrides get_sitemap_urls\(\)"):
         run(parts(PAGE, "mysite/sitemaps.py")[0]).sitemaps["pages"]().for_host(WWW)
 
 

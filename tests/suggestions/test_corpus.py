@@ -804,9 +804,8 @@ def declared(code, hook):
 def test_a_method_becomes_a_declaration_or_stays_for_a_reason(case, section_of):
     found = suggestion(section_of(case))
     if case.reason is None:
-        assert shortened(declared(found.code, case.hook) or "") == case.text.removeprefix("Empty: "), (
-            found.notes
-        )
+        text = case.text.removeprefix("Empty: ")
+        assert shortened(declared(found.code, case.hook) or "") == text, found.notes
     else:
         assert found.code is None
         # The code of an f-string depends on the version of Python.

@@ -434,9 +434,7 @@ def test_a_page_whose_reply_cannot_be_read_is_rendered_here(queue, monkeypatch):
 
 
 @pytest.mark.parametrize("is_visible", [True, False])
-def test_a_message_of_an_ended_run_is_ignored_at_once_if_the_target_is_seen(
-    queue, pauses, caplog, is_visible
-):
+def test_a_message_of_an_ended_run_is_ignored(queue, pauses, caplog, is_visible):
     queue.export()
     if not is_visible:
         shutil.rmtree(queue.output)

@@ -5,16 +5,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import threading
 
 import pytest
 from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, connections, transaction
+from django.test import override_settings
 
+from django_sitemaps09.export import export, export_hosts, verify
 from django_sitemaps09.export.engines import available_cores
+from tests.models import Article
 from tests.support import engine_project
 from tests.support.configuration import BASE
+from tests.support.databases import require
 from tests.support.engine_project import ROWS, ByProcess, Project, fill, locations_of, renderers, runs
 from tests.support.exports import content
 from tests.support.waiting import DEADLINE
@@ -75,11 +81,6 @@ def test_workers_beside_a_thread_are_spawned_with_the_prefix_and_the_urlconf(pro
 
 
 def beside_a_connection(folder):
-    from django.db import connection
-    from django.test import override_settings
-
-    from tests.models import Article
-
     connection.settings_dict["NAME"] = f"{connection.settings_dict['NAME']}.other"
     engine_project.prepare()
     Article.objects.filter(pk__gt=330)._raw_delete("default")
@@ -101,8 +102,6 @@ def test_spawned_workers_read_the_database_of_the_caller_but_lack_overridden_set
 
 
 def for_hosts(folder):
-    from django_sitemaps09.export import export_hosts
-
     reports = export_hosts(["https://a.example", "https://b.example"], ["who"], output=folder)
     return [report.failures for report in reports.values()]
 
@@ -125,10 +124,6 @@ def test_automatic_workers_are_several_and_the_same_for_all_hosts(project, tmp_p
 
 
 def with_queries(folder):
-    from django.db import connection
-
-    from tests.models import Article
-
     def answers():
         updated = Article.objects.filter(pk=7).update(slug="a7")
         return Article.objects.count(), updated, connection.is_usable()
@@ -140,10 +135,6 @@ def with_queries(folder):
 
 @pytest.mark.parametrize("alias", [pytest.param("postgresql", marks=POSTGRESQL)])
 def test_connections_of_the_parent_are_its_own_before_and_after(alias, tmp_path):
-    from django.db import connections
-
-    from tests.support.databases import require
-
     require(alias)
     # The rows are visible to other processes.
     fill(alias)
@@ -156,8 +147,6 @@ def test_connections_of_the_parent_are_its_own_before_and_after(alias, tmp_path)
 
 
 def in_a_transaction(folder):
-    from django.db import transaction
-
     with transaction.atomic():
         engine_project.exported(f"{folder}/automatic", "", "who")
         with pytest.raises(ImproperlyConfigured) as raised:
@@ -166,8 +155,6 @@ def in_a_transaction(folder):
 
 
 def in_a_daemon(folder):
-    import multiprocessing
-
     context = multiprocessing.get_context("fork")
     said = context.SimpleQueue()
 
@@ -207,8 +194,6 @@ class TestAnExportThatCannotHaveWorkers:
         ],
     )
     def test_has_rows_or_sections_that_others_cannot_find(self, tmp_path, settings, sitemaps, section, why):
-        from django_sitemaps09.export import export
-
         found = "tests.support.engine_project.SECTIONS"
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": found, "GZIP": False, "MAX_URLS": 9}
         fill()
@@ -223,8 +208,6 @@ class TestAnExportThatCannotHaveWorkers:
 
     @pytest.mark.parametrize("workers", [0, -1])
     def test_has_less_than_one(self, tmp_path, settings, workers):
-        from django_sitemaps09.export import export, verify
-
         settings.SITEMAPS09 = {"BASE_URL": BASE}
         for function in (export, verify):
             with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):

@@ -199,9 +199,7 @@ class Forging:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    ("staged", "name"), [("private.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")]
-)
+@pytest.mark.parametrize(("staged", "name"), [("a.txt", ""), (".sitemaps09/lock", ""), ("", "index.html")])
 def test_a_worker_does_not_choose_what_is_published_or_where(folder, configure, monkeypatch, staged, name):
     configure(MAX_URLS=2, SITEMAPS=f"{__name__}.FORGED")
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
@@ -210,11 +208,11 @@ def test_a_worker_does_not_choose_what_is_published_or_where(folder, configure, 
     monkeypatch.setattr(Forging, "name", name)
     write_articles("a", "b", "c")
     folder.mkdir()
-    for mine in ("index.html", "private.txt"):
+    for mine in ("index.html", "a.txt"):
         (folder / mine).write_text("mine")
     report = export(output=folder, engine=f"{__name__}.Forging")
     assert "A worker returned" in report.failures[0]
-    assert content(folder) == {"index.html": b"mine", "private.txt": b"mine"}
+    assert content(folder) == {"index.html": b"mine", "a.txt": b"mine"}
 
 
 #: A sitemap written for contrib, with small pages; one that is paginated by position; and one that is read

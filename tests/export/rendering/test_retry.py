@@ -39,7 +39,7 @@ DEADLINE = 20.0
 #: How the session of a client's port is found and ended.
 STATEMENTS = {
     "postgresql": (
-        "SELECT pid FROM pg_stat_activity WHERE client_port = %s",
+        "SELECT pid FROM pg_stat_activity WHERE client_port=%s",
         "SELECT pg_terminate_backend(%s)",
     ),
     "mysql": ("SELECT id FROM information_schema.processlist WHERE host LIKE CONCAT('%%:', %s)", "KILL %s"),
