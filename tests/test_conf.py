@@ -146,12 +146,6 @@ def test_an_invalid_value_of_one_key_affects_no_other_key():
         assert conf.limits.urls == 7
 
 
-@pytest.mark.parametrize("value", [None, [], "https://www.example.com", 7, {"BASE_URL"}])
-def test_settings_that_are_not_a_dict_are_refused_with_an_example(value):
-    with override_settings(SITEMAPS09=value), pytest.raises(ImproperlyConfigured, match="a dict, such as"):
-        read("GZIP")
-
-
 def test_the_storage_is_the_one_named_sitemaps_if_there_is_one():
     memory = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
     with override_settings(STORAGES={"default": memory, "staticfiles": memory, "sitemaps": memory}):

@@ -114,9 +114,6 @@ def test_live_pages_are_the_exported_ones_and_each_url_answers_with_its_title_es
     for url, (status, body) in site.fetch(*urls).items():
         assert status == 200, url
         assert html.escape(site.titles[unquote(url)]) in body
-
-
-def test_robots_txt_names_the_index_in_the_folder_and_live(site):
     [(status, live)] = site.fetch("/robots.txt").values()
     for text in (live, (site.public / "robots.txt").read_text()):
         assert f"Sitemap: {BASE}/sitemap.xml" in text.splitlines()

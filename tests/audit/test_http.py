@@ -31,10 +31,6 @@ def rules(report):
     return {finding.rule for finding in report.findings}
 
 
-def moved(target):
-    return Answer("", 301, {"Location": target})
-
-
 @pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])
 def test_an_audit_starts_from_a_site_a_robots_txt_or_an_index(path):
     with site() as base:
@@ -46,7 +42,9 @@ def test_an_audit_starts_from_a_site_a_robots_txt_or_an_index(path):
 
 def test_a_site_can_redirect_to_another_host():
     with site() as base:
-        answers = {name: moved(f"{base}/{name}") for name in ("robots.txt", "sitemap.xml")}
+        answers = {
+            name: Answer("", 301, {"Location": f"{base}/{name}"}) for name in ("robots.txt", "sitemap.xml")
+        }
         with site(lambda _: answers) as typed:
             for address in (typed, f"{typed}/sitemap.xml"):
                 report = audit(address)
@@ -57,7 +55,8 @@ def test_the_robots_txt_of_a_host_that_documents_redirect_to_does_not_count():
     with site() as base, site(lambda typed: answers) as typed:
         robots = f"User-agent: *\nDisallow: /words/a/\nSitemap: {typed}/sitemap.xml"
         files = base.replace("127.0.0.1", "localhost")
-        answers = {"robots.txt": robots, "sitemap.xml": moved(f"{files}/{PAGE}")}
+        moved = Answer("", 301, {"Location": f"{files}/{PAGE}"})
+        answers = {"robots.txt": robots, "sitemap.xml": moved}
         assert "document-redirect" in rules(audit(f"{typed}/sitemap.xml"))
 
 

@@ -128,12 +128,9 @@ def test_live_views_can_be_under_a_script_prefix(register, settings):
     assert (report.urls, report.pages) == (3, 1)
 
 
-def in_german(request, number):
-    return HttpResponse(translation.get_language())
-
-
 @pytest.mark.usefixtures("db")
 def test_urls_in_all_languages_are_resolved_and_the_active_language_stays(register, settings):
+    in_german = lambda request, number: HttpResponse(translation.get_language())  # noqa: E731
     patterns = i18n_patterns(path("numbers/<int:number>/", in_german), prefix_default_language=False)
     settings.MIDDLEWARE = ["django.middleware.locale.LocaleMiddleware"]
     settings.ROOT_URLCONF = urls(urlpatterns[1], *patterns)

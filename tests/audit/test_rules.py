@@ -1,7 +1,4 @@
-"""Rules of the audit: a table of folders and what is found in them, sites that harm, and functions.
-
-`corpus/` has a fault of each rule. Here are faults of whole sites, and sites that try to harm the audit.
-"""
+"""Rules of the audit: faults of whole sites, sites that harm, and functions. `corpus/` has the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The recipes for serving an export and for a cache in front of the views.
-
-They are run with real servers, before and after a change.
-"""
+"""The recipes for serving an export and for caches, run with real servers, before and after changes."""
 
 from __future__ import annotations
 
@@ -518,7 +515,7 @@ class TestNginx:
     """The views also have middleware that makes answers depend on the headers of clients."""
 
     @pytest.fixture(autouse=True)
-    def _varying(self, settings, views):
+    def _varying(self, settings):
         before, after = "django.middleware.gzip.GZipMiddleware", "django.middleware.locale.LocaleMiddleware"
         settings.MIDDLEWARE = [before, *settings.MIDDLEWARE, after]
 

@@ -1,4 +1,1 @@
-"""The how-tos for other packages, followed on sites that have these packages; see `howtos` in tox.ini.
-
-`project` has the files that each page starts from. The blocks of the page are appended to them.
-"""
+"""The how-tos for other packages, followed on sites of `project`, to which their blocks are appended."""

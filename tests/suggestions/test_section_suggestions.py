@@ -110,14 +110,11 @@ def test_a_section_without_a_suggestion_has_a_reason(section, note):
     assert note in refusal(section)
 
 
-def test_a_generic_sitemap_has_its_date_field():
+def test_a_generic_sitemap_has_its_date_field_and_a_section_without_rows_a_suggestion():
     rows = {"queryset": Entry.objects.all(), "date_field": "updated"}
     assert suggestion(GenericSitemap(rows)).hooks == ("location", "lastmod")
     found = suggestion(GenericSitemap(rows | {"date_field": "number"}))
     assert found.notes[0] == "lastmod stays a method: its value is integer."
-
-
-def test_a_section_without_rows_has_a_suggestion():
     found = suggestion(sitemap(queryset=Entry.objects.filter(number__gt=1_000)))
     assert (found.hooks, found.comparison) == (("location",), Comparison())
 

@@ -1,7 +1,4 @@
-"""Claims, which are advice to others; pages that their worker refuses or does not return; the end of a run.
-
-All of these have a fake queue.
-"""
+"""Claims; pages that a worker refuses or does not return; the end of a run: with a fake queue."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Exports in several processes of this machine: how they are started, and where they cannot be.
-
-`test_workers` has what they promise like other workers.
-"""
+"""How exports start several processes of this machine, and where they cannot."""
 
 from __future__ import annotations
 
@@ -31,9 +28,7 @@ POSTGRESQL = [pytest.mark.django_db(transaction=True, databases=["postgresql"])]
 )
 
 
-@pytest.fixture
-def project(make_project):
-    return make_project()
+project = pytest.fixture(lambda make_project: make_project())
 
 
 def test_an_error_in_a_worker_is_the_failure_of_its_section_alone(project, tmp_path):

@@ -1,7 +1,4 @@
-"""Reads of an export when connections are lost, at each statement or for a second.
-
-Exports run in a process of their own, which connects to the database through a forwarder.
-"""
+"""Reads of an export, through a forwarder that loses connections at each statement or for a second."""
 
 from __future__ import annotations
 
