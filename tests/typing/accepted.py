@@ -225,6 +225,7 @@ class Page(NamedTuple):
     path: str
 
 
+@register("pages")
 class Pages(Sitemap[Page]):
     lastmod = date(2026, 1, 31)
 
@@ -234,9 +235,13 @@ class Pages(Sitemap[Page]):
     def location(self, item: Page) -> str:
         return item.path
 
+    def extra(self) -> int:
+        return 1
+
 
 class Paths(Sitemap[str]):
     changefreq = "weekly"
+    i18n = alternates = x_default = True
 
     def items(self) -> list[str]:
         return ["/a/", "/b/"]
@@ -279,19 +284,13 @@ ROWS = {"queryset": User.objects.all(), "date_field": "last_login"}
 generic = GenericSitemap[User](ROWS, priority=0.5, changefreq="daily", protocol="http")
 
 
-@register("pages")
-class Registered(Pages):
-    def extra(self) -> int:
-        return 1
-
-
 def factory() -> Paths:
     return Paths()
 
 
 def types_are_kept() -> None:
-    assert_type(Registered().extra(), int)
-    assert_type(Registered().items(), Iterable[Page])
+    assert_type(Pages().extra(), int)
+    assert_type(Pages().items(), Iterable[Page])
     assert_type(register("paths", Paths), type[Paths])
     assert_type(register("generic", generic), GenericSitemap[User])
     assert_type(register("made", factory)(), Paths)
@@ -313,8 +312,7 @@ urlpatterns = [
 ]
 
 
-def own_view(request: HttpRequest) -> HttpResponse:
-    return views.sitemap(request, {"paths": Paths}, section="paths", template_name="my.xml")
+page: HttpResponse = views.sitemap(HttpRequest(), {"paths": Paths}, section="paths", template_name="a.xml")
 
 
 def is_contribs(section: object) -> bool:
@@ -355,12 +353,6 @@ class Everything(ModelSitemap[User]):
 
     def news(self, item: User) -> sitemaps09.News | None:
         return sitemaps09.News("The Times", "en", item.date_joined, item.username)
-
-
-class Switches(Sitemap[str]):
-    i18n = True
-    alternates = True
-    x_default = True
 
 
 class Latest(sitemaps09.NewsSitemap[User]):
