@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import os
 import re
 import signal
@@ -74,9 +76,7 @@ def altered(signed, *path, value):
     payload, _, rest = signed.partition(":")
     content = json.loads(signing.b64_decode(payload.encode()))
     *above, name = path
-    place = content
-    for key in above:
-        place = place[key]
+    place = functools.reduce(operator.getitem, above, content)
     assert place[name] != value
     place[name] = value
     return f"{signing.b64_encode(json.dumps(content).encode()).decode()}:{rest}"

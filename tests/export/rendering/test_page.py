@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -180,17 +181,12 @@ class TestBadItems:
             assert words in failure
 
 
-class Forging:
+class Forging(ExitStack):
     staged = name = ""
 
     def __init__(self, workers):
+        super().__init__()
         self.workers = workers
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        pass
 
     def submit(self, renderer, task):
         made = render_page(renderer, task)
