@@ -79,3 +79,15 @@ def test_an_export_names_a_date_field_that_a_check_would_report(tmp_path):
     assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
     [section] = export(sitemaps={"s": missing}, **given).sections
     assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])
+
+
+def test_django_runs_all_checks_and_those_of_deployments_and_databases_where_they_are_asked_for():
+    def run(**options):
+        found = registry.registry.get_checks(**options)
+        return {check.__name__ for check in found if check.__module__.startswith("django_sitemaps09.")}
+
+    always = {"check_settings", "check_sections", "check_urls", "check_keys"}
+    assert run() == always
+    assert run(include_deployment_checks=True) == always | {"check_deployment", "check_site"}
+    tagged = registry.registry.get_checks(include_deployment_checks=True)
+    assert {check.__name__ for check in tagged if "database" in check.tags} >= {"check_keys", "check_site"}
