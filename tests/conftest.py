@@ -10,20 +10,27 @@ from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 
 from tests.support import services
-from tests.support.clock import clock
-from tests.support.configuration import _configured, client_chooses_host, configure, folder, register, umask
-from tests.support.databases import SERVERS, snapshot_using, using
+from tests.support.configuration import (
+    EXAMPLES,
+    THOROUGH,
+    _configured,
+    client_chooses_host,
+    clock,
+    configure,
+    folder,
+    register,
+    state,
+    umask,
+)
+from tests.support.databases import SERVERS, replica, snapshot_using, using
 from tests.support.engine_project import backends, database, make_project, tasks_database
-from tests.support.examples import EXAMPLES, THOROUGH
-from tests.support.replicas import replica
-from tests.support.schemas import schema
 from tests.support.services import bucket, declare, s3, shared_cache
-from tests.support.strict_readers import sitemap_js
+from tests.support.writing import schema
 
 __all__ = [
     "_configured", "backends", "bucket", "client_chooses_host", "clock", "configure", "database", "declare",
     "folder", "make_project", "register", "replica", "s3", "schema", "shared_cache",
-    "sitemap_js", "snapshot_using", "tasks_database", "umask", "using",
+    "snapshot_using", "state", "tasks_database", "umask", "using",
 ]  # fmt: skip
 
 # No example has a deadline, because a busy machine does not break an invariant. A thorough run tries new

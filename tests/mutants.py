@@ -40,7 +40,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NamedTuple
 
-from tests.support.paths import ROOT
+from tests.support.processes import ROOT
 
 PACKAGE = "django_sitemaps09"
 _OPPOSITES = {

@@ -20,7 +20,7 @@ from django_sitemaps09.compression import (
     decompress,
     decompress_whole,
     gunzip,
-)  # fmt: skip
+)
 from django_sitemaps09.conf import conf
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import MAX_BYTES

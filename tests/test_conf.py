@@ -17,7 +17,7 @@ from django.utils import timezone, translation
 
 from django_sitemaps09.conf import KEYS, Conf, conf
 from django_sitemaps09.protocol import Base, Limits
-from tests.support.paths import ROOT
+from tests.support.processes import ROOT
 
 DAY, NAN, BASE = 86_400.0, float("nan"), "https://a.b"
 UNSET = ("SITEMAPS", "BASE_URL", "STORAGE", "ROOT", "STATE", "FILES_URL", "ROBOTS_TXT", "INDEXNOW_KEY")

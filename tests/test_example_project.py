@@ -14,8 +14,7 @@ import pytest
 from lxml import etree
 
 import django_sitemaps09
-from tests.support.paths import ROOT
-from tests.support.processes import ended, environment, started
+from tests.support.processes import ROOT, ended, environment, started
 from tests.support.published import SPACE
 
 EXAMPLE = ROOT / "example_project"

@@ -11,12 +11,17 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, strategies as st
 
-# isort: off
 from django_sitemaps09.pages import (
-    Fingerprint, Key, Page, each_page, even_bounds, fill, find_changed, fit_together, render_all,
-)  # fmt: skip
-
-# isort: on
+    Fingerprint,
+    Key,
+    Page,
+    each_page,
+    even_bounds,
+    fill,
+    find_changed,
+    fit_together,
+    render_all,
+)
 from django_sitemaps09.protocol import Limits
 
 # A prime: multiplying the numbers below it, modulo this prime, shuffles them.

@@ -36,10 +36,8 @@ from django_sitemaps09 import (
 from django_sitemaps09.checks import check_sections
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
-from tests.support.apps import MINE, PRODUCTS, apps, registry
-from tests.support.checking import ids
-from tests.support.paths import ROOT
-from tests.support.processes import ended, started
+from tests.support.checking import MINE, PRODUCTS, apps, ids, registry
+from tests.support.processes import ROOT, ended, started
 from tests.support.sections import declare
 
 __all__ = ["apps", "registry"]

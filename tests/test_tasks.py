@@ -18,8 +18,8 @@ from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support.configuration import BASE
 from tests.support.engine_project import DATABASE, HASTY, ROWS
 from tests.support.exports import content
+from tests.support.processes import until
 from tests.support.sections import Numbers
-from tests.support.waiting import until
 
 
 @contextmanager

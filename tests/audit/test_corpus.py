@@ -22,8 +22,8 @@ from django.urls import re_path
 
 from django_sitemaps09.audit import RULES, audit
 from tests.support.configuration import BASE
+from tests.support.services import serve
 from tests.support.site_files import ALL, HEAD, PAGE, SPACE, sound, write
-from tests.support.wsgi import serve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09, pytest.mark.urls("tests.audit.test_corpus")]
 

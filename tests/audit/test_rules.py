@@ -28,8 +28,8 @@ from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.exceptions import DocumentError
 from django_sitemaps09.protocol import MAX_BYTES, parse_base
+from tests.audit.hostile_sites import SITES, write_site
 from tests.support.configuration import BASE
-from tests.support.hostile_sites import SITES, write_site
 from tests.support.sections import listing
 from tests.support.site_files import ALL, HEAD, OTHER, PAGE, SPACE, index, sound, url, urlset, write
 
@@ -277,7 +277,7 @@ def test_hostile_sites_cost_less_than_300_mb_a_minute_and_no_later_audit(names, 
         write_site(name, tmp_path / f"{number}")
         folders += [tmp_path / f"{number}", valid]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
-    command = [sys.executable, "-m", "tests.support.hostile_sites", *map(str, folders)]
+    command = [sys.executable, "-m", "tests.audit.hostile_sites", *map(str, folders)]
     costs = json.loads(subprocess.check_output(command, env=environment))  # noqa: S603 our own program
     for name, (rules, seconds, megabytes), (others, *_) in zip(names, costs[::2], costs[1::2], strict=True):
         assert rules, name

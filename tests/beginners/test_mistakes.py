@@ -23,7 +23,7 @@ from django.urls import include, path
 
 from django_sitemaps09 import views
 from tests.models import Article
-from tests.support.apps import registry
+from tests.support.checking import registry
 from tests.support.configuration import BASE
 from tests.urls import nothing
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.browsers import axe, browser
+from tests.browser.chromium import axe, browser
 
 __all__ = ["axe", "browser"]

@@ -15,9 +15,9 @@ from django.test import override_settings
 from django_sitemaps09 import Alternate, Extension, Image, News, Video
 from django_sitemaps09.export import export
 from django_sitemaps09.writer import page_format, write_document
+from tests.browser.chromium import SECONDS, contrast, luminance, serving
 from tests.models import Article
 from tests.support.articles import Articles
-from tests.support.browsers import SECONDS, contrast, luminance, serving
 from tests.support.configuration import BASE
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory

@@ -17,7 +17,7 @@ from tests.models import Coupon, Word
 from tests.support.checking import ids_of
 from tests.support.databases import parameter
 from tests.support.sections import declare
-from tests.support.unusual_keys import drop_view, make_coupons, section, view
+from tests.support.tables import drop_view, make_coupons, section, view
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.DECLARED")
 DECLARED = {}

@@ -24,8 +24,19 @@ from django.views.generic import View
 
 from django_sitemaps09 import Route, Sitemap, checks, sections, views
 from tests.models import Tag
-from tests.support.apps import apps, registry
-from tests.support.checking import ARTICLE, INCLUDED, SLUG, checked, declaration, ids, ids_of, takes, unread
+from tests.support.checking import (
+    ARTICLE,
+    INCLUDED,
+    SLUG,
+    apps,
+    checked,
+    declaration,
+    ids,
+    ids_of,
+    registry,
+    takes,
+    unread,
+)
 
 __all__ = ["apps", "registry"]
 

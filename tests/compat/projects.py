@@ -30,8 +30,7 @@ from django_sitemaps09 import views
 from tests.compat import cases
 from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, NEW_YORK, UTC, ZURICH, Bases
 from tests.models import Article
-from tests.support.factories import CategoryFactory
-from tests.support.site_factories import FlatPageFactory
+from tests.support.factories import CategoryFactory, FlatPageFactory
 from tests.urls import nothing
 
 HERE = Path(__file__).parent

@@ -52,10 +52,9 @@ from tests.compat.projects import (
     texts,
 )
 from tests.models import Article
-from tests.support.factories import ArticleFactory
+from tests.support.factories import ArticleFactory, SiteFactory
 from tests.support.published import pages
 from tests.support.sections import declare
-from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 

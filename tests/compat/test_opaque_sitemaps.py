@@ -23,7 +23,7 @@ from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.factories import ArticleFactory
-from tests.support.paths import ROOT
+from tests.support.processes import ROOT
 from tests.support.published import indexed
 from tests.support.sections import declare, listing
 

@@ -30,18 +30,40 @@ from django_sitemaps09.protocol import Base, Limits
 from django_sitemaps09.sitemaps.items import TranslatedItems
 from tests.compat import projects
 from tests.models import Article, Comment, Event, Ticket
-from tests.support.batches import locations
 from tests.support.databases import parameter, require
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
-from tests.support.languages import PREFIXED, SEVERAL, TEN, page_of
 from tests.support.memory import needs_resource
-from tests.support.paths import ROOT
+from tests.support.processes import ROOT
 from tests.support.sections import declare, listing
-from tests.support.sources import alternates, in_language, page_map, through_get_urls
-from tests.support.ways import assert_paths, by, compatible, declare as listed, entries
+from tests.support.sources import (
+    PREFIXED,
+    SEVERAL,
+    TEN,
+    alternates,
+    batch_locations as locations,
+    in_language,
+    page_map,
+    page_of,
+    through_get_urls,
+)
+from tests.support.ways import WAYS, by, compatible, entries
 
 pytestmark = pytest.mark.urls("tests.urls")
 DAY = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+
+
+def listed(queryset, **hooks):
+    hooks = {"location": Route("article", slug=F("slug")), "limit": 2, **hooks}
+    return declare(queryset=queryset, **hooks)
+
+
+def assert_paths(section, expected):
+    """Check that live pages, files and the compatibility views list these paths, each as often as given."""
+    for way in ("native", "exported", "compatible"):
+        found, errors = WAYS[way](section)
+        assert errors == [], way
+        found, given = Counter(entry.path for entry in found), Counter(expected)
+        assert found == given, f"{way}: too many {found - given}, missing {given - found}"
 
 
 def request(**query):
@@ -620,7 +642,7 @@ def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):
     """The section's `lastmod` is a method that is called for 262,144 rows, which would take 100 MB."""
     require(alias)
     done = subprocess.run(  # noqa: S603 our own interpreter and code
-        [sys.executable, "-m", "tests.support.index_memory", alias, "18", shape],
+        [sys.executable, "-m", "tests.support.memory", alias, "18", shape],
         cwd=ROOT,
         env={**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")},
         capture_output=True,

@@ -29,7 +29,7 @@ from tests.compat.projects import (
     fetch,
     texts,
 )
-from tests.support.paths import ROOT
+from tests.support.processes import ROOT
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]

@@ -42,14 +42,14 @@ from django_sitemaps09.state.history import MAX_RUNS
 from tests.docs.pages import PAGES, README, run, take
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product, Review
-from tests.support.apps import registry
+from tests.support.checking import registry
 from tests.support.commands import failed, said
 from tests.support.inspector import client_of, site, superuser
-from tests.support.schemas import schemas
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import declare
 from tests.support.services import require_packages
 from tests.support.site_files import DUPLICATE, sound, write
+from tests.support.writing import schemas
 
 __all__ = ["engine", "registry"]
 

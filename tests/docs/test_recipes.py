@@ -31,12 +31,11 @@ from django_sitemaps09 import Image, NewsSitemap, Route, Sitemap, StaticViewSite
 from django_sitemaps09.export import export
 from tests.docs.pages import PAGES, run, take
 from tests.models import Article, Category, Word
-from tests.support import waiting
+from tests.support import processes
 from tests.support.configuration import BASE
 from tests.support.published import SPACE
 from tests.support.sections import declare
-from tests.support.services import missing, require_packages
-from tests.support.wsgi import serve, sharing_connection
+from tests.support.services import missing, require_packages, serve, sharing_connection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.services]
 
@@ -221,7 +220,7 @@ def nginx(http, folder):
                 return client.connect_ex(("127.0.0.1", port)) == 0
 
         try:
-            waiting.until(answers, "nginx does not answer")
+            processes.until(answers, "nginx does not answer")
             yield f"http://127.0.0.1:{port}"
         finally:
             process.kill()
@@ -448,7 +447,7 @@ def get(address, name, **headers):
 
 
 def until(condition):
-    waiting.until(condition, "the cache does not show it")
+    processes.until(condition, "the cache does not show it")
 
 
 def until_status(address, name, status):

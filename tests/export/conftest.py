@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from tests.export.engines.fake_queue import children, queue
 from tests.support.engine_project import _crew, crew
-from tests.support.manifests import state
 
-__all__ = ["_crew", "children", "crew", "queue", "state"]
+__all__ = ["_crew", "children", "crew", "queue"]

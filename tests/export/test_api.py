@@ -54,9 +54,9 @@ from tests.support.exports import (
     plain,
     run_folders,
     touched,
-    write_articles,
     write_index,
 )
+from tests.support.factories import write_articles
 from tests.support.killing import dies_at
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare

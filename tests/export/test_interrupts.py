@@ -19,9 +19,8 @@ from django_sitemaps09.export.interrupts import Interrupted, interruptible, unin
 from tests.support.configuration import BASE
 from tests.support.engine_project import PAGE, Project, articles, entered, gate, runs
 from tests.support.killing import lives
-from tests.support.processes import ended
+from tests.support.processes import DEADLINE, ended, until
 from tests.support.published import quick_folder
-from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
 # A page has 95 rows, based on the first 200 rows, which are read before all pages.

@@ -10,7 +10,7 @@ from django_sitemaps09.export import export
 from tests.models import Coupon, Redemption
 from tests.support.databases import parameter
 from tests.support.published import indexed
-from tests.support.unusual_keys import drop_view, make_coupons, section, view
+from tests.support.tables import drop_view, make_coupons, section, view
 from tests.support.ways import native, native_pages
 
 pytestmark = [pytest.mark.usefixtures("cached_site"), pytest.mark.sitemaps09(ENGINE="serial")]

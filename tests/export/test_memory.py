@@ -12,8 +12,7 @@ from django_sitemaps09.export import export, report
 from tests.support.configuration import BASE
 from tests.support.engine_project import Project
 from tests.support.exports import article_model, article_sitemap
-from tests.support.index_memory import peak_memory
-from tests.support.memory import needs_resource
+from tests.support.memory import needs_resource, peak_memory
 
 MILLION = 1_000_000
 

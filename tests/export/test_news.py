@@ -33,10 +33,10 @@ from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.stores import STATE
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
+from tests.support.articles import Fresh
 from tests.support.configuration import BASE
 from tests.support.killing import dies_at
 from tests.support.native_views import last_parts as slugs
-from tests.support.news import Fresh
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]

@@ -17,8 +17,8 @@ from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
+from tests.support.factories import SiteFactory
 from tests.support.sections import Numbers, declare
-from tests.support.site_factories import SiteFactory
 
 pytestmark = pytest.mark.sitemaps09
 A, B = "https://a.example", "https://b.example"

@@ -553,7 +553,7 @@ def test_the_entry_of_a_view_is_equal_to_the_exported_one(format_name, publish):
     assert (answer.verdict, answer.published) == ("listed", answer.live)
 
 
-@override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls")
+@override_settings(ROOT_URLCONF="tests.support.inspector")
 def test_each_language_has_an_entry_with_its_alternates(publish):
     write_articles("one")
     publish(articles=declare(Articles, i18n=True, alternates=True, location=Route("seen", slug=F("slug"))))

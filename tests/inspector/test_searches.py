@@ -22,7 +22,7 @@ from django_sitemaps09.inspector.candidates import (
     field_conditions,
     path_conditions,
     route_conditions,
-)  # fmt: skip
+)
 from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles
 from django_sitemaps09.inspector.rows import FoundRow, KeyQueries, page_index, row_batch
 from django_sitemaps09.published import ExportFolder

@@ -87,7 +87,7 @@ class TestAccess:
                 location = Client().get("/admin/sitemaps/")["Location"]
             assert location == "/admin/login/?next=/admin/sitemaps/"
             # An admin that is not included is not used.
-            with override_settings(ROOT_URLCONF="tests.support.inspector_plain_urls"):
+            with override_settings(ROOT_URLCONF="tests.support.inspector"):
                 assert Client().get("/sitemaps/")["Location"].startswith("/log-in/")
                 assert b"sitemaps09-standalone" in superuser().get("/sitemaps/").content
 

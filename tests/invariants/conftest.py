@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tests.invariants.strict_readers import sitemap_js
+from tests.invariants.twins import twins
 from tests.support.documents import articles, serve
-from tests.support.shelves import shelf
-from tests.support.twins import twins
+from tests.support.tables import shelf
 
-__all__ = ["articles", "serve", "shelf", "twins"]
+__all__ = ["articles", "serve", "shelf", "sitemap_js", "twins"]

@@ -21,8 +21,8 @@ from urllib.parse import quote
 import pytest
 
 import django_sitemaps09
-from tests.support.paths import ROOT
-from tests.support.strict_readers import require
+from tests.invariants.strict_readers import require
+from tests.support.processes import ROOT
 
 EXAMPLE = ROOT / "example_project"
 ARTICLES, PRODUCTS = 3_000, 60

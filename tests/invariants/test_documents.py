@@ -15,23 +15,51 @@ from django.test import RequestFactory
 from hypothesis import event, example, given, strategies as st
 from lxml import etree
 
-# isort: off
 from django_sitemaps09 import (
-    Alternate, Extension, Image, ModelSitemap, News, NewsSitemap, Platform, Restriction, Sitemap, Video,
+    Alternate,
+    Extension,
+    Image,
+    ModelSitemap,
+    News,
+    NewsSitemap,
+    Platform,
+    Restriction,
+    Sitemap,
+    Video,
     views,
-)  # fmt: skip
+)
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.documents import (
-    COMBINATIONS, CORE, EVERYTHING, KINDS, LINKED, NOW, SHOP, SLUGS, TEXTS, Combination, alternates,
-    by_contrib, canonical, entries, exported, images, live, localized, name_of, news, section, shop,
-    text_of, texts, videos,
-)  # fmt: skip
-
-# isort: on
+    COMBINATIONS,
+    CORE,
+    EVERYTHING,
+    KINDS,
+    LINKED,
+    NOW,
+    SHOP,
+    SLUGS,
+    TEXTS,
+    Combination,
+    alternates,
+    by_contrib,
+    canonical,
+    entries,
+    exported,
+    images,
+    live,
+    localized,
+    name_of,
+    news,
+    section,
+    shop,
+    text_of,
+    texts,
+    videos,
+)
 from tests.support.sections import declare, listing
 from tests.support.sources import compiled, rendered
 from tests.support.writing import anything, parse

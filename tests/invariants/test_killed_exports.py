@@ -28,10 +28,9 @@ from tests.invariants.killing import runs
 from tests.invariants.killing.runs import EVERGREEN, SCENARIOS, SUBMISSIONS
 from tests.models import Article
 from tests.support import published
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, KILL_STEP
 from tests.support.databases import require
 from tests.support.engine_project import Project, end
-from tests.support.examples import KILL_STEP
 from tests.support.killing import needs_proc
 from tests.support.manifests import articles, slugs, write_articles
 

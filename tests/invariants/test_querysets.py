@@ -6,27 +6,47 @@ from collections import Counter
 from datetime import datetime, timezone
 
 import pytest
-
-# isort: off
 from django.db.models import (
-    Case, CharField, Count, DateTimeField, Exists, F, FilteredRelation, IntegerField, Max, Min, OuterRef, Q,
-    Subquery, Sum, Value, When, Window,
-)  # fmt: skip
+    Case,
+    CharField,
+    Count,
+    DateTimeField,
+    Exists,
+    F,
+    FilteredRelation,
+    IntegerField,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    Subquery,
+    Sum,
+    Value,
+    When,
+    Window,
+)
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import (
-    Cast, Coalesce, Concat, Greatest, Lower, Now, Random, Rank, RowNumber, Trunc, TruncDay, TruncMonth,
-)  # fmt: skip
-
-# isort: on
+    Cast,
+    Coalesce,
+    Concat,
+    Greatest,
+    Lower,
+    Now,
+    Random,
+    Rank,
+    RowNumber,
+    Trunc,
+    TruncDay,
+    TruncMonth,
+)
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, checks
 from django_sitemaps09.hooks.values import lastmod_text
 from tests.invariants.fuzz.models import Whole, WholeByNotes, WholeNote
 from tests.models import Article, Comment, Invoice, Recent, Seat
 from tests.support.databases import ALIASES, parameter
-from tests.support.factories import InvoiceFactory, SeatFactory
 from tests.support.sections import declare
-from tests.support.shelves import OLD, at_least
 from tests.support.sources import set_slices
 from tests.support.ways import WAYS, by, changed_only, compatible_index
 
@@ -47,6 +67,11 @@ OURS = {"native", "exported", "changed_only", "killed"}
 UTC = timezone.utc
 #: A day after the first visits of some articles, and before others.
 DAY = datetime(2026, 1, 4, 12, tzinfo=UTC)
+OLD = datetime(2020, 5, 17, 22, 30, tzinfo=UTC)
+
+
+def at_least(old):
+    return Coalesce("updated", Cast(Value(old), DateTimeField()))
 
 
 @pytest.fixture(autouse=True)
@@ -387,7 +412,7 @@ SEATS = {
 def test_rows_with_a_composite_key_are_listed_as_they_come(name, way, using):
     for n in (2, 1, 4):
         for row in "ab":
-            SeatFactory(using=using, row=row, number=n)
+            Seat.objects.using(using).create(row=row, number=n)
     queryset = SEATS[name](Seat.objects.using(using))
     expected = Counter((by("row", "number")(None, row), None) for row in queryset.all())
     for i18n in (False, True):
@@ -578,7 +603,7 @@ def a_row_without_a_lastmod_that_a_window_excludes(rows):
 @case
 def a_generated_key(rows):
     for number in (9, 2, 100, 30, 4):
-        InvoiceFactory(using=rows.db, number=number)
+        Invoice.objects.using(rows.db).create(number=number)
     invoices = Invoice.objects.using(rows.db)
     section = section_of(invoices, by("serial"), 2, key="serial")
     assert [*checks.check_declarations([section])] == []
@@ -770,7 +795,7 @@ def test_an_evaluated_queryset_is_read_as_it_was_fetched(name, way, shelf):
 
 def test_evaluated_groups_languages_and_composite_keys_are_read_as_they_were_fetched(way, shelf):
     for number in range(3):
-        SeatFactory(using=shelf.db, row="a", number=number)
+        Seat.objects.using(shelf.db).create(row="a", number=number)
     words = [f"/word-{number}/" for number in range(12)]
     groups = shelf.order_by().values("category__slug").annotate(last=Max("day"))
     seats = Seat.objects.using(shelf.db).distinct().order_by("-number")

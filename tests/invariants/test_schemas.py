@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lxml import etree
 
-from tests.support.schemas import OWN, SHARED, Schemas
+from tests.support.writing import OWN, SHARED, Schemas
 
 HEAD = (
     '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'

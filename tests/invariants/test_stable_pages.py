@@ -22,9 +22,7 @@ from django_sitemaps09.state import manifest as manifests
 from django_sitemaps09.state.manifest import SectionRecord
 from tests.models import Article, Child, Document, Parent, Seat, Word
 from tests.support import published as looked_at
-from tests.support.configuration import BASE
-from tests.support.examples import EXAMPLES
-from tests.support.factories import ChildFactory
+from tests.support.configuration import BASE, EXAMPLES
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -335,7 +333,7 @@ def test_limits_and_rebalancing_write_pages_only_where_they_must(site):
 def test_another_key_divides_all_pages_and_keeps_the_old_files(folder, settings):
     settings.SITEMAPS09 = {"BASE_URL": BASE, "MAX_URLS": 10, "ENGINE": "serial"}
     for number in range(1, 36):
-        ChildFactory(pk=number, name=f"n{number}")
+        Child.objects.create(pk=number, name=f"n{number}")
 
     def run(model):
         section = declare(queryset=model.objects.all(), location=Concat(Value("/"), F("name"), Value("/")))

@@ -23,10 +23,9 @@ from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.support import commands, published
 from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
-from tests.support.processes import ended, started
+from tests.support.processes import ended, started, until
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers
-from tests.support.waiting import until
 
 said = partial(commands.said, "export_sitemaps")
 failed = partial(commands.failed, "export_sitemaps")

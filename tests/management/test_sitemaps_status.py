@@ -28,9 +28,8 @@ from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support import commands
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import SecondsClock
 from tests.support.commands import Broken
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, SecondsClock
 from tests.support.native_views import Foreign
 from tests.support.sections import Numbers, declare
 

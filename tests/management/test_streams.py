@@ -22,9 +22,8 @@ from django_sitemaps09.management import streams
 from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
 from tests.support.commands import environment
 from tests.support.configuration import BASE
-from tests.support.paths import ROOT
+from tests.support.processes import DEADLINE, ROOT
 from tests.support.services import require_packages
-from tests.support.waiting import DEADLINE
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 FULL = "Cannot write to standard output: [Errno 28]"

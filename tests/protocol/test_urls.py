@@ -11,13 +11,16 @@ from django.utils.encoding import iri_to_uri
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import protocol
-
-# isort: off
 from django_sitemaps09.protocol import (
-    MAX_LOCATION, are_plain, check_endpoints, check_keys, origin, parse_base, quote_all, uri,
-)  # fmt: skip
-
-# isort: on
+    MAX_LOCATION,
+    are_plain,
+    check_endpoints,
+    check_keys,
+    origin,
+    parse_base,
+    quote_all,
+    uri,
+)
 from tests.support.memory import traced
 
 PIECES = [

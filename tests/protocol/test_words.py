@@ -18,13 +18,17 @@ from django.utils.translation import override
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09.entries import SafeColumn
-from django_sitemaps09.protocol import w3c, w3c_texts
-
-# isort: off
 from django_sitemaps09.protocol import (
-    CHANGEFREQS, changefreq_text, hreflang, hreflang_warning, language_text, news_language, priority_text,
-)  # fmt: skip
-# isort: on
+    CHANGEFREQS,
+    changefreq_text,
+    hreflang,
+    hreflang_warning,
+    language_text,
+    news_language,
+    priority_text,
+    w3c,
+    w3c_texts,
+)
 
 numbers = (
     st.floats(0, 1)

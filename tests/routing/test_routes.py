@@ -19,14 +19,20 @@ from django.conf.urls.i18n import i18n_patterns
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import override_settings
-
-# isort: off
 from django.urls import (
-    NoReverseMatch, URLResolver, clear_url_caches, get_resolver, get_script_prefix, include, path, re_path,
-    register_converter, reverse, set_script_prefix, set_urlconf,
-)  # fmt: skip
-
-# isort: on
+    NoReverseMatch,
+    URLResolver,
+    clear_url_caches,
+    get_resolver,
+    get_script_prefix,
+    include,
+    path,
+    re_path,
+    register_converter,
+    reverse,
+    set_script_prefix,
+    set_urlconf,
+)
 from django.utils import translation
 from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe

@@ -19,7 +19,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.hooks.annotations import annotate, column
 from django_sitemaps09.hooks.expressions import FIELDS, alias, declared_expressions
 from tests.models import Article, Category, Recent, Seat
-from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, SeatFactory, hours_before
+from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hours_before
 from tests.support.sections import declare, listing
 
 # Locations
@@ -175,7 +175,7 @@ def test_items_have_the_order_of_the_queryset_else_that_of_the_primary_key(attri
 @pytest.mark.django_db
 def test_a_key_of_two_columns_is_an_order_too():
     for row, number in [("b", 1), ("a", 2), ("a", 1)]:
-        SeatFactory(row=row, number=number)
+        Seat.objects.create(row=row, number=number)
     assert [seat.pk for seat in declare(model=Seat)().items()] == [("a", 1), ("a", 2), ("b", 1)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.shelves import shelf
 from tests.support.sources import articles, kind, small_slices
+from tests.support.tables import shelf
 
 __all__ = ["articles", "kind", "shelf", "small_slices"]

@@ -10,16 +10,29 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.db import connections
-
-# isort: off
 from django.db.models import (
-    Case, DateField, DateTimeField, F, Max, OuterRef, Subquery, TextField, Value, When,
-)  # fmt: skip
+    Case,
+    DateField,
+    DateTimeField,
+    F,
+    Max,
+    OuterRef,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.functions import (
-    Cast, Coalesce, Greatest, Least, Lower, Now, NullIf, TruncDate, TruncDay,
-)  # fmt: skip
-
-# isort: on
+    Cast,
+    Coalesce,
+    Greatest,
+    Least,
+    Lower,
+    Now,
+    NullIf,
+    TruncDate,
+    TruncDay,
+)
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route

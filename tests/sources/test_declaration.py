@@ -25,12 +25,20 @@ from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article
 from tests.support.databases import no_cursor_left, parameter
 from tests.support.sections import declare, listing
-
-# isort: off
 from tests.support.sources import (
-    BASE, COLUMNS, KINDS, LIMITS, NOON, UTC, compiled, errors, locations, page_map, rendered, source_of,
-)  # fmt: skip
-# isort: on
+    BASE,
+    COLUMNS,
+    KINDS,
+    LIMITS,
+    NOON,
+    UTC,
+    compiled,
+    errors,
+    locations,
+    page_map,
+    rendered,
+    source_of,
+)
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 ITEMS = ["a", "bad", "c"]

@@ -13,17 +13,28 @@ from uuid import UUID
 
 import pytest
 from django.db import NotSupportedError, connections, transaction
-from django.test import Client
-
-# isort: off
 from django.db.models import (
-    BigIntegerField, BinaryField, BooleanField, CharField, DateField, DateTimeField, DurationField,
-    ExpressionWrapper, F, FloatField, JSONField, OuterRef, Q, QuerySet, Subquery, UUIDField, Value,
-)  # fmt: skip
-
-# isort: on
+    BigIntegerField,
+    BinaryField,
+    BooleanField,
+    CharField,
+    DateField,
+    DateTimeField,
+    DurationField,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    JSONField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    UUIDField,
+    Value,
+)
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Collate, Concat, Lower, TruncDay
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as zones
 
@@ -35,12 +46,12 @@ from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, finger
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
 from tests.support.databases import parameter
-from tests.support.factories import ArticleFactory, CategoryFactory, CommentFactory
+from tests.support.factories import ArticleFactory, CategoryFactory
 from tests.support.memory import traced
 from tests.support.published import quick_folder
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, listing, page_map, source_of
-from tests.support.vanishing import KEYS, table
+from tests.support.tables import KEYS, table
 
 __all__ = ["table"]
 
@@ -135,7 +146,7 @@ def test_a_fingerprint_is_of_the_columns_of_its_page(articles, using):
     source = of_rows(articles, Route("word", word=Concat(F("category__slug"), Value("-"), F("slug"))))
     before = source.fingerprint(None, None)
     articles.filter(pk=2).update(day=date(1999, 1, 1))
-    CommentFactory(using=using, article=articles.get(pk=2))
+    articles.get(pk=2).comments.create()
     assert source.fingerprint(None, None) == before
     articles.filter(pk=2).update(category=articles.get(pk=4).category)
     assert not source.fingerprint(None, None).same(before)

@@ -27,15 +27,22 @@ from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, T
 from tests.support import sources
 from tests.support.databases import parameter
 from tests.support.sections import declare
-
-# isort: off
 from tests.support.sources import (
-    BASE, FIRST, MODES, UTC, compiled, errors, keys_of, listing, locations, page_map, rendered, set_slices,
+    BASE,
+    FIRST,
+    MODES,
+    UTC,
+    compiled,
+    errors,
+    keys_of,
+    listing,
+    locations,
+    page_map,
+    rendered,
+    set_slices,
     source_of,
-)  # fmt: skip
-
-# isort: on
-from tests.support.unusual_keys import drop_view, view
+)
+from tests.support.tables import drop_view, view
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 

@@ -29,24 +29,46 @@ from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article, Category
 from tests.support.documents import by_contrib
 from tests.support.factories import ArticleFactory
-
-# isort: off
-from tests.support.languages import (
-    BARE, PREFIXED, SEVERAL, TEN, articles_in, by_route, page_of, slices_of, urlconf,
-)  # fmt: skip
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
 from tests.support.sources import (
-    BASE, LIMITS, alternates, compiled, cut, errors, locations, page_map, rendered, spoken,
-)  # fmt: skip
-
-# isort: on
+    BASE,
+    LIMITS,
+    PREFIXED,
+    SEVERAL,
+    TEN,
+    alternates,
+    compiled,
+    cut,
+    errors,
+    locations,
+    page_map,
+    page_of,
+    rendered,
+    spoken,
+    urlconf,
+)
 from tests.support.ways import compatible_entries, whole
 
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 LINKED = {"i18n": True, "alternates": True, "x_default": True}
 BY_SLUG = Route("article", slug=F("slug"))
+BARE = urlconf(prefixed=False)
 prefixed = override_settings(ROOT_URLCONF=PREFIXED)
+
+
+def by_route(self, item):
+    return reverse("article", kwargs={"slug": item.slug})
+
+
+def articles_in(using, count):
+    Article.objects.using(using).bulk_create(Article(slug=f"s{n}") for n in range(count))
+    return Article.objects.using(using).order_by("pk")
+
+
+def slices_of(monkeypatch, size):
+    for name in ("SLICE", "COLUMNS_SLICE", "INSTANCES"):
+        monkeypatch.setattr(slices, name, size)
 
 
 def linked(section):

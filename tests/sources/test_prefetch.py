@@ -19,10 +19,9 @@ from django.utils import timezone as zones
 from django_sitemaps09 import Route
 from django_sitemaps09.pages import Page
 from tests.models import Article
-from tests.support.batches import locations as paths
 from tests.support.databases import parameter
 from tests.support.sections import declare
-from tests.support.sources import compiled, set_slices
+from tests.support.sources import batch_locations as paths, compiled, set_slices
 
 ROWS, SLICE = 50, 10
 #: Timeout in seconds, so that a failing test does not hang.

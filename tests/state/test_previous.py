@@ -41,14 +41,12 @@ from tests.support.manifests import (
     numbers_of,
     paths,
     plain,
-    state,
     touched,
     write_articles,
 )
 from tests.support.memory import traced
 from tests.support.sections import Numbers, declare
 
-__all__ = ["state"]
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(MAX_URLS=2)]
 SECOND = timedelta(seconds=1)
 #: The folder after `after_two_runs()` by each release whose manifest has another format.

@@ -40,9 +40,8 @@ from django_sitemaps09.stores import (
 )
 from tests.support.exports import local_storage
 from tests.support.killing import die, forked, was_killed
-from tests.support.processes import ended, started
+from tests.support.processes import ended, started, until
 from tests.support.stores import MOST, PAGE, Overwriting, below, memory, saved, stage, storage, store
-from tests.support.waiting import until
 
 __all__ = ["memory", "store"]
 

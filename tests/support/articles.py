@@ -1,10 +1,13 @@
-"""A section of the published articles, as ranges of a key, and their rows."""
+"""The section that most tests of articles need, its rows by their keys, and a section of news.
+
+Use `tests.support.sections.declare` for any other declaration.
+"""
 
 from __future__ import annotations
 
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09 import ModelSitemap, NewsSitemap, Route
 from tests.models import Article
 
 
@@ -15,6 +18,18 @@ class Articles(ModelSitemap[Article]):
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
     limit = 10
+
+
+class Fresh(NewsSitemap):
+    """Section whose headlines are the slugs of articles."""
+
+    model = Article
+    location = Route("article", slug=F("slug"))
+    date_field = "updated"
+    publication_name = "The Example Times"
+
+    def title(self, item):
+        return f"About {item.slug}"
 
 
 def write_keys(*keys, using="default"):

@@ -1,32 +1,33 @@
-"""Commands in this process, and the sections that they export in this process and in others."""
+"""Use `said` or `failed` to run a management command, and `environment` for commands in other processes.
+
+The setting `SITEMAPS` names sections of this module, such as `tests.support.commands.FINE`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from tests.support import processes
+from tests.support.processes import until
 from tests.support.sections import Numbers
-from tests.support.waiting import until
 
 #: The path of the gate for a process that waits in the middle of an export.
 GATE = "SITEMAPS09_TESTS_GATE"
 
 
-def said(command: str, *arguments: object, **options: Any) -> tuple[str, str]:
+def said(command, *arguments, **options):
     """Return standard output and standard error of a command that succeeds."""
     out, err = StringIO(), StringIO()
     call_command(command, *map(str, arguments), stdout=out, stderr=err, **options)
     return out.getvalue(), err.getvalue()
 
 
-def failed(command: str, *arguments: object, **options: Any) -> tuple[str, str, CommandError]:
+def failed(command, *arguments, **options):
     """Return standard output and standard error of a command that fails, and its error."""
     out, err = StringIO(), StringIO()
     with pytest.raises(CommandError) as raised:
@@ -37,21 +38,21 @@ def failed(command: str, *arguments: object, **options: Any) -> tuple[str, str, 
 class Bad(Numbers):
     """Section whose item number 1 raises."""
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return "https://elsewhere.example.net/" if item == 1 else super().location(item)
 
 
 class Broken(Numbers):
     """Section that fails."""
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         raise OSError("the disk with the numbers is gone")
 
 
 class Waiting(Numbers):
     """Section that waits in the middle of an export until the gate opens."""
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         gate = Path(os.environ[GATE])
         (gate / "inside").touch()
         until((gate / "open").exists, "nobody opened the gate")
@@ -64,10 +65,10 @@ LAME = {"a": Numbers(3), "bad": Bad(4)}
 HALF = {"a": Numbers(3), "broken": Broken(1)}
 PART = {"products": Numbers(1_234)}
 SLOW = {"products": Numbers(1_234), "a": Waiting(3)}
-NONE: dict[str, Any] = {}
+NONE = {}
 
 
-def environment(folder: Path, sections: str, **keys: object) -> dict[str, str]:
+def environment(folder, sections, **keys):
     """Write settings for commands in other processes, and return the environment of these processes.
 
     `sections` is the name of a mapping in this module. The database has no tables.

@@ -1,11 +1,13 @@
-"""The databases that a test can run on: each test that takes `using` runs once on each."""
+"""The databases that a test can run on: a test that takes `using` runs once on each. Also a replica.
+
+Take `snapshot_using` if the test commits, or needs two connections; `parameter` for other combinations.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import cycle
 
 import pytest
 from django.conf import settings
@@ -18,7 +20,7 @@ ALIASES = ("default", "postgresql", "mariadb")
 SERVERS = ALIASES[1:]
 
 
-def parameter(alias: str, *, transaction: bool = False) -> Any:
+def parameter(alias, *, transaction=False):
     """Return a database as a parameter, with the mark that allows queries.
 
     With `transaction`, the test is not in a transaction, and may commit.
@@ -28,19 +30,17 @@ def parameter(alias: str, *, transaction: bool = False) -> Any:
     return pytest.param(alias, marks=marks, id="sqlite" if alias == "default" else alias)
 
 
-def require(alias: str) -> None:
+def require(alias):
     """Skip the test if a server does not answer; fail it if `SITEMAPS09_REQUIRE_SERVICES=1`."""
     if alias == "default":
         return
     must_be_marked()
-    if alias in settings.DATABASES:
-        return
-    reason = f"no {alias} server answers, or its driver is not installed: see tests/settings.py"
-    missing(reason)
+    if alias not in settings.DATABASES:
+        missing(f"no {alias} server answers, or its driver is not installed: see tests/settings.py")
 
 
 @contextmanager
-def no_cursor_left(using: str) -> Iterator[None]:
+def no_cursor_left(using):
     """Fail if a cursor of the server is open after the block, without the garbage collector's help.
 
     If that closes a cursor during another query, it waits for that query forever.
@@ -56,16 +56,39 @@ def no_cursor_left(using: str) -> Iterator[None]:
 
 
 @pytest.fixture(params=[parameter(alias) for alias in ALIASES])
-def using(request: pytest.FixtureRequest) -> str:
+def using(request):
     """Run the test with the alias of each database, and fail it if it queries another one."""
-    alias: str = request.param
-    require(alias)
-    return alias
+    require(request.param)
+    return request.param
 
 
 @pytest.fixture(params=[parameter(alias, transaction=alias != "default") for alias in ALIASES])
-def snapshot_using(request: pytest.FixtureRequest) -> str:
+def snapshot_using(request):
     """Run the test as with `using`, but on servers without a transaction around it."""
-    alias: str = request.param
-    require(alias)
-    return alias
+    require(request.param)
+    return request.param
+
+
+class Alternating:
+    """Router that alternates between two replicas."""
+
+    aliases = cycle(["default", "replica"])
+
+    def db_for_read(self, model, **hints):
+        return next(self.aliases)
+
+
+@pytest.fixture
+def replica(settings):
+    """Add a second alias of the default database, with the same connection."""
+    default = connections["default"]
+    made = default.copy("replica")
+    default.ensure_connection()
+    made.connection = default.connection
+    made.in_atomic_block = made.needs_rollback = False
+    connections.databases["replica"] = connections.databases["default"]
+    connections["replica"] = made
+    settings.DATABASE_ROUTERS = [f"{__name__}.Alternating"]
+    yield made
+    made.connection = None
+    del connections["replica"], connections.databases["replica"]

@@ -1,34 +1,24 @@
-"""Declarations of whole documents in every combination, and readers of their entries."""
+"""Use these for whole documents: `section` declares a `Combination`, `entries` reads what was written."""
 
 from __future__ import annotations
 
-import gzip
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from itertools import product
 from typing import NamedTuple
 
 import pytest
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.utils import translation
 from lxml import etree
 
-from django_sitemaps09 import (
-    Alternate,
-    Extension,
-    Image,
-    ModelSitemap,
-    News,
-    Platform,
-    Restriction,
-    Video,
-    sections,
-    views,
-)
+from django_sitemaps09 import Alternate, Extension, Image, News, Platform, Restriction, Video, views
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, uri
 from tests.models import Article
+from tests.support.exports import plain
+from tests.support.native_views import document
 from tests.support.sections import declare
 from tests.support.writing import parse
 
@@ -38,9 +28,7 @@ SHOP = "https://example.org/shop"
 SPACES = {SITEMAP_NAMESPACE: "", SHOP: "shop", **{space: prefix for prefix, space in NAMESPACES.items()}}
 #: Characters in paths and in texts.
 SLUGS = ["plain", "käse & brot", "a'b\"c<d>", "日本-😀", "100%", "a+b;c=d,e", "a[1]", "?q=ä&copy=2"]
-TEXTS = [
-    *("A & B", "<b>\"c\"</b> 'd' ]]>", "tab\tline\nend", "&amp; &#65; %41", "😀 käse\u2028 日本", "a\r\nb")
-]
+TEXTS = "A & B", "<b>\"c\"</b> 'd' ]]>", "tab\tline\nend", "&amp; &#65; %41", "😀 käse\u2028 日本", "a\r\nb"
 
 
 class Combination(NamedTuple):
@@ -131,22 +119,18 @@ def section(of, **more):
         declared |= {"alternates": alternates}
     hooks = {"images": images, "videos": videos, "news": news}
     declared |= {name: hook for name, hook in hooks.items() if getattr(of, name)}
-    return declare(ModelSitemap, **declared | more)
+    return declare(**declared | more)
 
 
-def wrong(self, item):
-    return _wrong(item)
-
-
-def _wrong(item):
-    if item.pk == 2:
+def wrong(*arguments):
+    if arguments[-1].pk == 2:
         raise ValueError("a bad one")
 
 
 KINDS = {
     **{name: {name: wrong} for name in ("images", "videos", "news", "alternates")},
     "x_default": {"i18n": True, "alternates": True, "x_default": wrong},
-    "shop": {"extensions": [Extension("shop", SHOP, _wrong)]},
+    "shop": {"extensions": [Extension("shop", SHOP, wrong)]},
     **{name: {name: wrong} for name in CORE},
 }
 
@@ -170,27 +154,19 @@ def articles(db):
 
 
 @pytest.fixture
-def serve(monkeypatch):
+def serve(register):
     """Replace all sections with one section named x."""
-
-    def only(declared):
-        monkeypatch.setattr(sections, "_registered", {"x": declared})
-        monkeypatch.setattr(sections, "_discovered", True)
-
-    return only
+    return lambda declared: register(x=declared)
 
 
 def live(suffix="xml"):
-    response = Client().get(f"/sitemap-x-1.{suffix}")
-    assert response.status_code == 200
-    return gzip.decompress(response.content) if suffix.endswith(".gz") else response.content
+    return document(f"/sitemap-x-1.{suffix}")
 
 
 def exported(declared, folder, name="sitemap-x-1.xml.gz"):
     report = export(output=folder, sitemaps={"x": declared})
     assert [section.errors for section in report.sections] == [()]
-    content = (folder / name).read_bytes()
-    return gzip.decompress(content) if name.endswith(".gz") else content
+    return plain(folder, name)
 
 
 def by_contrib(*declared):

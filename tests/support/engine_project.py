@@ -1,5 +1,6 @@
-"""A project whose exports and workers are processes of their own, with its sections and its settings.
+"""Use `make_project` or `crew` for exports whose engine or workers are processes of their own.
 
+A `Project` has a folder, rows, sections that wait, fail or kill their process, and its own settings.
 `python -m tests.support.engine_project FUNCTION ...` calls a function, and prints its result as JSON.
 Workers are those of Celery, with Redis or RabbitMQ, or of Django Tasks, with the queue in the database.
 The address of RabbitMQ is `SITEMAPS09_RABBITMQ`, as `user:password@host:port`, by default on this machine.
@@ -20,7 +21,6 @@ import sys
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -36,10 +36,9 @@ from django_sitemaps09 import Route
 from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
-from tests.support.processes import ended, environment, forkable, started
+from tests.support.processes import DEADLINE, ended, environment, forkable, started, until
 from tests.support.published import quick_folder
 from tests.support.sections import Numbers, declare, listing
-from tests.support.waiting import DEADLINE, until
 
 ROWS, PAGE = 600, 100
 #: Seconds for each row of the section `steady`.
@@ -49,9 +48,8 @@ BROKERS = {"redis": f"redis://{services.REDIS}/0", "rabbitmq": f"amqp://{RABBITM
 #: The address of a broker where no server listens.
 NOWHERE = "redis://127.0.0.1:1/0"
 #: An engine that counts its messages at the gate; one that sends each twice; and one whose clock runs fast.
-HASTY, DOUBLING, HURRIED = (
-    f"{__package__}.engine_project.{name}" for name in ("Hasty", "Doubling", "Hurried")
-)
+ENGINES = ("Hasty", "Doubling", "Hurried")
+HASTY, DOUBLING, HURRIED = (f"{__package__}.engine_project.{name}" for name in ENGINES)
 DATABASE = "django_tasks_db.DatabaseBackend"
 GATE, WORKER, QUEUE = (f"SITEMAPS09_TESTS_{name}" for name in ("GATE", "WORKER", "QUEUE"))
 
@@ -202,7 +200,7 @@ SECTIONS = {
 
 def __getattr__(name):
     """Return an engine with a queue, which differs from that of the package as its name says."""
-    if name not in ("Hasty", "Doubling", "Hurried"):
+    if name not in ENGINES:
         raise AttributeError(name)
     if os.environ[QUEUE] == "tasks":
         from django_sitemaps09.export.engines.django_tasks import DjangoTasks as Base
@@ -247,11 +245,9 @@ def fill(using="default"):
 
     first = datetime(2026, 1, 1, 10, 30, tzinfo=timezone.utc)
     # Later entries are longer than the first ones, so they exceed pages based on the first ones.
+    slugs = (f"a{i}{'x' * 100 * (i > ROWS // 2)}" for i in range(1, ROWS + 1))
     Article.objects.using(using).bulk_create(
-        Article(
-            pk=i, slug=f"a{i}" + "x" * (100 if i > ROWS // 2 else 0), updated=first + timedelta(hours=i)
-        )
-        for i in range(1, ROWS + 1)
+        Article(pk=i, slug=slug, updated=first + timedelta(hours=i)) for i, slug in enumerate(slugs, 1)
     )
 
 
@@ -334,11 +330,8 @@ class Project:
         if database:
             shutil.copyfile(database, folder / "db.sqlite3")
         name = str(folder / "db.sqlite3")
-        self.database = {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": name,
-            "OPTIONS": {"timeout": DEADLINE},
-        }
+        backend, options = "django.db.backends.sqlite3", {"timeout": DEADLINE}
+        self.database = {"ENGINE": backend, "NAME": name, "OPTIONS": options}
         self.settings = {}
         if broker == "tasks":
             backend = {"BACKEND": DATABASE, "QUEUES": ["default", "sitemaps"]}
@@ -364,18 +357,11 @@ class Project:
 
     def start(self, *command, is_worker=False, settings=None, out=subprocess.PIPE, **keys):
         """Start Python with `-m`, a command and keys of the setting `SITEMAPS09`."""
-        sitemaps = {
-            "BASE_URL": BASE,
-            "SITEMAPS": f"{__name__}.SECTIONS",
-            "MAX_URLS": PAGE,
-            "MAX_BYTES": 9_000,
-        }
-        given = {"DATABASES": {"default": self.database}, "SITEMAPS09": sitemaps | keys}
-        variables = {
-            "SITEMAPS09_TESTS_SETTINGS": json.dumps(given | self.settings | (settings or {})),
-            GATE: self.gate(),
-            QUEUE: self.broker,
-        } | ({WORKER: "1"} if is_worker else {})
+        limits = {"MAX_URLS": PAGE, "MAX_BYTES": 9_000}
+        sitemaps = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS", **limits, **keys}
+        given = {"DATABASES": {"default": self.database}, "SITEMAPS09": sitemaps, **self.settings}
+        variables = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given | (settings or {}))}
+        variables |= {GATE: self.gate(), QUEUE: self.broker, **({WORKER: "1"} if is_worker else {})}
         return started(
             *("-m", *command),
             environ=environment(self.folder, "tests.support.engine_settings", **variables),
@@ -388,12 +374,8 @@ class Project:
 
     def call(self, function, *arguments, **given):
         """Start a process that calls a function of this module, or of another one."""
-        name = (
-            f"{__name__}.{function}"
-            if isinstance(function, str)
-            else f"{function.__module__}.{function.__name__}"
-        )
-        return self.start("tests.support.engine_project", name, *map(str, arguments), **given)
+        module, name = getattr(function, "__module__", __name__), getattr(function, "__name__", function)
+        return self.start("tests.support.engine_project", f"{module}.{name}", *map(str, arguments), **given)
 
     def said(self, *command, **given):
         """Return status, output and errors of a process, which is killed after a timeout."""
@@ -428,19 +410,16 @@ class Project:
     def working(self, count, *options, **given):
         """Start workers, wait until they are ready, and end them in any case."""
         if self.broker == "tasks":
-            command = [
-                "django",
-                "db_worker",
-                "--queue-name",
-                "*",
-                "--interval",
-                "0.05",
-                "--no-startup-delay",
-            ]
+            quick, ready = ("--interval", "0.05", "--no-startup-delay"), "Starting worker"
+            command = ["django", "db_worker", "--queue-name", "*", *quick]
         else:
-            quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "INFO", "-c", "1"]
-            command = ["celery", "-A", "tests.support.engine_settings", "worker", "-Q", self.queue, *quiet]
-        ready = "Starting worker" if self.broker == "tasks" else "ready."
+            quiet = "--without-gossip --without-mingle --without-heartbeat -l INFO -c 1"
+            worker = f"celery -A tests.support.engine_settings worker -Q {self.queue} {quiet}"
+            command, ready = worker.split(), "ready."
+
+        def is_ready(process, log):
+            return process.poll() is not None or ready in log.read_text()
+
         with ExitStack() as stack:
             processes = []
             for _ in range(count):
@@ -451,7 +430,7 @@ class Project:
                 processes.append(stack.enter_context(process))
                 stack.callback(end, process)
             for log, process in zip(self.logs[-count:], processes, strict=True):
-                until(partial(_is_ready, process, log, ready), "a worker never began")
+                until(lambda of=(process, log): is_ready(*of), "a worker never began")
                 assert process.poll() is None, log.read_text()
             yield processes
 
@@ -471,14 +450,11 @@ class Project:
 
     def are_idle(self):
         """Wait until workers have received and finished all messages."""
-        begun, finished = (
-            ("1", "status NOT IN ('READY', 'RUNNING')")
-            if self.broker == "tasks"
-            else ("received", "succeeded")
-        )
-        until(
-            lambda: self.sent_before + self.sent() <= self._tasks(begun), "messages never came to a worker"
-        )
+        begun, finished = "received", "succeeded"
+        if self.broker == "tasks":
+            begun, finished = "1", "status NOT IN ('READY', 'RUNNING')"
+        sent = self.sent_before + self.sent()
+        until(lambda: sent <= self._tasks(begun), "messages never came to a worker")
         until(lambda: self._tasks(begun) == self._tasks(finished), "workers never ended their pages")
 
     def _tasks(self, state):
@@ -513,10 +489,6 @@ class Project:
 _SERIAL = {}
 
 
-def _is_ready(process, log, ready):
-    return process.poll() is not None or ready in log.read_text()
-
-
 def end(process):
     """Kill a process with all processes of its session, whether they run, are stopped or have ended."""
     killing.end(process.pid)
@@ -527,10 +499,8 @@ def end(process):
 
 def require(broker):
     """Skip the test, or fail it, if a broker or its packages are missing."""
-    if broker == "tasks":
-        services.require_packages("django_tasks_db")
-    elif broker:
-        services.require_packages("celery")
+    if broker:
+        services.require_packages("django_tasks_db" if broker == "tasks" else "celery")
     if broker == "redis":
         services.require_redis()
     if broker == "rabbitmq":

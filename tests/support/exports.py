@@ -1,4 +1,7 @@
-"""Sections and readers of published files, for tests of exports."""
+"""Use these in tests of `export()`: sections that fail, and readers of the files as bytes (`content`).
+
+`touched` tells whether a file was written again; `tests.support.published` reads as a crawler does.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import errno
 import gzip
 import json
 import os
-from datetime import datetime, timedelta, timezone
+from itertools import count
 from xml.etree import ElementTree
 
 from django.core.exceptions import ImproperlyConfigured
@@ -59,17 +62,9 @@ def article_model():
 
 def article_sitemap(**attributes):
     """Section that is read as columns."""
-    times = {"lastmod": F("updated"), "changefreq": "weekly", "priority": 0.8}
-    columns = {"model": article_model(), "location": Route("article", slug=F("slug")), **times}
+    columns = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
+    columns |= {"model": article_model(), "changefreq": "weekly", "priority": 0.8}
     return declare(**columns | attributes)
-
-
-def write_articles(*slugs):
-    from tests.support.factories import ArticleFactory  # as above
-
-    first = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
-    for day, slug in enumerate(slugs):
-        ArticleFactory(slug=slug, updated=first + timedelta(days=day))
 
 
 # Published files, as bytes and as states
@@ -86,11 +81,8 @@ def touched(folder):
     The history is not part of it: it also has runs that changed nothing, and the time of each run.
     """
     paths = [path for path in folder.iterdir() if path.is_file() and path.name not in (HISTORY, EXPORTED)]
-    states = {path: path.stat() for path in paths}
-    return {
-        path.name: (path.read_bytes(), state.st_mtime_ns, state.st_ino, state.st_mode)
-        for path, state in states.items()
-    }
+    states = ((path, path.stat()) for path in paths)
+    return {path.name: (path.read_bytes(), at.st_mtime_ns, at.st_ino, at.st_mode) for path, at in states}
 
 
 def plain(folder, name):
@@ -103,12 +95,9 @@ def unpacked(data):
     return gzip.decompress(data) if data.startswith(GZIP_HEADER[:3]) else data
 
 
-def parse(data):
-    return ElementTree.fromstring(data)  # noqa: S314 our own output
-
-
 def locations(data):
-    return [str(loc.text) for loc in parse(data).iter(f"{SPACE}loc")]
+    root = ElementTree.fromstring(data)  # noqa: S314 our own output
+    return [str(loc.text) for loc in root.iter(f"{SPACE}loc")]
 
 
 def named(folder):
@@ -152,12 +141,10 @@ def local_storage(folder, mode=None):
 
 def failing_at(call, function):
     """Return a function that fails at its n-th call, counted from 1."""
-    calls = 0
+    calls = count(1)
 
     def failing(*arguments, **options):
-        nonlocal calls
-        calls += 1
-        if calls == call:
+        if next(calls) == call:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return function(*arguments, **options)
 

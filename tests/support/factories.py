@@ -1,13 +1,11 @@
-"""Factories of the test project's models: a test sets the values that matter; the rest is generated.
+"""How a test makes rows: it sets the values that matter; the rest is generated.
 
-Each factory also accepts `using=ALIAS` to create a row in another database.
+Each factory of the test project's models also accepts `using=ALIAS` to create a row in another database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
-from typing import Any
 
 import factory
 from factory.django import DjangoModelFactory
@@ -18,31 +16,33 @@ from tests import models
 NEWEST = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
 
-def hours_before(number: int) -> datetime:
+def write_articles(*slugs):
+    """Create an article with each slug, a day newer than the one before."""
+    first = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
+    for day, slug in enumerate(slugs, models.Article.objects.count()):
+        ArticleFactory(slug=slug, updated=first + timedelta(days=day))
+
+
+def hours_before(number):
     return NEWEST - timedelta(hours=number)
 
 
-class RowFactory(DjangoModelFactory):  # type: ignore[type-arg]
-    """Factory whose rows, and related rows, can be in any database."""
+class RowFactory(DjangoModelFactory):
+    """Factory whose rows can be in any database."""
 
     class Meta:
         abstract = True
         skip_postgeneration_save = True
 
-    using: Any = None
+    using = None
 
     @classmethod
-    def _build(cls, model_class: Any, *args: Any, using: str | None = None, **fields: Any) -> Any:
+    def _build(cls, model_class, *args, using=None, **fields):
         return super()._build(model_class, *args, **fields)
 
     @classmethod
-    def _create(cls, model_class: Any, *args: Any, using: str | None = None, **fields: Any) -> Any:
+    def _create(cls, model_class, *args, using=None, **fields):
         return model_class._default_manager.using(using).create(*args, **fields)
-
-
-def related(made_by: type[RowFactory]) -> Any:
-    """Return a related row, in the database of the row itself."""
-    return factory.SubFactory(made_by, using=factory.SelfAttribute("..using"))
 
 
 class CategoryFactory(RowFactory):
@@ -71,24 +71,12 @@ class ArticleFactory(RowFactory):
     slug = factory.Sequence("article-{}".format)
 
     @factory.post_generation
-    def tags(self: Any, create: bool, tags: Any, **kwargs: Any) -> None:
+    def tags(self, create, tags, **kwargs):
         if create and tags:
             self.tags.add(*tags)
 
 
-class RecentFactory(ArticleFactory):
-    class Meta:
-        model = models.Recent
-
-
-class CommentFactory(RowFactory):
-    class Meta:
-        model = models.Comment
-
-    article = related(ArticleFactory)
-
-
-def add_related(using: str, rows: Iterable[tuple[models.Article, Any, int, Iterable[datetime]]]) -> None:
+def add_related(using, rows):
     """Create the tags, this many comments and the visits of each article: one query a table."""
     found, through = [*rows], models.Article.tags.through
     for model, made in (
@@ -96,33 +84,28 @@ def add_related(using: str, rows: Iterable[tuple[models.Article, Any, int, Itera
         (models.Comment, (models.Comment(article=row) for row, _, count, _ in found for _ in range(count))),
         (models.Visit, (models.Visit(article=row, at=at) for row, _, _, times in found for at in times)),
     ):
-        model._default_manager.using(using).bulk_create(made)  # type: ignore[attr-defined]
+        model._default_manager.using(using).bulk_create(made)
 
 
-class WordFactory(RowFactory):
+class SiteFactory(DjangoModelFactory):
     class Meta:
-        model = models.Word
+        model = "sites.Site"
 
-    word = factory.Sequence("word-{}".format)
+    domain = factory.Sequence("site-{}.example".format)
+    name = factory.SelfAttribute("domain")
 
 
-class SeatFactory(RowFactory):
+class FlatPageFactory(DjangoModelFactory):
+    """A flat page; `sites=[...]` names the sites that it is on."""
+
     class Meta:
-        model = models.Seat
+        model = "flatpages.FlatPage"
+        skip_postgeneration_save = True
 
-    row = "a"
-    number = factory.Sequence(int)
+    url = factory.Sequence("/page-{}/".format)
+    title = factory.SelfAttribute("url")
 
-
-class ChildFactory(RowFactory):
-    class Meta:
-        model = models.Child
-
-    name = factory.Sequence("child-{}".format)
-
-
-class InvoiceFactory(RowFactory):
-    class Meta:
-        model = models.Invoice
-
-    number = factory.Sequence(int)
+    @factory.post_generation
+    def sites(self, create, sites, **kwargs):
+        if create and sites:
+            self.sites.add(*sites)

@@ -1,31 +1,43 @@
-"""Sites with the inspector: users, settings with and without Django's admin, and a server for browsers."""
+"""Use `site` for a site with the inspector, in Django's admin or without it, and `client_of` for its users.
+
+This module is the URLconf of the site without Django's admin; `serving_site` serves either to browsers.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from types import ModuleType
 
 from django.conf import settings
+from django.conf.urls.i18n import i18n_patterns
 from django.contrib.auth.models import Permission, User
 from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client, override_settings
+from django.urls import include, path
 
 from django_sitemaps09.export import export
+from tests import urls
 from tests.support.sections import Numbers
-from tests.support.wsgi import BrowserServer, serve, sharing_connection
+from tests.support.services import BrowserServer, serve, sharing_connection
 
 POLICY = "default-src 'self'"
+INSPECTOR = include("django_sitemaps09.inspector.urls")
+urlpatterns = [
+    path("sitemaps/", INSPECTOR, {"permission": "shop.view_product"}),
+    *urls.urlpatterns,
+    *i18n_patterns(path("seen/<slug:slug>/", urls.nothing, name="seen"), prefix_default_language=False),
+]
 
 
-class PolicyMiddleware:
-    """Sends a Content Security Policy that forbids inline scripts and styles, and other hosts."""
+def sends_policy(get_response):
+    """Middleware with a Content Security Policy that forbids inline scripts and styles, and other hosts."""
 
-    def __init__(self, get_response):
-        self.get_response = get_response
-
-    def __call__(self, request):
-        response = self.get_response(request)
+    def respond(request):
+        response = get_response(request)
         response["Content-Security-Policy"] = POLICY
         return response
+
+    return respond
 
 
 @contextmanager
@@ -38,13 +50,22 @@ def site(*, admin):
     options = {"context_processors": processors} if admin else {}
     with override_settings(
         INSTALLED_APPS=[*(f"django.contrib.{name}" for name in admin_apps), *settings.INSTALLED_APPS],
-        MIDDLEWARE=[f"{__name__}.PolicyMiddleware", *settings.MIDDLEWARE, *middleware],
+        MIDDLEWARE=[f"{__name__}.sends_policy", *settings.MIDDLEWARE, *middleware],
         TEMPLATES=[{**settings.TEMPLATES[0], "OPTIONS": options}],
-        ROOT_URLCONF=f"tests.support.inspector_{'' if admin else 'plain_'}urls",
+        ROOT_URLCONF=__name__,
         STATIC_URL="/static/",
         LOGIN_URL="/log-in/",
     ):
-        yield
+        if not admin:
+            yield
+            return
+        from django.contrib.admin import site as django_admin  # installed only now
+
+        urlconf = ModuleType("urls with Django's admin")
+        ours, theirs = path("admin/sitemaps/", INSPECTOR), path("admin/", django_admin.urls)
+        urlconf.urlpatterns = [ours, theirs, *urls.urlpatterns]
+        with override_settings(ROOT_URLCONF=urlconf):
+            yield
 
 
 def client_of(name="", *permissions, **attributes):

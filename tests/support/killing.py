@@ -1,4 +1,7 @@
-"""Forks that are killed at a chosen point, and their remaining processes."""
+"""Use `is_killed_at` to kill a fork at a change of a folder, and `dies_at` to end work in this process.
+
+`living` and what follows it tell which processes remain.
+"""
 
 from __future__ import annotations
 

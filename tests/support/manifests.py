@@ -1,4 +1,4 @@
-"""Exports of two runs, and readers of the published files and the state."""
+"""Use these for what an export keeps for the next one: `known` reads the manifest, `entries` the index."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from xml.etree import ElementTree
 
-import pytest
 from django.db.models import F
 
-from django_sitemaps09 import ModelSitemap, Route
+from django_sitemaps09 import Route
 from django_sitemaps09.export import export
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.manifest import BACKUP, ROOT
@@ -18,7 +17,7 @@ from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import paths, plain, touched
 from tests.support.published import SPACE
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 
 __all__ = ["paths", "plain", "touched"]
 
@@ -26,8 +25,8 @@ DAY = timedelta(days=1)
 
 
 def articles(**attributes):
-    declared = {"model": Article, "location": Route("article", slug=F("slug")), "lastmod": F("updated")}
-    return type("Articles", (ModelSitemap,), declared | attributes)
+    hooks = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
+    return declare(model=Article, **hooks | attributes)
 
 
 def write_articles(*keys):
@@ -51,9 +50,8 @@ def entries(folder):
 def numbers_of(folder, section):
     """Return the numbers of a section's pages in the index."""
     prefix = f"sitemap-{section}-"
-    return [
-        int(name.removeprefix(prefix).split(".")[0]) for name in entries(folder) if name.startswith(prefix)
-    ]
+    names = (name for name in entries(folder) if name.startswith(prefix))
+    return [int(name.removeprefix(prefix).split(".")[0]) for name in names]
 
 
 def known(folder, root=ROOT):
@@ -62,11 +60,6 @@ def known(folder, root=ROOT):
     assert found is not None
     sections = {name: manifest.read_section(state, file) for name, file in found.files.items()}
     return replace(found, sections=sections)
-
-
-@pytest.fixture
-def state(folder):
-    return folder / STATE
 
 
 def after_two_runs(folder):

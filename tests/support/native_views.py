@@ -1,9 +1,9 @@
-"""Sections and requests for tests of the native views."""
+"""Use these for requests to native views: `get` a response, `slugs` of a document, `crawl` all pages."""
 
 from __future__ import annotations
 
 import gzip
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from types import ModuleType
 
 import pytest
@@ -16,12 +16,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
 from django_sitemaps09.views import exported
-from django_sitemaps09.views.live import listing, memo
+from django_sitemaps09.views.live import listing as listings, memo
 from tests.models import Article
 from tests.support import articles
 from tests.support.configuration import BASE
 from tests.support.exports import locations
-from tests.support.factories import ArticleFactory
+from tests.support.sections import declare
 
 FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
 PAGE = "/sitemap-articles-1.xml"
@@ -29,10 +29,8 @@ PAGE = "/sitemap-articles-1.xml"
 FORMS = (PAGE, f"{PAGE}.gz", "/sitemap-articles-1.txt")
 
 
-class Articles(articles.Articles):
-    """A section without a limit of its own."""
-
-    limit = 50_000
+#: A section without a limit of its own.
+Articles = declare(articles.Articles, limit=50_000)
 
 
 class Foreign(ContribSitemap):
@@ -49,12 +47,6 @@ class Foreign(ContribSitemap):
 
 def nothing(request, **kwargs):
     return HttpResponse("nothing")
-
-
-def write_articles(*slugs):
-    first = Article.objects.count()
-    for day, slug in enumerate(slugs, first):
-        ArticleFactory(slug=slug, updated=FIRST + timedelta(days=day))
 
 
 def get(url, method="get", **headers):
@@ -122,7 +114,7 @@ def queries(url, using="default", **headers):
 def forget():
     """Answer as a process that has never seen an index, with an empty cache."""
     cache.clear()
-    for memory in (listing._kept, memo._entries, exported._exports, exported._pages, exported._sections):
+    for memory in (listings._kept, memo._entries, exported._exports, exported._pages, exported._sections):
         memory.clear()
 
 
@@ -130,7 +122,7 @@ def forget():
 def section(using, register):
     """Register the articles of a database; return its alias."""
     queryset = Article.objects.using(using).filter(published=True)
-    register(articles=type("Section", (articles.Articles,), {"queryset": queryset}))
+    register(articles=declare(articles.Articles, queryset=queryset))
     return using
 
 

@@ -1,14 +1,26 @@
-"""Python in processes of their own, with the settings of a test."""
+"""Use these to start Python in a process of its own, and to wait for what others do (`until`)."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from tests.support.paths import ROOT
-from tests.support.waiting import DEADLINE, until
+#: The checkout, which contains `tests` and `django_sitemaps09`.
+ROOT = Path(__file__).parents[2]
+#: Seconds; less than pytest's own limit, so that the message names the condition.
+DEADLINE = 60
+
+
+def until(condition, what):
+    """Return when a condition is true; raise `TimeoutError` with `what` after the deadline."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.01)
 
 
 def environment(folder, settings, **variables):

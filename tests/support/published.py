@@ -1,4 +1,7 @@
-"""Readers of a folder as a crawler sees it: indexes, their pages, and the URLs of these pages."""
+"""Use these to read a folder as a crawler sees it: indexes, their pages, and the URLs of these pages.
+
+`states` tells whether anything was written, `unpacked` has whole files to compare.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import gzip
 import os
 import re
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
@@ -23,7 +25,7 @@ _INDEX = re.compile(r"sitemap(-[0-9]+)?\.xml")
 
 
 @contextmanager
-def quick_folder() -> Iterator[Path]:
+def quick_folder():
     """A folder in memory if the system supports that, since tests kill processes but not the machine."""
     where = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="sitemaps09-tests-", dir=where) as made:
@@ -31,7 +33,7 @@ def quick_folder() -> Iterator[Path]:
 
 
 @lru_cache(10_000)
-def plain(content: bytes, compressed: bool) -> bytes:
+def plain(content, compressed):
     """Return a complete file; raise `EOFError`, `BadGzipFile` or `AssertionError` for a truncated one."""
     found = gzip.decompress(content) if compressed else content
     assert found.endswith((b"</urlset>", b"</urlset>\n", b"</sitemapindex>", b"</sitemapindex>\n"))
@@ -39,23 +41,23 @@ def plain(content: bytes, compressed: bool) -> bytes:
 
 
 @lru_cache(10_000)
-def locations(content: bytes, compressed: bool) -> tuple[str, ...]:
+def locations(content, compressed):
     """Return the root of a complete file; raise `ParseError` if it is not XML."""
     root = ElementTree.fromstring(plain(content, compressed))  # noqa: S314 our own output
     assert root.tag in (f"{SPACE}urlset", f"{SPACE}sitemapindex")
     return tuple(str(loc.text) for loc in root.iter(f"{SPACE}loc"))
 
 
-def urls(folder: Path, name: str) -> tuple[str, ...]:
+def urls(folder, name):
     """Return the URLs of a file, which must be complete."""
     return locations((folder / name).read_bytes(), name.endswith(".gz"))
 
 
-def digest(folder: Path, name: str) -> str:
+def digest(folder, name):
     return sha256(plain((folder / name).read_bytes(), name.endswith(".gz"))).hexdigest()
 
 
-def _walk(folder: Path, index: str) -> Iterator[str]:
+def _walk(folder, index):
     yield index
     for location in urls(folder, index):
         name = location.rpartition("/")[2]
@@ -65,30 +67,30 @@ def _walk(folder: Path, index: str) -> Iterator[str]:
             yield name
 
 
-def named(folder: Path) -> set[str]:
+def named(folder):
     """Return the index with all files in it and in its sub-indexes; empty without an index."""
     return set(_walk(folder, INDEX)) if (folder / INDEX).exists() else set()
 
 
-def pages(folder: Path) -> list[str]:
+def pages(folder):
     """Return the pages in the indexes, in order."""
     if not (folder / INDEX).exists():
         return []
     return [name for name in _walk(folder, INDEX) if not _INDEX.fullmatch(name)]
 
 
-def indexed(folder: Path) -> set[str]:
+def indexed(folder):
     """Return the URLs of all pages."""
     return {url for name in pages(folder) for url in urls(folder, name)}
 
 
-def unpacked(folder: Path) -> dict[str, bytes]:
+def unpacked(folder):
     """Return the uncompressed content of each public file."""
     found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     return {name: gzip.decompress(data) if name.endswith(".gz") else data for name, data in found.items()}
 
 
-def states(folder: Path, *, hidden: bool = False) -> dict[str, tuple[int, int, bytes]]:
+def states(folder, *, hidden=False):
     """Return the state of each file, which differs after each write, even with the same bytes.
 
     The time of the export is not part of it: each run writes it.

@@ -1,13 +1,12 @@
-"""A server that stands for a search engine, and answers as a test asks."""
+"""Use the fixture `engine` for a server that stands for a search engine, and answers as a test asks."""
 
 from __future__ import annotations
 
 import json
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -28,7 +27,6 @@ class Request(NamedTuple):
         return json.loads(self.body)
 
 
-@dataclass
 class Engine:
     """The server's address, what it answers next, and what it has received.
 
@@ -36,10 +34,8 @@ class Engine:
     `silent` (no answer until the test ends) or `slow` (a byte from time to time). The last one is repeated.
     """
 
-    url: str = ""
-    answers: list[Any] = field(default_factory=lambda: [200])
-    requests: list[Request] = field(default_factory=list)
-    ended: threading.Event = field(default_factory=threading.Event)
+    def __init__(self):
+        self.answers, self.requests, self.ended = [200], [], threading.Event()
 
     def answer(self, *answers):
         self.answers[:] = answers
@@ -54,8 +50,6 @@ class Engine:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    engine: Engine
-
     def log_message(self, format, *args):
         """Print nothing."""
 
@@ -97,8 +91,7 @@ class _Server(ThreadingHTTPServer):
 def running_engine():
     """Run a server in a thread."""
     engine = Engine()
-    handler = type("Handler", (_Handler,), {"engine": engine})
-    with _Server(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"engine": engine})) as server:
         engine.url = f"http://127.0.0.1:{server.server_port}/indexnow"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -5,18 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
-
 from django_sitemaps09 import ModelSitemap, Sitemap
 
 
-def declare(base: Any = ModelSitemap, **attributes: Any) -> Any:
+def declare(base=ModelSitemap, **attributes):
     """Return a sitemap class with these attributes."""
     return type("Declared", (base,), attributes)
 
 
-def listing(items: Iterable[Any], base: Any = Sitemap, **attributes: Any) -> Any:
+def listing(items, base=Sitemap, **attributes):
     """Return a sitemap class of these items, whose paths are `/item/`."""
     attributes.setdefault("location", lambda self, item: f"/{item}/")
     return declare(base, items=lambda self: items, **attributes)
@@ -25,13 +22,11 @@ def listing(items: Iterable[Any], base: Any = Sitemap, **attributes: Any) -> Any
 class Numbers(Sitemap[int]):
     """Section of the numbers from `start` on, without a database and without a key."""
 
-    numbers: Sequence[int]
-
-    def __init__(self, count: int, start: int = 0) -> None:
+    def __init__(self, count, start=0):
         self.numbers = range(start, start + count)
 
-    def items(self) -> Sequence[int]:
+    def items(self):
         return self.numbers
 
-    def location(self, item: int) -> str:
+    def location(self, item):
         return f"/numbers/{item}/"

@@ -1,4 +1,6 @@
-"""Servers for tests of storages and leases: Redis, and an S3 server that moto provides.
+"""Servers that a test needs: Redis, S3 (by moto), or a WSGI application in a thread (`serve`).
+
+A test that is skipped where a service is missing calls a `require_` function or `missing`.
 
 The address of Redis is `SITEMAPS09_REDIS`, as `host:port`, by default on this machine.
 """
@@ -8,10 +10,15 @@ from __future__ import annotations
 import importlib.util
 import os
 import socket
+import threading
 import time
+from contextlib import contextmanager
 from secrets import token_hex
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
+from django.db import connections
 
 REDIS = os.environ.get("SITEMAPS09_REDIS", "127.0.0.1:6379")
 #: Whether the running test is marked `services`. All tests that can be skipped here must be marked.
@@ -98,3 +105,51 @@ def shared_cache(settings):
             "KEY_PREFIX": token_hex(8),
         }
     }
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, format, *args):
+        """Print nothing."""
+
+
+class BrowserServer(ThreadingMixIn, WSGIServer):
+    """Server with a thread for each connection: a browser opens connections that it may never use."""
+
+    daemon_threads = False
+
+    def get_request(self):
+        request, address = super().get_request()
+        request.settimeout(2)
+        return request, address
+
+    def handle_error(self, request, client_address):
+        """Print nothing about connections that the browser does not use."""
+
+
+@contextmanager
+def serve(application, server_class=WSGIServer):
+    """Serve an application, and yield the address."""
+    with make_server("127.0.0.1", 0, application, server_class, Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join(30)
+
+
+@contextmanager
+def sharing_connection(application):
+    """Yield the application with the connection of the test, whose transaction others do not see."""
+    shared = connections["default"]
+
+    def in_thread(environ, start_response):
+        connections["default"] = shared
+        return application(environ, start_response)
+
+    shared.inc_thread_sharing()
+    try:
+        yield in_thread
+    finally:
+        shared.dec_thread_sharing()

@@ -1,4 +1,4 @@
-"""Sections, rows and helpers for exports of several hosts."""
+"""Use these for exports of several hosts: their sections and rows, and what each host has in its folder."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from django.contrib.flatpages.models import FlatPage
-from django.contrib.sitemaps import Sitemap as ContribSitemap
+from django.contrib.sitemaps import Sitemap as ContribSitemap, views as contrib
 from django.contrib.sites.models import Site
 from django.http import HttpResponse
 from django.urls import include, path
 from django.utils.translation import get_language
 
-from django_sitemaps09 import ModelSitemap, Sitemap
+from django_sitemaps09 import Sitemap
 from django_sitemaps09.entries import Image
 from django_sitemaps09.export import export_hosts
 from django_sitemaps09.views import compat
 from tests.models import Article
-from tests.support import articles, published
+from tests.support import published
+from tests.support.articles import Articles, Fresh
 from tests.support.commands import said
-from tests.support.news import Fresh
+from tests.support.factories import FlatPageFactory, SiteFactory
 from tests.support.published import pages
 from tests.support.sections import declare, listing
-from tests.support.site_factories import FlatPageFactory, SiteFactory
 
 A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
 #: The options of the command for the first two hosts.
@@ -31,12 +31,6 @@ HOST_OPTIONS = ("--base-url", A, "--base-url", B)
 FOLDERS = {A: "a.example", B: "a-longer-name.b.example_8443", C: "c.example"}
 OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
 ROWS, PAGE = 30, 10
-
-
-class Articles(articles.Articles):
-    """Section that is read as columns, with pages that are ranges of a key."""
-
-    limit = PAGE
 
 
 class ByHooks(Articles):
@@ -56,9 +50,7 @@ COUNTED = []
 class Numbers(Sitemap[int]):
     """Section that is paginated by position."""
 
-    limit = PAGE
-    changefreq = "daily"
-    rows = range(25)
+    limit, changefreq, rows = PAGE, "daily", range(25)
 
     def items(self):
         return self.rows
@@ -67,21 +59,11 @@ class Numbers(Sitemap[int]):
         return f"/numbers/{item}/"
 
 
-def path_of_language(self, item):
-    return f"/{get_language()}/ü/{item}/"
-
-
 Own = listing([1, 2], ContribSitemap, location=lambda self, item: f"/own/{item}/")
 
 
-class Pages(ModelSitemap[FlatPage]):
-    """Section of the rows of one site."""
-
-    model = FlatPage
-    site_field = "sites"
-
-    def location(self, item):
-        return item.url
+#: Section of the rows of one site.
+Pages = declare(model=FlatPage, site_field="sites", location=lambda self, item: item.url)
 
 
 #: Sections of each kind.
@@ -91,11 +73,9 @@ KINDS = {
     "numbers": Numbers,
     "translated": declare(
         Numbers,
-        i18n=True,
-        alternates=True,
-        x_default=True,
+        **dict.fromkeys(("i18n", "alternates", "x_default"), True),
         languages=["en", "de"],
-        location=path_of_language,
+        location=lambda self, item: f"/{get_language()}/ü/{item}/",
     ),
     "insecure": declare(Numbers, protocol="http"),
     "text": declare(Articles, format="text"),
@@ -110,12 +90,7 @@ urlpatterns = [
     path("", include("django_sitemaps09.urls")),
     path("articles/<slug:slug>/", lambda request, slug: HttpResponse(), name="article"),
     path("contrib.xml", compat.index, {"sitemaps": SITES}),
-    path(
-        "contrib-<section>.xml",
-        compat.sitemap,
-        {"sitemaps": SITES},
-        name="django.contrib.sitemaps.views.sitemap",
-    ),
+    path("contrib-<section>.xml", compat.sitemap, {"sitemaps": SITES}, f"{contrib.__name__}.sitemap"),
 ]
 
 
@@ -138,9 +113,8 @@ def several_hosts(settings):
 
 
 def fill(*keys):
-    Article.objects.bulk_create(
-        Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys
-    )
+    rows = (Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys)
+    Article.objects.bulk_create(rows)
 
 
 def thirty():
@@ -172,7 +146,7 @@ def written(reports):
 
 def whole(folder, *hosts):
     """Check that each host has all rows once, in the order of their keys."""
-    expected = list(Article.objects.order_by("pk").values_list("slug", flat=True))
+    expected = [*Article.objects.order_by("pk").values_list("slug", flat=True)]
     for host in hosts:
         assert slugs(folder / FOLDERS[host]) == expected, host
 

@@ -1,4 +1,4 @@
-"""Files of a small site without faults, the parts to change them, and a server of such a site."""
+"""Use these for an audit: files of a small site without faults, parts to change them, and its server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from tests.support.configuration import BASE
-from tests.support.wsgi import serve
+from tests.support.services import serve
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 SPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -1,4 +1,8 @@
-"""Rows with each kind of key, and readers of their sources."""
+"""Use these to read a source as an export does, but without files, and for rows with each kind of key.
+
+`compiled(section)` is a source, `rendered(source)` its pages; the fixture `kind` has each kind of key.
+`tests.support.tables` has rows with joins, without keys, and those that vanish meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import html
 import random
 import re
 import uuid
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from django.db.models import Case, F, Model, Value, When
+from django.conf.urls.i18n import i18n_patterns
+from django.db.models import Case, F, Value, When
+from django.urls import path
 from django.utils.translation import get_language
 
 from django_sitemaps09 import Route, pages, sources
@@ -78,12 +84,27 @@ def rendered(source, limits=LIMITS, found=None):
     ]
 
 
+def page_of(section, limits=LIMITS):
+    """Return the only page of a section."""
+    (done,) = rendered(compiled(section, limits))
+    return done
+
+
 def locations(done):
     return [url for page in done for url in page.locations]
 
 
 def errors(done):
     return [tuple(error) for page in done for error in page.written.errors]
+
+
+def batch_locations(batches, base=""):
+    """Return the locations of all entries, item by item, with paths joined to a base."""
+    found = []
+    for batch in batches:
+        for texts in zip(*(version.texts() for version in batch.listed_localizations), strict=True):
+            found += [f"{base}{text}" if text[:1] == "/" else text for text in texts if text is not None]
+    return found
 
 
 def keys_of(source, page):
@@ -110,21 +131,21 @@ def small_slices(monkeypatch):
 class Kind:
     """A key, the columns of a row for each number, and a function that creates related rows."""
 
-    model: type[Model]
+    model: Any
     key: str
-    columns: Callable[[int], dict[str, Any]]
-    prepare: Callable[[str, Sequence[int]], object] = lambda using, numbers: None
+    columns: Any
+    prepare: Any = lambda using, numbers: None
 
     def make(self, using, numbers):
         numbers = [*numbers]
         self.prepare(using, numbers)
         rows = [self.model(**self.columns(number)) for number in numbers]
-        if self.model._meta.parents:
-            # Rows of two tables cannot be created in bulk.
-            for row in rows:
-                row.save(using=using)
-        else:
+        if not self.model._meta.parents:
             self.rows(using).bulk_create(rows)
+            return
+        # Rows of two tables cannot be created in bulk.
+        for row in rows:
+            row.save(using=using)
 
     def rows(self, using):
         return self.model._default_manager.using(using)
@@ -233,7 +254,26 @@ def articles(using):
     return Article.objects.using(using).all()
 
 
-# Languages.
+# Languages
+
+TEN = ["en", "de", "fr", "it", "es", "pt-br", "zh-hans", "zh-hant", "ja", "es-419"]
+SEVERAL = [["en", "de"], ["de"], [], ["fr", "en"], ["es-419", "zh-hans", "de"], ["pt-br"], ["zz", "en"]]
+
+
+def urlconf(*, prefixed):
+    def nothing(request, slug):
+        """View of all locations."""
+
+    made = ModuleType("urls of languages")
+    made.urlpatterns = i18n_patterns(
+        path("articles/<slug:slug>/", nothing, name="article"),
+        path("<path:slug>", nothing, name="page"),
+        prefix_default_language=prefixed,
+    )
+    return made
+
+
+PREFIXED = urlconf(prefixed=True)
 
 
 def in_language(self, item):

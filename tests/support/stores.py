@@ -1,4 +1,4 @@
-"""Storages in memory, and readers of their files."""
+"""Use the fixture `store` for what holds of folders and storages, `saved` for the files of a storage."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """The ways by which a section's entries reach a reader: `WAYS`, each with all entries and all errors.
 
-A test of `section` in `WAYS` proves the same of live pages, files, runs of an export and Django's pages.
+Use them for what must hold of live pages, files, runs of an export and Django's pages alike.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from contextlib import contextmanager
 from functools import cache as once, partial
 from types import SimpleNamespace
@@ -17,13 +16,12 @@ from xml.etree import ElementTree
 from django.contrib import sitemaps as contrib
 from django.contrib.sitemaps import views as contrib_views
 from django.core.cache import cache
-from django.db.models import F
 from django.template.backends.django import DjangoTemplates
 from django.template.loader import get_template
 from django.test import RequestFactory
 from django.urls import resolve
 
-from django_sitemaps09 import ModelSitemap, Route, views
+from django_sitemaps09 import views
 from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.values import lastmod_text
@@ -34,6 +32,7 @@ from tests.support.killing import dies_at
 from tests.support.published import SPACE, pages, plain, quick_folder
 
 HOST = BASE.partition("://")[2]
+SITE = SimpleNamespace(domain=HOST, name=HOST)
 
 # For the prefixes in the text of elements.
 for _prefix, _namespace in NAMESPACES.items():
@@ -101,9 +100,7 @@ def published_pages(folder, read=entries):
     if not (folder / "sitemap.xml").exists():
         return []
     lastmods = [lastmod for _, lastmod in entries((folder / "sitemap.xml").read_bytes())]
-    documents = [
-        plain((folder / name).read_bytes(), compressed=name.endswith(".gz")) for name in pages(folder)
-    ]
+    documents = (plain((folder / name).read_bytes(), name.endswith(".gz")) for name in pages(folder))
     return list(zip(lastmods, map(read, documents), strict=True))
 
 
@@ -191,8 +188,7 @@ def contrib_entries(section):
     Contrib writes only the day of a time, and no images, videos, news and extensions.
     """
     found = []
-    site = SimpleNamespace(domain=HOST, name=HOST)
-    with mock.patch.object(contrib_views, "get_current_site", return_value=site):
+    with mock.patch.object(contrib_views, "get_current_site", return_value=SITE):
         for answer in _django_pages(contrib_views.sitemap, section, template_name=_contrib_template()):
             lastmods = [lastmod_text(url["lastmod"] or None) for url in answer.context_data["urlset"]]
             for entry, lastmod in zip(whole(answer.content), lastmods, strict=True):
@@ -203,11 +199,8 @@ def contrib_entries(section):
 
 def url_dict_entries(section):
     """Return the entries of the dicts of `get_urls()`, rendered by our template."""
-    site = SimpleNamespace(domain=HOST, name=HOST)
-    arguments = {"site": site, "protocol": "https"}
-    urls = [
-        url for number in _numbers(section) for url in _bound(section).get_urls(page=number, **arguments)
-    ]
+    pages = (_bound(section).get_urls(number, SITE, "https") for number in _numbers(section))
+    urls = [url for page in pages for url in page]
     return whole(get_template("sitemap.xml").render({"urlset": urls}).strip())
 
 
@@ -258,11 +251,6 @@ WAYS = {
 }
 
 
-def contrib_part(entry):
-    """Return what contrib's template writes of an entry: of all other elements only the alternates."""
-    return entry._replace(others=tuple(text for text in entry.others if text.startswith("<xhtml:")))
-
-
 # Readers of path and lastmod only.
 
 
@@ -284,35 +272,12 @@ def compatible_index(section):
     return lastmod_text(section().get_latest_lastmod())
 
 
-def assert_paths(section, expected):
-    """Check that live pages, files and the compatibility views list these paths, each as often as given."""
-    for way in ("native", "exported", "compatible"):
-        found, errors = WAYS[way](section)
-        assert errors == [], way
-        found, given = Counter(entry.path for entry in found), Counter(expected)
-        assert found == given, f"{way}: too many {found - given}, missing {given - found}"
-
-
-# Declarations.
-
-
-def declare(queryset, **hooks):
-    hooks = {"location": Route("article", slug=F("slug")), "limit": 2, "queryset": queryset, **hooks}
-    return type("Declared", (ModelSitemap,), hooks)
-
-
 def by(*names):
     """A location that is made of texts, dicts, tuples or instances."""
 
-    def location(_, item):
-        if isinstance(item, dict):
-            parts = [item[name] for name in names]
-        elif isinstance(item, str):
-            parts = [item]
-        elif isinstance(item, tuple):
-            parts = [*item][: len(names)]
-        else:
-            parts = [getattr(item, name) for name in names]
-        return "/" + "".join(f"{part}/" for part in parts)
+    def parts(item):
+        if isinstance(item, str | tuple):
+            return [item] if isinstance(item, str) else item[: len(names)]
+        return [item[name] if isinstance(item, dict) else getattr(item, name) for name in names]
 
-    return location
+    return lambda _, item: "/" + "".join(f"{part}/" for part in parts(item))

@@ -1,13 +1,24 @@
-"""Documents that are written from batches, and texts that XML cannot hold."""
+"""Use these to write a document from batches, to parse it strictly, and to validate it with the schemas.
+
+Our own schemas are in `tests/schemas/`. If `shared/schemas/` beside the checkout contains others, a
+document must be valid in both. `anything` draws texts that XML cannot hold, or that parsers change.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+
+import pytest
 from hypothesis import strategies as st
 from lxml import etree
 
 from django_sitemaps09.entries import NAMESPACES, Batch, Localization
 from django_sitemaps09.writer import URLSET, write_document
 
+OWN = Path(__file__).parents[1] / "schemas" / "all.xsd"
+#: Third-party schemas, which are not part of the project.
+SHARED = Path(__file__).parents[3] / "shared" / "schemas" / "all.xsd"
 #: The namespaces that a document with links declares.
 LINKS = {"xhtml": NAMESPACES["xhtml"]}
 NOT_XML = tuple(map(chr, (0x0, 0xB, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)))
@@ -40,3 +51,30 @@ awkward = st.sampled_from(
     ]
 )
 anything = st.lists(awkward | st.characters(exclude_categories=()), max_size=6).map("".join)
+
+
+class Schemas:
+    """Schemas that must agree on a document."""
+
+    def __init__(self, *files):
+        self.each = [etree.XMLSchema(etree.parse(file)) for file in files]
+
+    def assertValid(self, document):
+        for schema in self.each:
+            schema.assertValid(document)
+
+    def validate(self, document):
+        """Return whether the document is valid; fail if the schemas disagree."""
+        answers = {schema.validate(document) for schema in self.each}
+        assert len(answers) == 1, [str(schema.error_log) for schema in self.each]
+        return answers.pop()
+
+
+@cache
+def schemas():
+    return Schemas(*(file for file in (OWN, SHARED) if file.exists()))
+
+
+@pytest.fixture(scope="session")
+def schema():
+    return schemas()

@@ -16,8 +16,7 @@ from django_sitemaps09.views import exported as exported_views
 from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import set_seconds
-from tests.support.factories import WordFactory
+from tests.support.configuration import set_seconds
 from tests.support.native_views import get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 
@@ -121,7 +120,7 @@ class TestLivePagesOfAnExport:
         export()
         words = [f"w{n:02}" for n in range(12)]
         for word in words:
-            WordFactory(word=word)
+            Word.objects.create(word=word)
         register(articles=declare(model=Word, limit=10, location=Route("article", slug=F("word"))))
         assert len(live()) == 2
         assert [word for name in live() for word in live(name)] == page(1) == words

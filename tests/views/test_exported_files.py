@@ -21,8 +21,7 @@ from django_sitemaps09.stores import STATE, LocalStore
 from django_sitemaps09.views import exported
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import SecondsClock
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, SecondsClock
 from tests.support.native_views import get, locations, of_keys, slugs
 from tests.support.sections import Numbers, declare as sitemap
 from tests.support.stores import Overwriting, saved, storage

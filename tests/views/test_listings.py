@@ -24,7 +24,7 @@ from django_sitemaps09.views.live import listing, memo, renewal
 from django_sitemaps09.views.live.listing import ListedPage, Listing
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import set_seconds
+from tests.support.configuration import set_seconds
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages

@@ -31,8 +31,8 @@ from django_sitemaps09.views import caching, exported
 from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
 from tests.support.articles import write_keys
-from tests.support.clock import set_seconds
-from tests.support.configuration import BASE
+from tests.support.configuration import BASE, set_seconds
+from tests.support.factories import write_articles
 from tests.support.memory import traced
 from tests.support.native_views import (
     FORMS,
@@ -45,7 +45,6 @@ from tests.support.native_views import (
     locations,
     nothing,
     queries,
-    write_articles,
 )
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare

@@ -19,7 +19,7 @@ from django_sitemaps09.filenames import (
     parse_bounds,
     parse_page_name,
     range_name,
-)  # fmt: skip
+)
 from django_sitemaps09.views import exported
 from django_sitemaps09.views.live import addresses, memo
 from tests.models import Article, Document, Name, Seat, Word

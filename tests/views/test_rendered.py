@@ -30,12 +30,11 @@ from django_sitemaps09.views import caching
 from django_sitemaps09.views.live import kept_pages, memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import set_seconds
-from tests.support.factories import ArticleFactory
+from tests.support.configuration import set_seconds
+from tests.support.factories import ArticleFactory, SiteFactory
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
-from tests.support.site_factories import SiteFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 

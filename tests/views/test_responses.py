@@ -26,8 +26,8 @@ from django_sitemaps09.views.live import memo, page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory
-from tests.support.native_views import FIRST, FORMS, PAGE, get, pages, queries, write_articles
+from tests.support.factories import ArticleFactory, write_articles
+from tests.support.native_views import FIRST, FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage
 

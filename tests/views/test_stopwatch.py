@@ -17,7 +17,7 @@ from django_sitemaps09.views.live import kept_pages, listing, memo, renewal
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
-from tests.support.clock import SecondsClock
+from tests.support.configuration import SecondsClock
 from tests.support.native_views import PAGE, get
 from tests.support.sections import Numbers
 

@@ -10,18 +10,30 @@ from xml.parsers import expat
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-# isort: off
 from django_sitemaps09.entries import (
-    NAMESPACES, Alternate, Batch, IndexEntry, ItemError, Localization, SafeColumn, TemplateColumn,
-)  # fmt: skip
+    NAMESPACES,
+    Alternate,
+    Batch,
+    IndexEntry,
+    ItemError,
+    Localization,
+    SafeColumn,
+    TemplateColumn,
+)
 from django_sitemaps09.exceptions import SitemapError, TextError
 from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
 from django_sitemaps09.writer import (
-    FORMATS, TEXT, URLSET, WriteResult, elements, index_document, page_format, stylesheet, urlset_head,
-)  # fmt: skip
-
-# isort: on
-from tests.support.examples import EXAMPLES
+    FORMATS,
+    TEXT,
+    URLSET,
+    WriteResult,
+    elements,
+    index_document,
+    page_format,
+    stylesheet,
+    urlset_head,
+)
+from tests.support.configuration import EXAMPLES
 from tests.support.writing import LINKS, NOT_XML, anything, parse, single, write
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -20,7 +20,7 @@ from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.engine_project import ROWS, ByProcess, Project, fill, locations_of, renderers, runs
 from tests.support.exports import content
-from tests.support.waiting import DEADLINE
+from tests.support.processes import DEADLINE
 
 pytestmark = pytest.mark.slow
 POSTGRESQL = [pytest.mark.django_db(transaction=True, databases=["postgresql"])] * (

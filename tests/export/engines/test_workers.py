@@ -25,12 +25,12 @@ from tests.support.engine_project import (
     locations_of,
     renderers,
     runs,
-)  # fmt: skip
+)
 from tests.support.exports import content, touched
 from tests.support.killing import lives, needs_proc
+from tests.support.processes import DEADLINE, until
 from tests.support.published import states
 from tests.support.services import REDIS
-from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.slow
 PASSWORD, _, SERVER = RABBITMQ.rpartition("@")

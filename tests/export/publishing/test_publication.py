@@ -37,8 +37,8 @@ from tests.support.exports import (
     plain,
     run_folders,
     touched,
-    write_articles,
 )
+from tests.support.factories import write_articles
 from tests.support.published import states
 from tests.support.sections import Numbers, declare
 

@@ -31,8 +31,8 @@ from tests.support.exports import (
     plain,
     run_folders,
     touched,
-    write_articles,
-)  # fmt: skip
+)
+from tests.support.factories import write_articles
 from tests.support.sections import Numbers, declare, listing
 
 pytestmark = pytest.mark.sitemaps09

@@ -19,7 +19,7 @@ from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.sink import Sink
 from django_sitemaps09.stores.local import LocalStore
-from tests.support.waiting import DEADLINE, until
+from tests.support.processes import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
 #: Each is handed over to the thread at once, with small chunks.

@@ -40,13 +40,11 @@ from django_sitemaps09.stores.local import LocalStore
 from tests import models
 from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
-from tests.support.configuration import BASE
-from tests.support.examples import KILL_STEP
+from tests.support.configuration import BASE, KILL_STEP
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
-from tests.support.processes import forkable
+from tests.support.processes import forkable, until
 from tests.support.search_engines import KEY, running_engine
 from tests.support.sections import declare
-from tests.support.waiting import until
 
 #: URLs on a page.
 PAGE = 10

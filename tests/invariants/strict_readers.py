@@ -1,6 +1,6 @@
 """The strictest third-party sitemap reader, and its results for documents with extensions.
 
-It is sitemap.js (`SitemapJs`, by npm). Three of its parts are used, and nothing is let pass:
+It is sitemap.js (by npm). Three of its parts are used, and nothing is let pass:
 
 * its parser, with every error of which `ErrorLevel.THROW` throws the first. It complains of XML that is
   not well-formed; of every element or attribute that it does not know under that very name: a wrong case,
@@ -29,16 +29,18 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from lxml import etree
 
 PACKAGE = {"private": True, "dependencies": {"sitemap": ">=9.0.1"}}
+# Without a network, npm must fail in seconds, not in minutes.
+PATIENCE = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000"]
+QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts", "--prefer-offline"]
 #: Reads the documents `0.xml` and so on of a folder. The script is beside the package, where node finds it.
 SCRIPT = "read-strictly.mjs"
 READ = """
@@ -86,106 +88,59 @@ def require(package):
         lacking(f"{package} is not installed; it is in the extra `test-clients`")
 
 
-class Reading(NamedTuple):
-    """Result of sitemap.js for one document."""
-
-    #: The items, with the names of its options for writing: `url`, `links`, `img`, `video`, `news` and so
-    #: on.
-    items: list[dict[str, Any]]
-    #: The errors; empty if the document is accepted.
-    complaints: list[str]
-
-
-@dataclass(frozen=True)
-class SitemapJs:
-    """sitemap.js, installed in a folder."""
-
-    folder: Path
-
-    def read(self, documents):
-        """Parse all documents at once, since starting node takes longer than parsing one."""
-        answers = self._run(documents)
-        schema = self._schema()
-        readings = []
-        for document, answer in zip(documents, answers, strict=True):
-            complaints = [*answer["complaints"], *_faults(document, schema, answer["items"])]
-            readings.append(Reading(answer["items"], complaints))
-        return readings
-
-    def strictly(self, documents):
-        """Return the items of each document; fail if sitemap.js rejects one."""
-        readings = self.read(documents)
-        complaints = {number: read.complaints for number, read in enumerate(readings) if read.complaints}
-        assert not complaints, complaints
-        return [reading.items for reading in readings]
-
-    def _run(self, documents):
-        with TemporaryDirectory(dir=self.folder) as folder:
-            for number, document in enumerate(documents):
-                (Path(folder) / f"{number}.xml").write_bytes(document)
-            done = _run(self.folder, "node", self.folder / SCRIPT, folder, len(documents))
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    def _schema(self):
-        document = (self.folder / "node_modules" / "sitemap" / "schema" / "sitemap.xsd").read_bytes()
-        assert STRICT in document
-        return etree.XMLSchema(etree.fromstring(document.replace(STRICT, LAX)))
-
-
 @pytest.fixture(scope="session")
 def sitemap_js(tmp_path_factory):
-    """Install sitemap.js once for each process of a run, which takes about a second."""
-    return ready(tmp_path_factory.mktemp("sitemap-js"))
-
-
-def ready(folder):
-    """sitemap.js in an empty folder.
+    """Install sitemap.js once for each process of a run, which takes about a second.
 
     A machine may lack npm, so that skips a test even where all readers are promised to be there; an npm
     that does not install or run it, for want of a network for instance, is a failure there.
+
+    `read` returns the `items` and the `complaints` of each document; the items have the names of the
+    options for writing: `url`, `links`, `img`, `video`, `news` and so on. `strictly` returns the items.
     """
     if not (shutil.which("npm") and shutil.which("node")):
         pytest.skip("there is no npm here, by which sitemap.js is installed")
-    if reason := install(folder):
-        lacking(reason)
-    return SitemapJs(folder)
+    home = tmp_path_factory.mktemp("sitemap-js")
+    (home / "package.json").write_text(json.dumps(PACKAGE))
+    (home / SCRIPT).write_text(READ)
 
+    def run(command, *arguments):
+        command = [shutil.which(command), *map(str, arguments)]
+        options = {"capture_output": True, "encoding": "utf-8", "timeout": 90, "check": False}
+        return subprocess.run(command, cwd=home, **options)  # noqa: S603 our own arguments
 
-def install(folder):
-    """Install sitemap.js in an empty folder; return the reason if this fails."""
-    (folder / "package.json").write_text(json.dumps(PACKAGE))
-    (folder / SCRIPT).write_text(READ)
-    # Without a network, npm must fail in seconds, not in minutes.
-    patience = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=20000"]
-    quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--ignore-scripts"]
+    def read(documents):
+        """Parse all documents at once, since starting node takes longer than parsing one."""
+        with TemporaryDirectory(dir=home) as folder:
+            for number, document in enumerate(documents):
+                Path(folder, f"{number}.xml").write_bytes(document)
+            done = run("node", SCRIPT, folder, len(documents))
+        assert done.returncode == 0, done.stderr
+        lax = (home / "node_modules/sitemap/schema/sitemap.xsd").read_bytes()
+        assert STRICT in lax
+        schema = etree.XMLSchema(etree.fromstring(lax.replace(STRICT, LAX)))
+        readings = [SimpleNamespace(**answer) for answer in json.loads(done.stdout)]
+        for document, reading in zip(documents, readings, strict=True):
+            reading.complaints += _faults(document, schema, reading.items)
+        return readings
+
+    def strictly(documents):
+        readings = read(documents)
+        complaints = {number: found.complaints for number, found in enumerate(readings) if found.complaints}
+        assert not complaints, complaints
+        return [found.items for found in readings]
+
+    commands = {"npm does not install": ["npm", "install", *PATIENCE, *QUIET]}
+    commands["node does not run"] = ["node", SCRIPT, home, 0]
     try:
-        done = _run(folder, "npm", "install", *quiet, *patience, "--prefer-offline")
-        if done.returncode:
-            return f"npm does not install sitemap.js: {_error_line(done.stderr)}"
-        done = _run(folder, "node", folder / SCRIPT, folder, 0)
-        if done.returncode:
-            return f"node does not run sitemap.js: {_error_line(done.stderr)}"
+        for deed, command in commands.items():
+            done = run(*command)
+            if done.returncode:
+                lines = re.findall(r".*(?:\bERR|error).*", done.stderr) or [done.stderr]
+                lacking(f"{deed} sitemap.js: {lines[0]}")
     except subprocess.TimeoutExpired as error:
-        return f"sitemap.js is not installed: {error}"
-    return ""
-
-
-def _run(folder, command, *arguments):
-    return subprocess.run(  # noqa: S603 our own arguments
-        [shutil.which(command) or command, *map(str, arguments)],
-        cwd=folder,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=90,
-        check=False,
-    )
-
-
-def _error_line(said):
-    """Return the line of the output of npm or node that names the error."""
-    lines = [line for line in said.splitlines() if re.search(r"\bERR|error", line)]
-    return (lines or said.splitlines() or ["without a word"])[0]
+        lacking(f"sitemap.js is not installed: {error}")
+    return SimpleNamespace(read=read, strictly=strictly)
 
 
 def _faults(document, schema, items):

@@ -8,8 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.configuration import BASE
-from tests.support.examples import EXAMPLES
+from tests.support.configuration import BASE, EXAMPLES
 from tests.support.site_files import ALL, HEAD, PAGE, SPACE, index, sound, url, urlset
 
 _MOST = 52_400_000

@@ -10,12 +10,12 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.urls import set_script_prefix
 
-from django_sitemaps09 import ModelSitemap
 from django_sitemaps09.export import export, host as exports
-from tests.support import published as looked_at
+from tests.models import Article, Category
 from tests.support.configuration import BASE
-from tests.support.factories import ArticleFactory, CategoryFactory
-from tests.support.published import unpacked as published
+from tests.support.factories import CategoryFactory
+from tests.support.published import quick_folder, unpacked as published
+from tests.support.sections import declare
 
 #: The time of the first run. Rows are older.
 START = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
@@ -32,10 +32,9 @@ class Twins:
 
     def __init__(self, folder, using, settings, monkeypatch):
         self.folder, self.using, self.settings = folder, using, settings
+        self.articles = Article.objects.using(using)
         self.now = now = [START]
-        self.attributes = {}
-        self.keys = {}
-        self.options = {}
+        self.attributes, self.keys, self.options = {}, {}, {}
 
         class Clock(datetime):
             @classmethod
@@ -44,21 +43,10 @@ class Twins:
 
         monkeypatch.setattr(exports, "datetime", Clock)
 
-    @property
-    def articles(self):
-        from tests.models import Article
-
-        return Article.objects.using(self.using)
-
     def section(self):
-        declared = {
-            "queryset": self.articles.all(),
-            "location": path(F("category__slug"), Value("/"), F("slug")),
-            "lastmod": F("updated"),
-            "priority": F("weight"),
-            **self.attributes,
-        }
-        return type("Articles", (ModelSitemap,), declared)()
+        hooks = {"lastmod": F("updated"), "priority": F("weight")}
+        hooks |= {"location": path(F("category__slug"), Value("/"), F("slug"))}
+        return declare(**{"queryset": self.articles.all(), **hooks, **self.attributes})()
 
     def run(self, after=timedelta(hours=1), *, both_whole=False):
         """Run both exports, and return the report of the one that may skip pages."""
@@ -69,12 +57,8 @@ class Twins:
         if getattr(settings, "SITEMAPS09", None) != wanted:
             self.settings.SITEMAPS09 = wanted
         for name, changed_only in (("changed", not both_whole), ("whole", False)):
-            report = export(
-                output=self.folder / name,
-                sitemaps={"a": self.section()},
-                changed_only=changed_only,
-                **self.options,
-            )
+            options = {"sitemaps": {"a": self.section()}, "changed_only": changed_only, **self.options}
+            report = export(output=self.folder / name, **options)
             assert report.failures == []
             found.append(report.sections[0])
         assert found[1].skipped == 0
@@ -99,11 +83,8 @@ class Twins:
 
 @pytest.fixture
 def twins(snapshot_using, settings, monkeypatch):
-    from tests.models import Article
-
-    using = snapshot_using
-    categories = [CategoryFactory(using=using, slug=slug) for slug in ("red", "blue")]
-    Article.objects.using(using).bulk_create(
+    categories = [CategoryFactory(using=snapshot_using, slug=slug) for slug in ("red", "blue")]
+    Article.objects.using(snapshot_using).bulk_create(
         Article(
             pk=10 * number,
             slug=f"a{number}",
@@ -113,18 +94,14 @@ def twins(snapshot_using, settings, monkeypatch):
         )
         for number in range(1, ROWS + 1)
     )
-    with looked_at.quick_folder() as folder:
-        yield Twins(folder, using, settings, monkeypatch)
+    with quick_folder() as folder:
+        yield Twins(folder, snapshot_using, settings, monkeypatch)
     set_script_prefix("/")
 
 
 def add(twins, pk, updated=OLD):
-    from tests.models import Category
-
     category = Category.objects.using(twins.using).earliest("pk")
-    ArticleFactory(
-        using=twins.using, pk=pk, slug=f"new{pk}", category=category, updated=updated, weight="0.5"
-    )
+    twins.articles.create(pk=pk, slug=f"new{pk}", category=category, updated=updated, weight="0.5")
 
 
 def some(twins, *pks):
