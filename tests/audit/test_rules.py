@@ -90,7 +90,8 @@ TABLE = [
 def test_an_audit_names_the_faults_of_a_folder(tmp_path, changes, count, expected, example):
     report, findings = found(tmp_path, changes)
     assert (report.urls, {rule: finding.count for rule, finding in findings.items()}) == (count, expected)
-    assert report.documents <= crawl.MAX_LEVELS + 1
+    is_endless = "sitemap-2.xml" in changes and INDEX in changes
+    assert not is_endless or report.documents == crawl.MAX_LEVELS + 1
     for finding in report.findings:
         assert len(finding.examples) == min(finding.count, 10)
         assert all(each.isprintable() for each in finding.examples)
@@ -129,7 +130,7 @@ def test_files_outside_the_folder_are_never_read(tmp_path, changes, expected):
     (folder / "link.xml").symlink_to(secret)
     changes = {name: content.replace("SECRET", secret.as_uri()) for name, content in changes.items()}
     report, findings = found(folder, changes)
-    assert [*findings] == [expected]
+    assert ([*findings], report.urls) == ([expected], 0)
     assert "words/secret" not in str(report)
 
 

@@ -106,7 +106,7 @@ def test_a_key_that_is_sorted_by_another_order_is_named_by_a_check(snapshot_usin
 
 
 @pytest.mark.parametrize(
-    ("length", "count", "is_long"), [(32, 99, False), (35, 99, False), (35, 120, True)]
+    ("length", "count", "is_long"), [(32, 100, False), (35, 99, False), (35, 120, True)]
 )
 def test_keys_that_are_too_long_for_addresses_are_named(using, length, count, is_long):
     words = Word.objects.using(using)

@@ -420,3 +420,10 @@ def test_rows_that_are_not_a_queryset_are_refused_clearly():
     for declared in (listed, declare(queryset=Article.objects.all)):
         with pytest.raises(ImproperlyConfigured, match=r"Declared.*queryset"):
             declared().get_urls(site=Host())
+
+
+def test_each_page_that_an_index_names_is_answered():
+    index = etree.fromstring(answer(COMPAT, "/limits/index.xml").body)
+    found = [location.text.removeprefix("http://example.com") for location in index.iterfind("{*}*/{*}loc")]
+    assert len(found) == 6
+    assert {answer(COMPAT, path).status for path in found} == {200}

@@ -99,6 +99,10 @@ def test_what_is_active_around_the_view_is_active_for_its_items():
         set_urlconf(None)
         clear_script_prefix()
     assert url["location"] == "http://example.com/prefix/about/de/Asia/Tokyo/tests.urls/first/"
+    # Nothing of it is kept for the next request.
+    with translation.override(None):
+        [url] = views.sitemap(request(), section).context_data["urlset"]
+    assert url["location"] == "http://example.com/about/None/Europe/Zurich/None/none/"
 
 
 @pytest.mark.django_db

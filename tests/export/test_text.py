@@ -189,6 +189,34 @@ class TestAnExportOfText:
             assert looked_at.states(folder) == before
             Article.objects.update(updated="2026-01-01T00:00:00Z")
 
+    @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
+    def test_is_split_if_a_page_is_full_by_urls_or_by_bytes(self, folder, configure, keys):
+        write(0, 6)
+        # The first entries determine how many fit, and these are longer.
+        Article.objects.bulk_create(Article(pk=100 + n, slug="long" * 10 + str(n)) for n in range(9))
+        configure(**keys)
+        for turn in range(3):
+            assert self.run(folder).failures == []
+            counts = [len(urls(folder, name)) for name in names(folder)]
+            sizes = [(folder / name).stat().st_size for name in names(folder)]
+            slugs = Article.objects.values_list("slug", flat=True)
+            assert indexed(folder) == {f"{BASE}/articles/{slug}/" for slug in slugs}
+            assert (sum(counts), max(counts) <= keys.get("MAX_URLS", 10)) == (len(slugs), True)
+            assert max(sizes) <= keys.get("MAX_BYTES", 10_000)
+            Article.objects.create(pk=2 * turn + 2, slug=f"even{turn}")
+
+    def test_skips_pages_whose_rows_did_not_change(self, folder):
+        write(0, 25)
+        Article.objects.update(updated="2026-01-01T00:00:00Z")
+        self.run(folder, changed_only=True)
+        assert self.run(folder, changed_only=True).sections[0].skipped == 3
+        Article.objects.filter(slug="s12").update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
+        report = self.run(folder, changed_only=True)
+        assert (report.sections[0].skipped, report.written) == (
+            2,
+            ("sitemap-articles-2.txt", "sitemap.xml"),
+        )
+
     def test_tells_which_urls_have_changed_as_they_are_in_text(self, folder):
         notifications = Notifications()
         write(0, 25)

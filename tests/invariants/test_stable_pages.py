@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.utils.encoding import iri_to_uri
@@ -358,3 +359,21 @@ def test_another_collation_divides_all_pages(folder, settings, monkeypatch):
     monkeypatch.setitem(keys._STORED, "sqlite", lambda connection, field: other)
     site.export(folder)
     assert {page.number for page in site.pages()}.isdisjoint(numbers)
+
+
+def test_rows_deleted_while_their_page_is_divided_move_no_row_of_the_next_page(site):
+    """The bound of the first part is looked for among fewer rows than were counted."""
+    site.add(range(101, 110))
+    gone = [*range(101, 110), 110, 120]
+
+    def execute(run, statement, *arguments):
+        # The rows have been counted, and the key at the bound is queried.
+        if "OFFSET" in statement:
+            site.remove(gone)
+            gone.clear()
+        return run(statement, *arguments)
+
+    with connection.execute_wrapper(execute):
+        site.run()
+    assert not gone
+    site.assert_rests()

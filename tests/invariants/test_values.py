@@ -30,7 +30,9 @@ from tests.support.ways import WAYS, Entry
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]
 DJANGOS = ("compatible", "contrib", "get_urls")
-PREFIXES = {SHOP: "shop", **{namespace: prefix for prefix, namespace in NAMESPACES.items()}}
+#: A namespace with a character that is escaped.
+AND = "https://example.org/?a&b"
+PREFIXES = {SHOP: "shop", AND: "shop", **{namespace: prefix for prefix, namespace in NAMESPACES.items()}}
 UTC = timezone.utc
 
 
@@ -209,7 +211,10 @@ def test_an_invalid_element_of_the_protocol_is_as_contrib_has_it_on_its_pages(
         assert [error.startswith(f"item 2, {hook}: {reason}") for error in errors] == [True]
     elif isinstance(on_django, str):
         assert (found, errors) == ([], [on_django])
-    elif on_django is not ...:
+    elif on_django is ...:
+        # Contrib writes its host with "None" at the end.
+        assert way == "contrib" or [entry.path for entry in found] == ["/1/", "/3/"]
+    else:
         assert ([lines(entry) for entry in found], errors) == ([[], on_django, []], [])
 
 
@@ -374,7 +379,7 @@ def marked(mark, mark_url):
     places = {"content_loc": place, "player_loc": place, "uploader_info": place}
     text = {"tags": [mark(TEXT), mark("b")], "uploader": mark(TEXT)}
     links = [Alternate("de", mark_url("/de/?a&b")), Alternate("en", address)]
-    own = Extension(mark("shop"), mark(SHOP), lambda item: "<shop:a>&amp;</shop:a>")
+    own = Extension(mark("shop"), mark(AND), lambda item: "<shop:a>&amp;</shop:a>")
     return listing(
         [1, 2], changefreq=mark_url("daily"), priority=mark_url("0.5"), extensions=(own,),
         location=lambda self, item: address if item == 1 else "/b/",

@@ -608,6 +608,25 @@ def victim(folder):
     return folder
 
 
+@pytest.mark.parametrize("changes", [
+    b"", b"{", b"[1, 2]", b"\xff",
+    {"steps": [[f"{STATE}/run-1/a.xml", "index.html", ""]]}, {"steps": [["index.html", "sitemap.xml", ""]]},
+    {"steps": [["x"]]}, {"steps": 7}, {"delete": ["index.html"]}, {"delete": ["../victim.txt"]},
+    {"files": ["index.html"]}, {"run": "../../x"}, {"run": None},
+    *({"root": root} for root in ("", "{}", "[]", "null", "7", '{"indexes": []}', None, [], "\ud800")),
+], ids=str)  # fmt: skip
+def test_a_forged_journal_is_refused_and_touches_no_file_of_others(victim, state, changes):
+    root = (state / ROOT).read_text()
+    journal = {"run": "run-1", "steps": [], "root": root, "sections": [], "files": [], "delete": []}
+    document = changes if isinstance(changes, bytes) else manifest.seal(journal | changes)
+    (state / JOURNAL).write_bytes(document)
+    old = touched(victim), touched(state)
+    with pytest.raises(ExportError, match=r"journal\.json cannot be read.*Remove it and manifest"):
+        export(output=victim, sitemaps={"articles": articles()})
+    assert (touched(victim), touched(state)) == old
+    assert (victim / "index.html").read_text() == (victim.parent / "victim.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize("values", [
     {"removed": {"index.html": 0}}, {"removed": {"../victim.txt": 0}}, {"indexes": ["index.html"]},
     {"sections": {"articles": "../../victim.txt"}},

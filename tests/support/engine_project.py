@@ -286,6 +286,7 @@ def story(folder, engine):
     from django.db.models.functions import Concat
 
     from tests.models import Article
+    from tests.support.published import states
 
     few = range(60, 320, 20)
     rows, keys, maps, written = Article.objects, settings.SITEMAPS09, [], []
@@ -298,9 +299,15 @@ def story(folder, engine):
         for more in ({}, {"GZIP_LEVEL": 9}):
             settings.SITEMAPS09 = keys | more
             forkable()
+            before = states(Path(folder), hidden=True) if more else {}
             report = exported(folder, engine, "a")
             files = report["sections"][0]["files"]
-            written += report["written"] if more else []
+            if more:
+                after = states(Path(folder), hidden=True)
+                written += [
+                    *report["written"],
+                    *(name for name in after if after[name] != before.get(name)),
+                ]
             maps.append([[file["name"], file["until"], file["urls"], file["digest"]] for file in files])
     rows.all()._raw_delete("default")
     fill()

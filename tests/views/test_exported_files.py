@@ -325,8 +325,11 @@ class TestFilesOnAnotherHost:
         ("url", "host"),
         [
             *(("https://files.example.com/", f"files.example.com{end}") for end in (":443", ":80", ".")),
-            *((url, "www.example.com") for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")),
-            *((f"{BASE}{end}/", "internal.example.com") for end in ("", ":443")),
+            *(
+                (url, f"{name}.example.com")
+                for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")
+                for name in ("www", "internal")
+            ),
         ],
     )
     def test_are_not_redirected_to_by_their_own_host(self, folder, configure, url, host):

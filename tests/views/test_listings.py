@@ -350,7 +350,8 @@ BOUNDS = [[None], [["5"], ["5"]], ["5"], [["\0"]], [["\ud800"]], [["abc"]], [["5
 BOUNDS += [[[str(number)] for number in range(60_000)]]
 #: Damaged fields of a listing in the cache.
 DAMAGES = [
-    *(("suffix", "exe"), ("columns", ("tests_article.slug",)), ("columns", 5), ("rows", 10**30)),
+    *(("suffix", "exe"), ("columns", ("tests_article.slug",)), ("columns", 5)),
+    *(("rows", 0), ("rows", 10**30)),
     *(("looked_at", "x"), ("looked_at", 1e400), ("pages", 5), ("pages", [[["5"], 1, None, 0]])),
     *(("pages", [[None, "x", None, 0]]), ("pages", [[None, 1, "<b>", 0]])),
     *(("pages", [*([bound, 1, None, 0] for bound in bounds), [None, 1, None, 0]]) for bounds in BOUNDS),

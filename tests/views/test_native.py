@@ -676,6 +676,12 @@ class TestTheirNames:
         views_of = [resolve(url).url_name for url in ("/sitemap-2.xml", f"/sitemap-{name}-2.xml")]
         assert views_of == ["numbered-index", "page"]
 
+    def test_are_in_the_namespace_of_the_request(self, route, configure):
+        configure(CASCADE=True)
+        route(path("maps/", include("django_sitemaps09.urls", namespace="shop")))
+        assert found("/maps/sitemap.xml")[1] == "/maps/sitemap-2.xml"
+        assert reverse("shop:numbered-index", kwargs={"number": 2}) == "/maps/sitemap-2.xml"
+
 
 @several
 class TestTheirRobotsTxt:

@@ -179,10 +179,11 @@ def test_a_page_without_lastmods_is_not_modified_at_the_second_visit(using, regi
     url, *_ = pages()
     with CaptureQueriesContext(connections[using]) as queries:
         etag = get(url)["ETag"]
+        first = len(queries)
         memo._entries.clear()
         assert get(url, if_none_match=etag).status_code == 304
     # The rows with their fingerprint, and the fingerprint.
-    assert len(queries) == 2
+    assert (first, len(queries)) == (1, 2)
 
 
 @pytest.mark.parametrize(("long", "count"), [(range(8, 12), 16), (range(31, 39), 15), (range(1, 200), 1)])

@@ -109,6 +109,9 @@ def test_a_view_sends_exactly_the_headers_that_its_document_needs(site, recwarn)
         response_of_asgi = async_to_sync(AsyncClient().get)(url)
         assert (response_of_asgi.streaming, response_of_asgi.content) == (False, response.body)
         assert (response_of_asgi.status_code, response_of_asgi["Content-Type"]) == (200, TYPES[name])
+        validator = {"If-None-Match": response_of_asgi.get("ETag", "")}
+        again = async_to_sync(AsyncClient().get)(url, headers=validator)
+        assert again.status_code == (200 if name in PLAIN else 304)
         head = get(url, "head")
         assert (head.status_code, head.body, *without_etag(head)) == (200, b"", *without_etag(response))
         for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"):
@@ -165,6 +168,18 @@ def test_middleware_changes_no_validator_and_packs_nothing_twice(site, settings,
             etag = response.headers["ETag"]
             assert get(f"{url}?a=1", accept_encoding="gzip", if_none_match=etag).status_code == 304
             assert get(url, accept_encoding="gzip", if_none_match='"other"').status_code == 200
+
+
+@pytest.mark.parametrize("cache", [None, "default"])
+def test_a_gzip_file_in_memory_is_not_packed_again(register, configure, settings, cache):
+    register(one=Numbers(3_000))
+    configure(LIVE_CACHE=cache)
+    packed = get("/sitemap-one-1.xml.gz").body
+    # Otherwise, Django would keep the shorter original.
+    assert len(gzip.compress(packed)) < len(packed) / 2
+    settings.MIDDLEWARE = ["django.middleware.gzip.GZipMiddleware"]
+    response = get("/sitemap-one-1.xml.gz", Accept_Encoding="gzip")
+    assert (response.body, "Content-Encoding" in response.headers) == (packed, False)
 
 
 @pytest.mark.parametrize("encodings", ["gzip", "br, gzip", "GZIP;q=0.5, *;q=0", "deflate, gzip ; q=1.0"])

@@ -18,7 +18,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.publishing import publication, robots_files
 from django_sitemaps09.protocol import Base
-from django_sitemaps09.robots import BEGIN, END, NOTE
+from django_sitemaps09.robots import BEGIN, END
 from django_sitemaps09.state.history import EXPORTED, HISTORY
 from django_sitemaps09.state.journal import JOURNAL
 from django_sitemaps09.state.manifest import ROOT as MANIFEST
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.sitemaps09
 def tree(folder):
     """Return the state of a folder and everything in it. Any new file, even a temporary one, changes it."""
     folders = [path for path in (folder, *folder.glob("[!.]*")) if path.is_dir()]
-    return states(folder, hidden=True), [path.stat().st_mtime_ns for path in folders]
+    return states(folder, hidden=True), [(path.stat().st_mtime_ns, path.stat().st_mode) for path in folders]
 
 
 def run(folder, **counts):
@@ -225,6 +225,7 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
 # robots.txt: what is written or rejected, and when
 
 
+NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
 BLOCK = f"{BEGIN}\n{NOTE}\nSitemap: {BASE}/sitemap.xml\n{END}\n"
 MINE = "User-agent: *\n"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")

@@ -340,6 +340,20 @@ class TestAFailure:
             run(1, 2, 3)
             assert (len(run.engine.requests), run.submitted()) == (1, urls(2, 3))
 
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_to_make_changes_pending_loses_none(self, run, monkeypatch, times):
+        run(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "activate", full)
+            assert "No space left on device" in run(1, 2).warnings[0]
+            if times == 2:
+                run(1, 2, 3)
+        assert run.engine.requests == []
+        if times == 1:
+            run(1, 2, 3, submit=False)
+        run(1, 2, 3)
+        assert run.submitted() == (urls(2) if times == 1 else urls(2, 3))
+
     def test_to_keep_the_changed_urls_on_a_full_disk_is_a_warning(self, run, monkeypatch):
         run(1)
         connect = sqlite3.connect
