@@ -238,10 +238,11 @@ AT_ONCE = {
 @pytest.mark.parametrize("broker", AT_ONCE)
 def test_an_export_is_the_same_if_tasks_are_called_at_once(broker, make_project, tmp_path):
     project = make_project(broker, **AT_ONCE[broker])
-    assert project.export(tmp_path, "a", "odd", "one") == project.serial("a", "odd", "one")
-    assert runs(tmp_path) == []
+    found = project.export(tmp_path, "a", "odd", "one")
+    # The next run has other errors.
     warning = "an ImmediateBackend, so the export itself renders all pages"
     assert (warning in project.err) == (broker == "tasks")
+    assert (found, runs(tmp_path)) == (project.serial("a", "odd", "one"), [])
 
 
 @pytest.mark.services
