@@ -24,11 +24,7 @@ from django_sitemaps09.audit.rules import pages as page_rules
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.notify.client import Client, Connections
 from tests.support.commands import failed, said
-from tests.support.site_files import OTHER, PAGE, Answer, site, sound, url, urlset, write
-
-
-def rules(report):
-    return {finding.rule for finding in report.findings}
+from tests.support.site_files import OTHER, PAGE, Answer, rules, site, sound, url, urlset, write
 
 
 @pytest.mark.parametrize("path", ["", "/", "/robots.txt", "/sitemap.xml"])

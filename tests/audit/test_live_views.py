@@ -19,7 +19,7 @@ from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.sections import declare, listing
-from tests.support.site_files import DUPLICATE, sound, write
+from tests.support.site_files import DUPLICATE, rules, sound, write
 
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
@@ -34,10 +34,6 @@ def words(count, path="{prefix}words/{item}/", **attributes):
         return path.format(prefix=get_script_prefix(), item=item)
 
     return listing(range(count), location=location, **attributes)
-
-
-def rules(report):
-    return {finding.rule for finding in report.findings}
 
 
 def broken_view(request, **names):

@@ -40,13 +40,6 @@ HOSTS = ["https://a.example", "https://b.example", "https://c.example"]
 REFUSED = "ConnectionError: the server does not answer"
 
 
-class BrokenCache(LocMemCache):
-    def get(self, *args, **kwargs):
-        raise ConnectionError("the server does not answer")
-
-    get_many = set = add = delete = get
-
-
 SLICE = declare(Articles, items=lambda self: Article.objects.order_by("-pk")[:12])
 NAMED = declare(Articles, priority=lambda self, item: 0.5)
 
@@ -205,7 +198,7 @@ def test_the_export_of_each_host_is_described_or_that_there_is_no_target(target,
 @pytest.mark.usefixtures("articles")
 def test_a_section_and_caches_that_fail_leave_the_rest(settings, configure, register, caplog):
     register(broken=Broken(1), articles=Articles)
-    broken = {"BACKEND": f"{__name__}.BrokenCache"}
+    broken = {"BACKEND": "tests.support.stores.BrokenCache"}
     settings.CACHES = {"default": broken, "pages": broken}
     configure(LIVE_CACHE="pages")
     status = reported()

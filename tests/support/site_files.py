@@ -90,3 +90,7 @@ def site(answers=lambda base: {}, on_request=lambda environ: None):
 
     with serve(application) as base:
         yield base
+
+
+def rules(report):
+    return {finding.rule for finding in report.findings}

@@ -1,8 +1,9 @@
-"""Use the fixture `store` for what holds of folders and storages, `saved` for the files of a storage."""
+"""The fixture `store` is for what holds of folders and storages; `saved` returns the files of a storage."""
 
 from __future__ import annotations
 
 import pytest
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.files.storage import InMemoryStorage, storages
 
 from django_sitemaps09.stores import LocalStore, RemoteStore
@@ -60,3 +61,12 @@ def saved(alias):
 def stage(store, name, content):
     with store.staged(name) as file:
         file.write(content)
+
+
+class BrokenCache(LocMemCache):
+    """A cache whose server does not answer."""
+
+    def get(self, *args, **kwargs):
+        raise ConnectionError("the server does not answer")
+
+    get_many = set = add = delete = get

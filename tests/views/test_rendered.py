@@ -394,13 +394,6 @@ class SmallCache(LocMemCache):
         super().set(key, value, *args, **kwargs)
 
 
-class BrokenCache(LocMemCache):
-    def get(self, *args, **kwargs):
-        raise ConnectionError("the server does not answer")
-
-    get_many = set = add = delete = get
-
-
 @pytest.fixture
 def pages_cache(settings, configure, monkeypatch, register):
     """Keep pages in a cache of their own. Return a function that replaces the cache."""
@@ -536,7 +529,7 @@ class TestAKeptPage:
         assert 100 <= len(asked) <= 105
 
     def test_is_rendered_while_the_cache_fails_with_one_line_in_the_log(self, pages_cache, caplog):
-        pages_cache(f"{__name__}.BrokenCache")
+        pages_cache("tests.support.stores.BrokenCache")
         with caplog.at_level(logging.WARNING, "django_sitemaps09"):
             [document] = {get(PAGE).content for _ in range(3)}
         assert document.count(b"<loc>") == 8
