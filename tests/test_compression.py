@@ -12,20 +12,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client, override_settings
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09 import checks, compression
-from django_sitemaps09.compression import (
-    TrailingDataError,
-    compress,
-    compressor,
-    decompress,
-    decompress_whole,
-    gunzip,
-)
-from django_sitemaps09.conf import conf
+from django_sitemaps09.compression import TrailingDataError, decompress, decompress_whole, gunzip
 from django_sitemaps09.export import export
-from django_sitemaps09.protocol import MAX_BYTES
 from tests.support.configuration import BASE
 from tests.support.exports import GZIP_HEADER
+from tests.support.internals import MAX_BYTES, checks, compress, compression, compressor, conf
 from tests.support.sections import Numbers, declare
 from tests.support.services import missing
 

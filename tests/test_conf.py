@@ -15,8 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.utils import timezone, translation
 
-from django_sitemaps09.conf import KEYS, Conf, conf
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09.conf import KEYS, Conf
+from tests.support.internals import Base, Limits, conf
 from tests.support.processes import ROOT
 
 DAY, NAN, BASE = 86_400.0, float("nan"), "https://a.b"

@@ -6,12 +6,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from django_sitemaps09 import published
 from django_sitemaps09.exceptions import ManifestError
-from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.published import ExportFolder, find_section
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
+from tests.support.internals import (
+    BACKUP,
+    ROOT,
+    Manifest,
+    PageFile,
+    SectionRecord,
+    manifest,
+    parse_base,
+    published,
+)
 from tests.support.stores import Overwriting, storage
 
 pytestmark = pytest.mark.sitemaps09

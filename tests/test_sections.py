@@ -24,19 +24,11 @@ from django.views.decorators.cache import cache_page
 from hypothesis import given, strategies as st
 
 import django_sitemaps09
-from django_sitemaps09 import (
-    GenericSitemap,
-    ModelSitemap,
-    Sitemap,
-    StaticViewSitemap,
-    register,
-    sections,
-    views,
-)
-from django_sitemaps09.checks import check_sections
+from django_sitemaps09 import GenericSitemap, ModelSitemap, Sitemap, StaticViewSitemap, register, views
 from django_sitemaps09.exceptions import SitemapError, UnknownSectionError
 from tests.models import Article
 from tests.support.checking import MINE, PRODUCTS, apps, ids, registry
+from tests.support.internals import check_sections, sections
 from tests.support.processes import ROOT, ended, started
 from tests.support.sections import declare
 

@@ -13,11 +13,10 @@ from django.core.management import CommandError, call_command
 
 import django_sitemaps09
 from django_sitemaps09.exceptions import ExportRunningError
-from django_sitemaps09.export import engines
-from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support.configuration import BASE
 from tests.support.engine_project import DATABASE, HASTY, ROWS
 from tests.support.exports import content
+from tests.support.internals import LocalStore, engines, exclusive_lock
 from tests.support.processes import until
 from tests.support.sections import Numbers
 

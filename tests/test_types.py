@@ -25,16 +25,14 @@ from django_sitemaps09 import (
     register,
     views,
 )
-from django_sitemaps09.audit.api import last_report
-from django_sitemaps09.checks import check_declarations, check_sections, check_settings
-from django_sitemaps09.conf import conf
+from django_sitemaps09.audit import last_report
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export import export, export_hosts, verify, verify_hosts
 from django_sitemaps09.notify import submit, submit_hosts
-from django_sitemaps09.status import status
 from tests.models import Article
 from tests.support.commands import failed, said
 from tests.support.configuration import BASE
+from tests.support.internals import check_declarations, check_sections, check_settings, conf, status
 from tests.support.sections import Numbers, declare
 
 pytestmark = [

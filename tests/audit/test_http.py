@@ -22,8 +22,8 @@ from django_sitemaps09 import views
 from django_sitemaps09.audit import AuditInterrupted, audit, readers
 from django_sitemaps09.audit.rules import pages as page_rules
 from django_sitemaps09.exceptions import AuditError
-from django_sitemaps09.notify.client import Client, Connections
 from tests.support.commands import failed, said
+from tests.support.internals import Client, Connections
 from tests.support.site_files import OTHER, PAGE, Answer, rules, site, sound, url, urlset, write
 
 

@@ -16,8 +16,8 @@ from django_sitemaps09.audit import RULES, Finding, audit, last_report
 from django_sitemaps09.audit.api import FILE, from_dict
 from django_sitemaps09.exceptions import AuditError
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
+from tests.support.internals import STATE
 from tests.support.sections import declare, listing
 from tests.support.site_files import DUPLICATE, rules, sound, write
 

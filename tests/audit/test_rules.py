@@ -16,7 +16,6 @@ import pytest
 from django.conf.locale import LANG_INFO
 from hypothesis import given, strategies as st
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.audit import audit, crawl, documents
 from django_sitemaps09.audit.api import choose_target
 from django_sitemaps09.audit.documents import ParserThread, ReadEntry
@@ -27,9 +26,9 @@ from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, re
 from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.exceptions import DocumentError
-from django_sitemaps09.protocol import MAX_BYTES, parse_base
 from tests.audit.hostile_sites import SITES, write_site
 from tests.support.configuration import BASE
+from tests.support.internals import MAX_BYTES, parse_base, protocol
 from tests.support.sections import listing
 from tests.support.site_files import ALL, HEAD, OTHER, PAGE, SPACE, index, sound, url, urlset, write
 

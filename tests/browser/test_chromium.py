@@ -14,7 +14,6 @@ from django.test import override_settings
 
 from django_sitemaps09 import Alternate, Extension, Image, News, Video
 from django_sitemaps09.export import export
-from django_sitemaps09.writer import page_format, write_document
 from tests.browser.chromium import SECONDS, contrast, luminance, serving
 from tests.models import Article
 from tests.support.articles import Articles
@@ -22,6 +21,7 @@ from tests.support.configuration import BASE
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, export_full_sections, serving_site, site, superuser
+from tests.support.internals import page_format, write_document
 from tests.support.sections import Numbers, listing
 from tests.support.writing import single
 

@@ -35,14 +35,12 @@ from django_sitemaps09 import (
     Route,
     Sitemap,
     StaticViewSitemap,
-    checks,
 )
-from django_sitemaps09.protocol import INDEX_LIMITS, parse_base
-from django_sitemaps09.sources import source
 from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit
 from tests.support import checking
 from tests.support.checking import INCLUDED, SLUG, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
+from tests.support.internals import INDEX_LIMITS, checks, parse_base, source
 from tests.support.sections import declare
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")

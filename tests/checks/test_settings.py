@@ -9,8 +9,8 @@ import pytest
 from django.conf import settings as django_settings
 from django.core import checks as django_checks
 
-from django_sitemaps09 import checks
 from tests.support.checking import SLUG, WITHOUT_SITES, declaration, ids_of
+from tests.support.internals import checks
 
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 

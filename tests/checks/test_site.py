@@ -10,11 +10,12 @@ from django.contrib.sites.models import Site
 from django.core.checks import registry, run_checks
 from django.db import connection
 
-from django_sitemaps09 import GenericSitemap, checks
+from django_sitemaps09 import GenericSitemap
 from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.checking import WITHOUT_SITES, ids_of
 from tests.support.commands import said
+from tests.support.internals import checks
 
 pytestmark = pytest.mark.django_db
 WARNING = "The domain of the current Site is still 'example.com', so sitemaps have URLs on that host."

@@ -12,10 +12,11 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_sitemaps09 import Route, checks
+from django_sitemaps09 import Route
 from tests.models import Coupon, Word
 from tests.support.checking import ids_of
 from tests.support.databases import parameter
+from tests.support.internals import checks
 from tests.support.sections import declare
 from tests.support.tables import drop_view, make_coupons, section, view
 

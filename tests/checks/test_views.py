@@ -22,7 +22,7 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.cache import cache_page, never_cache
 from django.views.generic import View
 
-from django_sitemaps09 import Route, Sitemap, checks, sections, views
+from django_sitemaps09 import Route, Sitemap, views
 from tests.models import Tag
 from tests.support.checking import (
     ARTICLE,
@@ -37,6 +37,7 @@ from tests.support.checking import (
     takes,
     unread,
 )
+from tests.support.internals import checks, sections
 
 __all__ = ["apps", "registry"]
 

@@ -29,8 +29,8 @@ from django.utils.translation import get_language
 
 import django_sitemaps09
 from django_sitemaps09 import ModelSitemap, Route, StaticViewSitemap
-from django_sitemaps09.protocol import CHANGEFREQS
 from tests.models import Article
+from tests.support.internals import CHANGEFREQS
 from tests.support.sections import declare
 
 UTC, ZURICH, NEW_YORK = timezone.utc, ZoneInfo("Europe/Zurich"), ZoneInfo("America/New_York")

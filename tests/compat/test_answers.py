@@ -26,7 +26,6 @@ from lxml import etree
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, NewsSitemap, Sitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
-from django_sitemaps09.protocol import uri
 from tests.compat import projects
 from tests.compat.cases import (
     CASES,
@@ -53,6 +52,7 @@ from tests.compat.projects import (
 )
 from tests.models import Article
 from tests.support.factories import ArticleFactory, SiteFactory
+from tests.support.internals import uri
 from tests.support.published import pages
 from tests.support.sections import declare
 

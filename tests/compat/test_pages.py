@@ -24,14 +24,13 @@ from django.urls import clear_script_prefix, get_urlconf, reverse, set_script_pr
 from django.utils import timezone as zones, translation
 from hypothesis import given, strategies as st
 
-from django_sitemaps09 import GenericSitemap, PathTemplate, Route, Sitemap, sitemaps, sources, views
-from django_sitemaps09.orm.reading import count_rows, in_page_order
-from django_sitemaps09.protocol import Base, Limits
+from django_sitemaps09 import GenericSitemap, PathTemplate, Route, Sitemap, views
 from django_sitemaps09.sitemaps.items import TranslatedItems
 from tests.compat import projects
 from tests.models import Article, Comment, Event, Ticket
 from tests.support.databases import parameter, require
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
+from tests.support.internals import Base, Limits, count_rows, in_page_order, sitemaps, sources
 from tests.support.memory import needs_resource
 from tests.support.processes import ROOT
 from tests.support.sections import declare, listing

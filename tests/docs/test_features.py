@@ -30,21 +30,20 @@ from lxml import etree
 
 import django_sitemaps09
 import tests.shop
-from django_sitemaps09 import GenericSitemap, ModelSitemap, StaticViewSitemap, register, sections, writer
+from django_sitemaps09 import GenericSitemap, ModelSitemap, StaticViewSitemap, register
 from django_sitemaps09.audit import audit
-from django_sitemaps09.conf import conf
 from django_sitemaps09.export import UrlChange, export, export_hosts
 from django_sitemaps09.inspector import PERMISSION
 from django_sitemaps09.inspector.lookup import HEADINGS
 from django_sitemaps09.inspector.published_entries import MAX_FILES
 from django_sitemaps09.signals import published
-from django_sitemaps09.state.history import MAX_RUNS
 from tests.docs.pages import PAGES, README, run, take
 from tests.shop import models
 from tests.shop.models import Article, Category, Film, Photo, Product, Review
 from tests.support.checking import registry
 from tests.support.commands import failed, said
 from tests.support.inspector import client_of, site, superuser
+from tests.support.internals import MAX_RUNS, conf, sections, writer
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import declare
 from tests.support.services import require_packages

@@ -26,7 +26,6 @@ from django_sitemaps09 import (
     StaticViewSitemap,
     conf,
     exceptions,
-    robots,
     signals,
     urls,
 )
@@ -36,6 +35,7 @@ from django_sitemaps09.export.engines import Engine
 from django_sitemaps09.notify import EndpointReport, Submission
 from django_sitemaps09.suggestions import Suggestion
 from tests.docs.pages import BLOCKS, PAGES, README, ROOT, TAKEN, take, without_code
+from tests.support.internals import robots
 
 #: The pages whose blocks of Python are run in environments of their own: see `howtos` in tox.ini.
 _NAMES = ("django-cms", "flatpages", "oscar", "translated-models", "wagtail")

@@ -36,8 +36,6 @@ from django_sitemaps09.export.options import (
     VerifyOptions,
     documented_options,
 )
-from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,
@@ -57,6 +55,7 @@ from tests.support.exports import (
     write_index,
 )
 from tests.support.factories import write_articles
+from tests.support.internals import JOURNAL, STATE, LocalStore
 from tests.support.killing import dies_at
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare

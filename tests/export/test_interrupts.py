@@ -75,7 +75,7 @@ class Site(Project):
 
 
 def run(how, *arguments):
-    from django_sitemaps09.stores.local import LocalStore
+    from tests.support.internals import LocalStore
 
     promote = LocalStore.promote
     if how in ("fork", "spawn"):

@@ -23,18 +23,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, views
-from django_sitemaps09.conf import conf
-from django_sitemaps09.entries import NAMESPACES
-from django_sitemaps09.export import export, export_hosts, host as exports
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.hooks import extensions
-from django_sitemaps09.pages import fill
-from django_sitemaps09.protocol import MAX_NEWS
-from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.stores import STATE
 from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
 from tests.support.articles import Fresh
 from tests.support.configuration import BASE
+from tests.support.internals import JOURNAL, MAX_NEWS, NAMESPACES, STATE, conf, fill, host as exports
 from tests.support.killing import dies_at
 from tests.support.native_views import last_parts as slugs
 from tests.support.sections import declare

@@ -10,11 +10,9 @@ from django.core.files.storage import storages
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
-from django_sitemaps09.state.history import EXPORTED
-from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage, locations, unpacked
+from tests.support.internals import EXPORTED, ROOT as MANIFEST, STATE
 from tests.support.sections import Numbers
 from tests.support.stores import Overwriting, saved, storage
 

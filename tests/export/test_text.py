@@ -15,13 +15,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.stores import STATE
-from django_sitemaps09.stores.local import LocalStore
 from tests.export.notifications import Notifications
 from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
+from tests.support.internals import STATE, LocalStore
 from tests.support.manifests import known
 from tests.support.native_views import last_parts
 from tests.support.sections import declare, listing

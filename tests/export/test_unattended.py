@@ -13,11 +13,11 @@ from django.contrib.sites.models import Site
 from django.urls import get_script_prefix, get_urlconf, set_script_prefix, set_urlconf
 
 from django_sitemaps09.export.unattended import run_export
-from django_sitemaps09.stores import LocalStore, exclusive_lock
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing, content, touched
 from tests.support.factories import SiteFactory
+from tests.support.internals import LocalStore, exclusive_lock
 from tests.support.sections import Numbers, declare
 
 pytestmark = pytest.mark.sitemaps09

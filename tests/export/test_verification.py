@@ -12,17 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemaps09 import compression, protocol
-from django_sitemaps09.compression import compress
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import export, verify
 from django_sitemaps09.export.publishing import file_checks
 from django_sitemaps09.export.publishing.file_checks import CheckedFile, ExpectedFile, check_file
-from django_sitemaps09.state.manifest import BACKUP, ROOT
-from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
+from tests.support.internals import (
+    BACKUP,
+    ROOT,
+    STATE,
+    LocalStore,
+    compress,
+    compression,
+    exclusive_lock,
+    protocol,
+)
 from tests.support.killing import dies_at
 from tests.support.manifests import articles, entries, paths, slugs, write_articles
 from tests.support.memory import traced

@@ -19,11 +19,9 @@ from django.utils.functional import lazystr
 from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap, views
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import MAX_LOCATION, Base
-from django_sitemaps09.sitemaps.declared import read
 from tests.compat import projects
 from tests.models import Article, Parent
+from tests.support.internals import MAX_LOCATION, Base, Page, read
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, LIMITS, compiled, errors, locations, rendered, small_slices
 

@@ -19,14 +19,12 @@ from django_sitemaps09.export import export
 from django_sitemaps09.inspector import published_entries
 from django_sitemaps09.inspector.lookup import look_up
 from django_sitemaps09.inspector.rows import KeyQueries
-from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article, Document, Reading, Seat, Tag, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.exports import Bad
 from tests.support.factories import ArticleFactory
+from tests.support.internals import STATE, LocalStore, manifest, parse_base
 from tests.support.sections import Numbers, declare, listing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]

@@ -14,8 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import include, path, re_path
 from hypothesis import given, strategies as st
 
-from django_sitemaps09 import PathTemplate, Route, compression, protocol
-from django_sitemaps09.hooks.expressions import alias
+from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.inspector import published_entries, rows
 from django_sitemaps09.inspector.candidates import (
     column_conditions,
@@ -27,10 +26,9 @@ from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles
 from django_sitemaps09.inspector.rows import FoundRow, KeyQueries, page_index, row_batch
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.routing.routes import resolve_path
-from django_sitemaps09.status import ExportState
-from django_sitemaps09.stores.local import LocalStore
 from tests.models import Article, Word
 from tests.support.configuration import BASE
+from tests.support.internals import ExportState, LocalStore, alias, compression, protocol
 from tests.support.sources import compiled, declaration, keys_of, page_map, source_of
 from tests.urls import nothing
 

@@ -31,18 +31,22 @@ from django_sitemaps09.inspector import PERMISSION, overview
 from django_sitemaps09.inspector.overview import LABELS, freshness, problems
 from django_sitemaps09.inspector.tables import plot, sections_table
 from django_sitemaps09.inspector.views import for_staff
-from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.journal import Journal, write_journal
-from django_sitemaps09.state.manifest import PageFile
-from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views import caching
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
 from tests.support.exports import Bad, Failing
 from tests.support.factories import ArticleFactory
 from tests.support.inspector import client_of, export_full_sections, site, superuser
+from tests.support.internals import (
+    STATE,
+    Journal,
+    LocalStore,
+    PageFile,
+    caching,
+    manifest,
+    parse_base,
+    write_journal,
+)
 from tests.support.sections import Numbers, declare, listing
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09(ENGINE="serial")]

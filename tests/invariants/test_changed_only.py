@@ -20,14 +20,11 @@ from django.utils.translation import get_language
 
 from django_sitemaps09 import Route
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering.page import render_page
-from django_sitemaps09.pages import HASHES
-from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import LocalStore
 from tests.invariants.twins import NEWER, OLD, PAGE, ROWS, START, add, path, published, some
 from tests.models import Article, Category
 from tests.support.configuration import BASE
 from tests.support.databases import ALIASES, parameter
+from tests.support.internals import HASHES, LocalStore, manifest, render_page
 from tests.support.published import pages as listed_pages, urls
 from tests.support.sections import declare, listing
 

@@ -28,9 +28,7 @@ from django_sitemaps09 import (
     Video,
     views,
 )
-from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.documents import (
@@ -60,6 +58,7 @@ from tests.support.documents import (
     texts,
     videos,
 )
+from tests.support.internals import NAMESPACES, SITEMAP_NAMESPACE
 from tests.support.sections import declare, listing
 from tests.support.sources import compiled, rendered
 from tests.support.writing import anything, parse

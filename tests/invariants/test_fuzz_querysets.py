@@ -20,12 +20,17 @@ from django.core.exceptions import FieldError, ImproperlyConfigured
 from django.db import transaction
 from django.test import override_settings
 
-from django_sitemaps09 import checks, sources
-from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.traits import has_window_function
-from django_sitemaps09.sources import QuerySource, members, slices
 from tests.invariants.fuzz.sections import KINDS, case_of, expected, facts, write
 from tests.support.databases import ALIASES, parameter, require
+from tests.support.internals import (
+    QuerySource,
+    checks,
+    has_window_function,
+    lastmod_text,
+    members,
+    slices,
+    sources,
+)
 from tests.support.sources import BASE, LIMITS
 from tests.support.ways import compatible, exported_pages, native_pages, url_dicts
 

@@ -12,13 +12,10 @@ import pytest
 from django.db.models import F
 
 from django_sitemaps09 import Alternate, Extension, Image, News, PathTemplate, Restriction, Route, Video
-from django_sitemaps09.entries import ItemError, excerpt, reason_of, short_repr
-from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.pages import Page
-from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources.columns import Rows
 from django_sitemaps09.sources.declaration import Declaration
 from tests.models import Word
+from tests.support.internals import ItemError, Page, alias, excerpt, read, reason_of, short_repr
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, LIMITS, compiled
 from tests.support.writing import write

@@ -18,12 +18,8 @@ from django.conf import settings as django_settings
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, storages
 
-from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.stores import lock
-from django_sitemaps09.stores.local import LocalStore
 from tests.invariants.killing import runs
 from tests.invariants.killing.runs import EVERGREEN, SCENARIOS, SUBMISSIONS
 from tests.models import Article
@@ -31,6 +27,7 @@ from tests.support import published
 from tests.support.configuration import BASE, KILL_STEP
 from tests.support.databases import require
 from tests.support.engine_project import Project, end
+from tests.support.internals import LocalStore, lock, manifest as manifests, stores
 from tests.support.killing import needs_proc
 from tests.support.manifests import articles, slugs, write_articles
 

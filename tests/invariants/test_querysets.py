@@ -41,11 +41,11 @@ from django.db.models.functions import (
     TruncMonth,
 )
 
-from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, checks
-from django_sitemaps09.hooks.values import lastmod_text
+from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap
 from tests.invariants.fuzz.models import Whole, WholeByNotes, WholeNote
 from tests.models import Article, Comment, Invoice, Recent, Seat
 from tests.support.databases import ALIASES, parameter
+from tests.support.internals import checks, lastmod_text
 from tests.support.sections import declare
 from tests.support.sources import set_slices
 from tests.support.ways import WAYS, by, changed_only, compatible_index

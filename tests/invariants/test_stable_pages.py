@@ -16,14 +16,11 @@ from django.db.models.functions import Concat
 from django.utils.encoding import iri_to_uri
 from hypothesis import HealthCheck, given, settings as limits_of, strategies as st
 
-from django_sitemaps09 import stores
 from django_sitemaps09.export import export
-from django_sitemaps09.sources import keys
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.state.manifest import SectionRecord
 from tests.models import Article, Child, Document, Parent, Seat, Word
 from tests.support import published as looked_at
 from tests.support.configuration import BASE, EXAMPLES
+from tests.support.internals import SectionRecord, keys, manifest as manifests, stores
 from tests.support.sections import declare
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

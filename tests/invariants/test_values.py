@@ -17,12 +17,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from django_sitemaps09 import Alternate, Extension, Image, News, Platform, Restriction, Route, Video
-from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.documents import NOW, SHOP, texts
 from tests.support.factories import ArticleFactory
+from tests.support.internals import NAMESPACES
 from tests.support.published import unpacked
 from tests.support.sections import declare, listing
 from tests.support.sources import compiled as source_of, in_language, rendered, through_get_urls

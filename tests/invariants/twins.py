@@ -10,10 +10,11 @@ from django.db.models import CharField, F, Value
 from django.db.models.functions import Concat
 from django.urls import set_script_prefix
 
-from django_sitemaps09.export import export, host as exports
+from django_sitemaps09.export import export
 from tests.models import Article, Category
 from tests.support.configuration import BASE
 from tests.support.factories import CategoryFactory
+from tests.support.internals import host as exports
 from tests.support.published import quick_folder, unpacked as published
 from tests.support.sections import declare
 

@@ -18,11 +18,10 @@ from django.core.management import CommandError, call_command, get_commands, loa
 
 from django_sitemaps09.export import export
 from django_sitemaps09.export.options import ExportOptions, VerifyOptions, documented_options
-from django_sitemaps09.management.commands import export_sitemaps
-from django_sitemaps09.stores import STATE, LocalStore, exclusive_lock
 from tests.support import commands, published
 from tests.support.commands import FINE, Bad, environment
 from tests.support.configuration import BASE
+from tests.support.internals import STATE, LocalStore, exclusive_lock, export_sitemaps
 from tests.support.processes import ended, started, until
 from tests.support.search_engines import KEY
 from tests.support.sections import Numbers

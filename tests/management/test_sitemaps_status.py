@@ -14,22 +14,28 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import sections
 from django_sitemaps09.export import export, export_hosts, verify
 from django_sitemaps09.management import lines
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.history import EXPORTED
-from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal
-from django_sitemaps09.status import SectionStatus
-from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views.live import renewal
-from django_sitemaps09.views.live.listing import ListedPage, Listing
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support import commands
 from tests.support.articles import Articles, write_keys
 from tests.support.commands import Broken
 from tests.support.configuration import BASE, SecondsClock
+from tests.support.internals import (
+    EXPORTED,
+    JOURNAL,
+    STATE,
+    Journal,
+    ListedPage,
+    Listing,
+    LocalStore,
+    SectionStatus,
+    manifest,
+    renewal,
+    sections,
+    write_journal,
+)
 from tests.support.native_views import Foreign
 from tests.support.sections import Numbers, declare
 

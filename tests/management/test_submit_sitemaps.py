@@ -12,10 +12,8 @@ from django.conf import settings as configured
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from django_sitemaps09 import stores
-from django_sitemaps09.notify.ledger import Ledger, Message
-from django_sitemaps09.stores import LocalStore
 from tests.support import commands
+from tests.support.internals import Ledger, LocalStore, Message, stores
 from tests.support.search_engines import KEY, engine
 
 __all__ = ["engine"]

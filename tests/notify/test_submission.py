@@ -16,7 +16,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import stores
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.notify import (
     EndpointReport,
@@ -26,13 +25,10 @@ from django_sitemaps09.notify import (
     submit,
     submit_hosts,
 )
-from django_sitemaps09.notify.client import Client
 from django_sitemaps09.notify.engines import EngineResponse, Outcome, all_keys, key_for
-from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message, change_messages, host_of, ping_messages
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import Manifest
-from django_sitemaps09.stores import LocalStore
+from django_sitemaps09.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.stores.plain import DamagedError
+from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, manifest, stores
 from tests.support.memory import traced
 from tests.support.search_engines import KEY, engine, running_engine
 from tests.support.stores import memory, store

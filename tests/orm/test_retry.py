@@ -6,10 +6,9 @@ import pytest
 from django.db import OperationalError, connections, transaction
 
 from django_sitemaps09.orm.retry import retry_once
-from django_sitemaps09.pages import Page
-from django_sitemaps09.sources import read_page
 from tests.models import Article
 from tests.support.databases import parameter, require
+from tests.support.internals import Page, read_page
 from tests.support.sources import COLUMNS, KINDS, compiled, declaration, small_slices
 
 __all__ = ["small_slices"]

@@ -10,17 +10,8 @@ import pytest
 from django.utils.encoding import iri_to_uri
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09 import protocol
-from django_sitemaps09.protocol import (
-    MAX_LOCATION,
-    are_plain,
-    check_endpoints,
-    check_keys,
-    origin,
-    parse_base,
-    quote_all,
-    uri,
-)
+from django_sitemaps09.protocol import are_plain, check_endpoints, check_keys, origin, quote_all
+from tests.support.internals import MAX_LOCATION, parse_base, protocol, uri
 from tests.support.memory import traced
 
 PIECES = [

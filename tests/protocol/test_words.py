@@ -17,18 +17,16 @@ from django.utils.functional import lazystr
 from django.utils.translation import override
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.protocol import (
-    CHANGEFREQS,
     changefreq_text,
     hreflang,
     hreflang_warning,
     language_text,
     news_language,
     priority_text,
-    w3c,
     w3c_texts,
 )
+from tests.support.internals import CHANGEFREQS, SafeColumn, w3c
 
 numbers = (
     st.floats(0, 1)

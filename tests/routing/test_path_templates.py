@@ -20,10 +20,10 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate
-from django_sitemaps09.entries import SafeColumn
 from django_sitemaps09.export import export_hosts
 from tests.models import Article, Category
 from tests.support.databases import using
+from tests.support.internals import SafeColumn
 from tests.support.sections import declare
 from tests.support.sources import BASE, compiled, rendered
 from tests.support.ways import compatible_entries

@@ -17,9 +17,9 @@ from django.utils import translation
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap, views
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.annotations import annotate, column
-from django_sitemaps09.hooks.expressions import FIELDS, alias, declared_expressions
 from tests.models import Article, Category, Recent, Seat
 from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hours_before
+from tests.support.internals import FIELDS, alias, declared_expressions
 from tests.support.sections import declare, listing
 
 # Locations

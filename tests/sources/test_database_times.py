@@ -36,11 +36,10 @@ from django.db.models.functions import (
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
-from django_sitemaps09.hooks.expressions import alias
-from django_sitemaps09.protocol import w3c
 from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Visit
 from tests.support.databases import parameter
+from tests.support.internals import alias, w3c
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, page_map
 

@@ -16,14 +16,12 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09 import GenericSitemap, Route, StaticViewSitemap
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import MAX_LOCATION, Limits
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article
 from tests.support.databases import no_cursor_left, parameter
+from tests.support.internals import MAX_LOCATION, Limits, Page, QuerySource
 from tests.support.sections import declare, listing
 from tests.support.sources import (
     BASE,

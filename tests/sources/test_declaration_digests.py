@@ -22,9 +22,9 @@ from django.urls import path
 from django.utils import timezone as zones, translation
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
-from django_sitemaps09.protocol import Base
 from django_sitemaps09.sources import declaration_digests
 from tests.models import Article, Event
+from tests.support.internals import Base
 from tests.support.sections import declare
 from tests.support.sources import NOON, UTC, compiled, listing
 from tests.urls import nothing

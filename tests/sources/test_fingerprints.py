@@ -40,13 +40,12 @@ from django.utils import timezone as zones
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.pages import HASHES, Fingerprint, Page
-from django_sitemaps09.sources import read_page
 from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, fingerprint
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
 from tests.support.databases import parameter
 from tests.support.factories import ArticleFactory, CategoryFactory
+from tests.support.internals import HASHES, Fingerprint, Page, read_page
 from tests.support.memory import traced
 from tests.support.published import quick_folder
 from tests.support.sections import declare

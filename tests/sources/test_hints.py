@@ -18,14 +18,13 @@ from django.urls import reverse
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.profiling import Cost, Costs, record_costs, step
-from django_sitemaps09.management.commands import export_sitemaps
-from django_sitemaps09.pages import Page
 from django_sitemaps09.sources import hints as hints_module
 from django_sitemaps09.sources.hints import hints
 from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE
 from tests.support.engine_project import Project
+from tests.support.internals import Page, export_sitemaps
 from tests.support.processes import forkable
 from tests.support.sections import Numbers, declare
 from tests.support.sources import compiled

@@ -20,12 +20,11 @@ from django.db.models import F, QuerySet
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
-from django_sitemaps09.pages import Page, fill
-from django_sitemaps09.protocol import Limits
 from django_sitemaps09.sources.positions import PositionSource
 from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, Ticket, Word
 from tests.support import sources
 from tests.support.databases import parameter
+from tests.support.internals import Limits, Page, fill
 from tests.support.sections import declare
 from tests.support.sources import (
     BASE,

@@ -18,17 +18,14 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from hypothesis import example, given, strategies as st
 
-from django_sitemaps09 import PathTemplate, Route, sources, views
+from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.export import export
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Limits
 from django_sitemaps09.routing import routes
-from django_sitemaps09.sources import slices
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource
 from tests.models import Article, Category
 from tests.support.documents import by_contrib
 from tests.support.factories import ArticleFactory
+from tests.support.internals import Limits, Page, QuerySource, slices, sources
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
 from tests.support.sources import (

@@ -17,9 +17,9 @@ from django.db.models.functions import Cast, Concat, ExtractHour
 from django.utils import timezone as zones
 
 from django_sitemaps09 import Route
-from django_sitemaps09.pages import Page
 from tests.models import Article
 from tests.support.databases import parameter
+from tests.support.internals import Page
 from tests.support.sections import declare
 from tests.support.sources import batch_locations as paths, compiled, set_slices
 

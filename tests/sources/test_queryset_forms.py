@@ -28,18 +28,12 @@ from django.db.models.functions import Cast, Lower
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import PathTemplate, Route, pages, sources, views
-from django_sitemaps09.checks import check_declarations
+from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.export import export
-from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.orm.reading import count_rows, in_total_order, iterate_unordered
-from django_sitemaps09.pages import Page
 from django_sitemaps09.sources.keys import KeyColumns
 from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.queryset import QuerySource
 from django_sitemaps09.sources.slices import read_each
-from django_sitemaps09.views import compat
 from tests.invariants.test_querysets import (
     METHOD,
     NEWEST,
@@ -55,6 +49,18 @@ from tests.invariants.test_querysets import (
 )
 from tests.models import Article, Comment, Discussed, Seat
 from tests.support.databases import no_cursor_left, parameter
+from tests.support.internals import (
+    Page,
+    QuerySource,
+    check_declarations,
+    compat,
+    count_rows,
+    in_total_order,
+    iterate_unordered,
+    lastmod_text,
+    pages,
+    sources,
+)
 from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare

@@ -11,12 +11,10 @@ from django.db.models.functions import Cast, RowNumber
 from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09 import Route
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Limits
-from django_sitemaps09.sources import members
 from django_sitemaps09.sources.keys import KeyColumns
 from tests.models import Article, Category, Comment, Seat, Ticket, Word
 from tests.support.databases import parameter
+from tests.support.internals import Limits, Page, members
 from tests.support.sections import declare
 from tests.support.sources import NOON, compiled, keys_of, page_map, set_slices
 

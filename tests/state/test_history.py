@@ -6,21 +6,17 @@ from unittest.mock import Mock
 
 import pytest
 
-from django_sitemaps09.entries import ItemError
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.state import history, manifest
+from django_sitemaps09.state import history
 from django_sitemaps09.state.history import (
-    EXPORTED,
-    HISTORY,
-    MAX_RUNS,
     RecordedRun,
     SectionChange,
     read_exported,
     read_history,
     record_run,
 )
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.exports import Bad, Failing
+from tests.support.internals import EXPORTED, HISTORY, MAX_RUNS, STATE, ItemError, LocalStore, manifest
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")

@@ -10,15 +10,19 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, verify
-from django_sitemaps09.protocol import parse_base
-from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.state.manifest import ROOT, read_root, seal, unseal
-from django_sitemaps09.status import ExportState
-from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views import exported as views
+from django_sitemaps09.state.manifest import read_root, seal, unseal
 from tests.support import published
 from tests.support.configuration import BASE
 from tests.support.exports import local_storage
+from tests.support.internals import (
+    JOURNAL,
+    ROOT,
+    STATE,
+    ExportState,
+    LocalStore,
+    exported as views,
+    parse_base,
+)
 from tests.support.killing import dies_at
 from tests.support.sections import Numbers
 

@@ -19,18 +19,28 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from django_sitemaps09.exceptions import ExportError, ManifestError, UnknownSectionError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.messages import build_reply
-from django_sitemaps09.export.publishing import publication
-from django_sitemaps09.export.rendering.page import RenderedPage
-from django_sitemaps09.filenames import SUFFIXES, page_name
-from django_sitemaps09.pages import Fingerprint, Page
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.history import EXPORTED, HISTORY
-from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.state.manifest import BACKUP, ROOT, Manifest, PageFile, SectionRecord
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import locations
+from tests.support.internals import (
+    BACKUP,
+    EXPORTED,
+    HISTORY,
+    JOURNAL,
+    ROOT,
+    STATE,
+    SUFFIXES,
+    Fingerprint,
+    LocalStore,
+    Manifest,
+    Page,
+    PageFile,
+    RenderedPage,
+    SectionRecord,
+    manifest,
+    page_name,
+    publication,
+)
 from tests.support.manifests import (
     DAY,
     THERE,

@@ -27,18 +27,16 @@ from django.core.files.storage import InMemoryStorage, storages
 from django.test import override_settings
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.stores import (
+from django_sitemaps09.stores import local, plain, state_store
+from tests.support.exports import local_storage
+from tests.support.internals import (
     STATE,
     LocalStore,
     RemoteStore,
     exclusive_lock,
-    local,
     lock as leases,
-    plain,
-    state_store,
     target_store,
 )
-from tests.support.exports import local_storage
 from tests.support.killing import die, forked, was_killed
 from tests.support.processes import ended, started, until
 from tests.support.stores import MOST, PAGE, Overwriting, below, memory, saved, stage, storage, store

@@ -19,8 +19,9 @@ from django.db.models import F
 from django.test import override_settings
 from django.urls import include, path
 
-from django_sitemaps09 import Route, Sitemap, checks, sections
+from django_sitemaps09 import Route, Sitemap
 from tests.models import Article
+from tests.support.internals import checks, sections
 from tests.support.sections import declare
 
 FORBIDDEN = {

@@ -15,8 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from django_sitemaps09 import sections
-from django_sitemaps09.stores import STATE
+from tests.support.internals import STATE, sections
 
 #: The base of all URLs in tests with one host.
 BASE = "https://www.example.com"

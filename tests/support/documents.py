@@ -13,11 +13,10 @@ from django.utils import translation
 from lxml import etree
 
 from django_sitemaps09 import Alternate, Extension, Image, News, Platform, Restriction, Video, views
-from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, uri
 from tests.models import Article
 from tests.support.exports import plain
+from tests.support.internals import NAMESPACES, SITEMAP_NAMESPACE, uri
 from tests.support.native_views import document
 from tests.support.sections import declare
 from tests.support.writing import parse

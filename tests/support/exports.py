@@ -16,10 +16,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 
 from django_sitemaps09 import Route
-from django_sitemaps09.state.history import EXPORTED, HISTORY
-from django_sitemaps09.state.manifest import BACKUP, ROOT as MANIFEST
-from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
+from tests.support.internals import BACKUP, EXPORTED, HISTORY, ROOT as MANIFEST, STATE
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from django_sitemaps09.stores.local import LocalStore
+from tests.support.internals import LocalStore
 
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="this system has no /proc, which tells who lives"

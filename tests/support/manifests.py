@@ -10,12 +10,10 @@ from django.db.models import F
 
 from django_sitemaps09 import Route
 from django_sitemaps09.export import export
-from django_sitemaps09.state import manifest
-from django_sitemaps09.state.manifest import BACKUP, ROOT
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import paths, plain, touched
+from tests.support.internals import BACKUP, ROOT, STATE, LocalStore, manifest
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare
 

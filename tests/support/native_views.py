@@ -15,12 +15,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
-from django_sitemaps09.views import exported
-from django_sitemaps09.views.live import listing as listings, memo
 from tests.models import Article
 from tests.support import articles
 from tests.support.configuration import BASE
 from tests.support.exports import locations
+from tests.support.internals import exported, listing as listings, memo
 from tests.support.sections import declare
 
 FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)

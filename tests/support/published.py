@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree
 
-from django_sitemaps09.state.history import EXPORTED
+from tests.support.internals import EXPORTED
 
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 INDEX = "sitemap.xml"

@@ -12,15 +12,14 @@ from django.http import HttpResponse
 from django.urls import include, path
 from django.utils.translation import get_language
 
-from django_sitemaps09 import Sitemap
-from django_sitemaps09.entries import Image
+from django_sitemaps09 import Image, Sitemap
 from django_sitemaps09.export import export_hosts
-from django_sitemaps09.views import compat
 from tests.models import Article
 from tests.support import published
 from tests.support.articles import Articles, Fresh
 from tests.support.commands import said
 from tests.support.factories import FlatPageFactory, SiteFactory
+from tests.support.internals import compat
 from tests.support.published import pages
 from tests.support.sections import declare, listing
 

@@ -23,13 +23,10 @@ from django.db.models import Case, F, Value, When
 from django.urls import path
 from django.utils.translation import get_language
 
-from django_sitemaps09 import Route, pages, sources
-from django_sitemaps09.pages import Key, Page
-from django_sitemaps09.protocol import Base, Limits
-from django_sitemaps09.sources import members, slices
-from django_sitemaps09.writer import WriteResult
+from django_sitemaps09 import Route
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
 from tests.support.factories import CategoryFactory, TagFactory, add_related
+from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
 

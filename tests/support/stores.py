@@ -6,7 +6,7 @@ import pytest
 from django.core.cache.backends.locmem import LocMemCache
 from django.core.files.storage import InMemoryStorage, storages
 
-from django_sitemaps09.stores import LocalStore, RemoteStore
+from tests.support.internals import LocalStore, RemoteStore
 
 PAGE = "sitemap-a-1.xml.gz"
 #: More bytes than any file in these tests has.

@@ -22,12 +22,9 @@ from django.test import RequestFactory
 from django.urls import resolve
 
 from django_sitemaps09 import views
-from django_sitemaps09.entries import NAMESPACES
 from django_sitemaps09.export import export
-from django_sitemaps09.hooks.values import lastmod_text
-from django_sitemaps09.views import compat
-from django_sitemaps09.views.live import listing
 from tests.support.configuration import BASE
+from tests.support.internals import NAMESPACES, compat, lastmod_text, listing
 from tests.support.killing import dies_at
 from tests.support.published import SPACE, pages, plain, quick_folder
 

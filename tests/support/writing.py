@@ -13,8 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from lxml import etree
 
-from django_sitemaps09.entries import NAMESPACES, Batch, Localization
-from django_sitemaps09.writer import URLSET, write_document
+from tests.support.internals import NAMESPACES, URLSET, Batch, Localization, write_document
 
 OWN = Path(__file__).parents[1] / "schemas" / "all.xsd"
 #: Third-party schemas, which are not part of the project.

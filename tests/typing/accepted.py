@@ -41,7 +41,7 @@ from django_sitemaps09.export import (
     verify,
     verify_hosts,
 )
-from django_sitemaps09.protocol import Changefreq
+from tests.support.internals import Changefreq
 
 ModelT = TypeVar("ModelT", bound=Model)
 

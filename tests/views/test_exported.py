@@ -9,14 +9,12 @@ import pytest
 from django.core.cache import cache
 from django.db.models import F
 
-from django_sitemaps09 import Route, published
+from django_sitemaps09 import Route
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.state import manifest
-from django_sitemaps09.views import exported as exported_views
-from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
+from tests.support.internals import exported as exported_views, listing, manifest, published, renewal
 from tests.support.native_views import get, last_parts, locations, of_keys, queries, slugs
 from tests.support.sections import declare
 

@@ -16,12 +16,10 @@ from django.test import Client, RequestFactory
 from django.urls import include, path
 
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.state import manifest
-from django_sitemaps09.stores import STATE, LocalStore
-from django_sitemaps09.views import exported
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE, SecondsClock
+from tests.support.internals import STATE, LocalStore, exported, manifest
 from tests.support.native_views import get, locations, of_keys, slugs
 from tests.support.sections import Numbers, declare as sitemap
 from tests.support.stores import Overwriting, saved, storage

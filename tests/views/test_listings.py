@@ -17,14 +17,10 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import OperationalError, connections
 from django.test import Client, override_settings
 
-from django_sitemaps09 import sources
-from django_sitemaps09.protocol import Limits
-from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import listing, memo, renewal
-from django_sitemaps09.views.live.listing import ListedPage, Listing
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
+from tests.support.internals import Limits, ListedPage, Listing, caching, listing, memo, renewal, sources
 from tests.support.native_views import PAGE, contents, crawl, get, of_keys, pages, queries, slugs
 from tests.support.sections import declare
 from tests.support.services import require_packages

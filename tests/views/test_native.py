@@ -24,15 +24,13 @@ from django.utils import timezone as django_timezone, translation
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
 
-from django_sitemaps09 import Image, Route, protocol, views, writer
+from django_sitemaps09 import Image, Route, views
 from django_sitemaps09.export import export
-from django_sitemaps09.protocol import Limits
-from django_sitemaps09.views import caching, exported
-from django_sitemaps09.views.live import listing, renewal
 from tests.models import Article
 from tests.support.articles import write_keys
 from tests.support.configuration import BASE, set_seconds
 from tests.support.factories import write_articles
+from tests.support.internals import Limits, caching, exported, listing, protocol, renewal, writer
 from tests.support.memory import traced
 from tests.support.native_views import (
     FORMS,

@@ -11,19 +11,20 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.filenames import (
+from django_sitemaps09.views.live import addresses
+from tests.models import Article, Document, Name, Seat, Word
+from tests.support.articles import Articles, write_keys
+from tests.support.internals import (
     LIVE_PAGE,
     LIVE_RANGE,
     PUBLISHED,
     bounds_text,
+    exported,
+    memo,
     parse_bounds,
     parse_page_name,
     range_name,
 )
-from django_sitemaps09.views import exported
-from django_sitemaps09.views.live import addresses, memo
-from tests.models import Article, Document, Name, Seat, Word
-from tests.support.articles import Articles, write_keys
 from tests.support.native_views import contents, crawl, forget, get, of_keys, pages, slugs
 from tests.support.sections import declare
 from tests.support.sources import compiled

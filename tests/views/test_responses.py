@@ -20,13 +20,14 @@ from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
 from django.views.decorators.cache import cache_page
 
-from django_sitemaps09 import views, writer
+from django_sitemaps09 import views
 from django_sitemaps09.export import export
-from django_sitemaps09.views.live import memo, page_responses
+from django_sitemaps09.views.live import page_responses
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.factories import ArticleFactory, write_articles
+from tests.support.internals import memo, writer
 from tests.support.native_views import FIRST, FORMS, PAGE, get, pages, queries
 from tests.support.sections import Numbers, declare
 from tests.support.stores import Overwriting, storage

@@ -12,12 +12,12 @@ import pytest
 from django.core.cache import caches
 
 from django_sitemaps09.export import export
-from django_sitemaps09.views import caching
-from django_sitemaps09.views.live import kept_pages, listing, memo, renewal
+from django_sitemaps09.views.live import kept_pages
 from tests.docs.pages import PAGES
 from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import SecondsClock
+from tests.support.internals import caching, listing, memo, renewal
 from tests.support.native_views import PAGE, get
 from tests.support.sections import Numbers
 

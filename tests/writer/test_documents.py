@@ -10,30 +10,25 @@ from xml.parsers import expat
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
-from django_sitemaps09.entries import (
+from django_sitemaps09 import Alternate
+from django_sitemaps09.exceptions import SitemapError, TextError
+from django_sitemaps09.writer import FORMATS, TEXT, elements, index_document, stylesheet, urlset_head
+from tests.support.configuration import EXAMPLES
+from tests.support.internals import (
     NAMESPACES,
-    Alternate,
+    SITEMAP_NAMESPACE,
+    URLSET,
     Batch,
     IndexEntry,
     ItemError,
+    Limits,
     Localization,
     SafeColumn,
     TemplateColumn,
-)
-from django_sitemaps09.exceptions import SitemapError, TextError
-from django_sitemaps09.protocol import SITEMAP_NAMESPACE, Limits, w3c
-from django_sitemaps09.writer import (
-    FORMATS,
-    TEXT,
-    URLSET,
     WriteResult,
-    elements,
-    index_document,
     page_format,
-    stylesheet,
-    urlset_head,
+    w3c,
 )
-from tests.support.configuration import EXAMPLES
 from tests.support.writing import LINKS, NOT_XML, anything, parse, single, write
 
 DECLARATION = b'<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -7,14 +7,14 @@ import socket
 
 import pytest
 
-from django_sitemaps09.export import engines, export
+from django_sitemaps09.export import export
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from django_sitemaps09.stores import STATE, target_store
 from tests.models import Article
 from tests.support import articles, published
 from tests.support.configuration import BASE
+from tests.support.internals import STATE, engines, target_store
 from tests.support.sections import declare
 from tests.support.stores import Overwriting, saved, storage
 

@@ -17,8 +17,8 @@ import django_sitemaps09
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
-from django_sitemaps09.stores import STATE, LocalStore, RemoteStore
 from tests.export.engines.fake_queue import PAGE, PAGES, Articles, FakeChild, Hooked, everywhere, rendered
+from tests.support.internals import STATE, LocalStore, RemoteStore
 
 DIED = (
     "ExportError: Section 'hooked', page 2: the worker that claimed it did not return it, and the process "

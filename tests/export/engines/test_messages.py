@@ -18,19 +18,14 @@ from django.core import signing
 from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 
-from django_sitemaps09 import stores
-from django_sitemaps09.conf import conf
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY, handle_message
 from django_sitemaps09.export.rendering.page import Renderer, Task
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
-from django_sitemaps09.sources import source
-from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
+from tests.support.internals import STATE, Base, Page, conf, source, stores
 
 SALT, MESSAGE = messages._SALTS[REPLY], messages._MESSAGE
 EVIL = "sitemaps09_tests_evil_urls"

@@ -20,21 +20,26 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from django_sitemaps09 import Sitemap, stores
-from django_sitemaps09.entries import Alternate, Image
+from django_sitemaps09 import Alternate, Image, Sitemap
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export import engines, export, export_hosts
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.export.interrupts import Interrupted
-from django_sitemaps09.export.rendering.page import render_page
 from django_sitemaps09.export.report import exit_status
 from django_sitemaps09.hosts import host_folder, is_host_folder
-from django_sitemaps09.protocol import parse_base
 from django_sitemaps09.signals import published as published_signal
-from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE, LocalStore, target_store
 from tests.models import Article
 from tests.support import commands, killing, published
 from tests.support.exports import local_storage
+from tests.support.internals import (
+    ROOT as MANIFEST,
+    STATE,
+    LocalStore,
+    engines,
+    parse_base,
+    render_page,
+    stores,
+    target_store,
+)
 from tests.support.published import unpacked as tree
 from tests.support.sections import declare, listing
 from tests.support.several_hosts import (

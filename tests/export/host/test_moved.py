@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09 import protocol
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles
 from tests.support.factories import ArticleFactory
+from tests.support.internals import protocol
 from tests.support.sections import declare
 
 pytestmark = pytest.mark.django_db

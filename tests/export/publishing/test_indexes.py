@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 
 from django_sitemaps09.export import export
-from django_sitemaps09.filenames import index_name, index_number
-from django_sitemaps09.protocol import Limits
-from django_sitemaps09.state.manifest import ROOT
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.models import Article
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.exports import locations
+from tests.support.internals import ROOT, STATE, Limits, LocalStore, index_name, index_number
 from tests.support.killing import Killed
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE

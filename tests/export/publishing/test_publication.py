@@ -16,13 +16,8 @@ import pytest
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.publishing import publication, robots_files
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.export.publishing import robots_files
 from django_sitemaps09.robots import BEGIN, END
-from django_sitemaps09.state.history import EXPORTED, HISTORY
-from django_sitemaps09.state.journal import JOURNAL
-from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE
 from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,
@@ -39,6 +34,7 @@ from tests.support.exports import (
     touched,
 )
 from tests.support.factories import write_articles
+from tests.support.internals import EXPORTED, HISTORY, JOURNAL, ROOT as MANIFEST, STATE, Base, publication
 from tests.support.published import states
 from tests.support.sections import Numbers, declare
 

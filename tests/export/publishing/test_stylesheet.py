@@ -7,12 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from django_sitemaps09 import writer
 from django_sitemaps09.export import export
-from django_sitemaps09.state.manifest import ROOT as MANIFEST
-from django_sitemaps09.stores import STATE, LocalStore
 from tests.support.configuration import BASE
 from tests.support.exports import named, plain, touched
+from tests.support.internals import ROOT as MANIFEST, STATE, LocalStore, writer
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STYLESHEET=True)

@@ -13,14 +13,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts, verify
-from django_sitemaps09.export.publishing import changes
 from django_sitemaps09.notify import submit
-from django_sitemaps09.notify.ledger import FOLDER, Ledger
-from django_sitemaps09.state.manifest import ROOT
-from django_sitemaps09.stores import STATE
 from tests.export.notifications import Notifications
 from tests.support.configuration import BASE
 from tests.support.exports import Bad
+from tests.support.internals import FOLDER, ROOT, STATE, Ledger, changes
 from tests.support.published import indexed, states
 from tests.support.search_engines import KEY, engine
 from tests.support.sections import Numbers

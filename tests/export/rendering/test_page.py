@@ -13,10 +13,8 @@ from django.utils import translation
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.exceptions import UnknownSectionError
-from django_sitemaps09.export import engines, export
-from django_sitemaps09.export.rendering.page import Renderer, Task, render_page
-from django_sitemaps09.pages import Page
-from django_sitemaps09.protocol import Base
+from django_sitemaps09.export import export
+from django_sitemaps09.export.rendering.page import Renderer, Task
 from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import (
@@ -33,6 +31,7 @@ from tests.support.exports import (
     touched,
 )
 from tests.support.factories import write_articles
+from tests.support.internals import Base, Page, engines, render_page
 from tests.support.sections import Numbers, declare, listing
 
 pytestmark = pytest.mark.sitemaps09

@@ -15,10 +15,9 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09.compression import compressor
 from django_sitemaps09.export.rendering import sink
 from django_sitemaps09.export.rendering.sink import Sink
-from django_sitemaps09.stores.local import LocalStore
+from tests.support.internals import LocalStore, compressor
 from tests.support.processes import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]

@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connections
 from django.utils.module_loading import import_string
 
-from django_sitemaps09 import protocol, sources
+from tests.support.internals import protocol, sources
 
 PACKAGE = "django_sitemaps09"
 #: Caches in local memory whose name begins with this are shared by all processes.

@@ -18,11 +18,11 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.test import Client, override_settings
 
-from django_sitemaps09 import protocol
 from tests.invariants.fuzz_live import faults
 from tests.invariants.fuzz_live.cases import DURABLE, entry
 from tests.invariants.fuzz_live.faults import PROTOCOL, SHARED
 from tests.support.configuration import BASE
+from tests.support.internals import protocol
 from tests.support.published import SPACE
 from tests.support.sections import declare, listing
 from tests.support.services import REDIS

@@ -30,17 +30,14 @@ from django.db import connection, transaction
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 
-from django_sitemaps09 import export as api, protocol
+from django_sitemaps09 import export as api
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
-from django_sitemaps09.export.publishing import changes as spooled
 from django_sitemaps09.notify import engines, submit
-from django_sitemaps09.notify.ledger import Ledger
-from django_sitemaps09.state import manifest as manifests
-from django_sitemaps09.stores.local import LocalStore
 from tests import models
 from tests.models import Article, Category, Child, Parent, Tag
 from tests.support import published
 from tests.support.configuration import BASE, KILL_STEP
+from tests.support.internals import Ledger, LocalStore, changes as spooled, manifest as manifests, protocol
 from tests.support.killing import die_at, forked, is_killed_at, members, was_killed, woken
 from tests.support.processes import forkable, until
 from tests.support.search_engines import KEY, running_engine
