@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -44,6 +48,13 @@ settings.register_profile(
 )
 settings.load_profile("unhurried")
 
+
+# Tests kill processes, but not the machine. So their files are in memory, if there is enough: an export
+# waits until the disk has each file, which is most of the time for a few rows.
+_MEMORY = Path("/dev/shm")  # noqa: S108 only pytest and tempfile make folders there
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 * 1024**3:
+    os.environ.setdefault("TMPDIR", str(_MEMORY))
+    tempfile.tempdir = None  # It may have been read from the environment before.
 
 # A test with one of these fixtures needs a server, or a package that the extra `test` lacks.
 _SERVICES = {"bucket", "redis", "s3", "shared_cache"}
