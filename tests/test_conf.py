@@ -77,11 +77,11 @@ INVALID = [
     ("MAX_URLS", " must be a whole number from 1 to 50,000, not", 0, -1, 50_001, True, 10.0, "10", None),
     ("MAX_BYTES", ".* whole number from 1 to 52,428,800", 0, -1, 52_428_801, True, 10.0, "10", None),
     ("GZIP_LEVEL", " must be a whole number from 1 to 9, not", 0, 10),
-    ("INDEXNOW_MAX_URLS", " must be a whole number from 1 to 10,000,000, not", 0, 10_000_001),
+    ("INDEXNOW_MAX_URLS", " must be a whole number from 1 to 10,000,000, not", 0, 10_000_001, True, None),
     ("MAX_SHRINK", " must be a number from 0 to 1, not", -0.1, 1.1, 50, NAN, True, "0.5", None),
     *(
         (key, " must be a timedelta or a number of seconds", -1, NAN, True, "1d", None, timedelta(-1))
-        for key in ("KEEP_REMOVED", "LIVE_SECONDS", "SUBMIT_TIMEOUT")
+        for key in ("KEEP_REMOVED", "LIVE_SECONDS", "SUBMIT_TIMEOUT", "SUBMIT_DEADLINE")
     ),
     ("ENGINE", " must be a string, not", 7, ["serial"], True),
     ("CACHE_CONTROL", ".*a dict of .*'max_age'", "max-age=60", None, [], {"a": False}, {"max_age": 1.5}),

@@ -71,7 +71,8 @@ class Written(NamedTuple):
 def writer(rows, limit, begun=None):
     def render(page):
         found = rows.on(page)
-        return Written(found[:limit], rows.text(found[limit - 1]) if len(found) > limit else None)
+        cut = rows.text(found[limit - 1]) if len(found) > limit else None
+        return Written(found[:limit], cut, not found)
 
     def submit(page):
         if begun is not None:
@@ -81,21 +82,31 @@ def writer(rows, limit, begun=None):
     return submit
 
 
-def rendered(rows, pages, limit, ahead=1):
-    return render_all(pages, writer(rows, limit), ahead)
+def rendered(rows, pages, limit, ahead=1, *, merges=False, **options):
+    def join(size, page, written):
+        urls = len(written.keys) + (size[0] if size else 0)
+        return (urls, 0) if merges and (size is None or urls <= limit) else None
+
+    return render_all(pages, writer(rows, limit), ahead, join=join, **options)
 
 
 KEYS = st.sets(st.integers(0, 400), max_size=60)
-LIMITS = st.integers(1, 25)
+LIMITS, PLACES = st.integers(1, 25), st.integers(0, 60)
 
 
-def assert_chained(pages):
+def assert_chained(rows, pages):
     """Check that pages have no gaps and no overlaps, from the first possible key to the last."""
-    pages = list(pages)
-    assert pages[0].after is None
-    assert pages[-1].until is None
-    assert all(page.until is not None and page.until == next_.after for page, next_ in pairwise(pages))
+    bounds = [page.until for page in pages]
+    assert [page.after for page in pages] == [None, *bounds[:-1]]
+    assert bounds.pop() is None
+    assert rows.in_order(bounds)
     assert len({page.number for page in pages}) == len(pages)
+
+
+def assert_merged(parts, limit):
+    """Check that no two pages that follow each other, but for empty ones, would fit on one."""
+    sizes = [len(written.keys) for _, written in parts if written.keys]
+    assert all(sum(pair) > limit for pair in pairwise(sizes))
 
 
 @given(KEYS, LIMITS)
@@ -105,7 +116,7 @@ def test_every_key_is_on_exactly_one_page_and_only_the_last_page_is_not_full(key
     if not keys:
         assert pages == ()
         return
-    assert_chained(pages)
+    assert_chained(rows, pages)
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     assert [key for page in pages for key in rows.on(page)] == rows.between(None, None)
     *full, last = [len(rows.on(page)) for page in pages]
@@ -120,21 +131,22 @@ def test_rows_that_come_and_go_while_they_are_cut_leave_no_gap(keys, changes, li
     if not keys:
         assert not page_map
         return
-    assert_chained(page_map)
+    assert_chained(rows, page_map)
     found = [written.keys for _, written in rendered(rows, page_map, limit)]
     assert [key for part in found for key in part] == rows.between(None, None)
 
 
-@given(KEYS.filter(bool), st.lists(st.tuples(KEYS, KEYS), max_size=5), LIMITS)
-def test_a_stale_map_still_gives_every_key_once_on_pages_within_the_limit(keys, changes, limit):
+@given(KEYS.filter(bool), st.lists(st.tuples(KEYS, PLACES, PLACES), max_size=5), LIMITS, st.booleans())
+def test_a_stale_map_still_gives_every_key_once_on_pages_within_the_limit(keys, changes, limit, merges):
     """In each round, rows are added and deleted, and the map of the previous round is used."""
     rows = Rows(keys)
     page_map = cut(rows, limit)
-    for inserted, deleted in changes:
+    for inserted, start, count in changes:
         rows.keys |= inserted
-        rows.keys -= deleted
-        parts = list(rendered(rows, page_map, limit))
-        assert_chained(page for page, _ in parts)
+        rows.keys -= {*rows.between(None, None)[start : start + count]}
+        parts = list(rendered(rows, page_map, limit, merges=merges))
+        assert_chained(rows, [page for page, _ in parts])
+        assert not merges or assert_merged(parts, limit) is None
         assert [key for _, written in parts for key in written.keys] == rows.between(None, None)
         for page, written in parts:
             assert written.keys == rows.on(page)
@@ -183,18 +195,30 @@ def test_bounds_stay_on_the_page_if_its_rows_are_deleted_meanwhile():
     assert even_bounds(rows, page, rows.text(keys[9])) == [rows.text(keys[9])]
 
 
-@given(KEYS, LIMITS, st.sets(st.integers(0, 400)), st.integers(1, 5))
-def test_a_page_whose_rows_are_deleted_meanwhile_is_divided_somehow(keys, limit, gone, ahead):
-    rows = Rows(keys, [keys & gone])
-    closed, tail = Page(1, None, rows.text(200)), Page(2, rows.text(200), None)
+@given(st.sets(st.integers(0, 400), min_size=9, max_size=60), st.data())
+def test_a_page_whose_rows_are_deleted_meanwhile_is_divided_somehow(keys, data):
+    """Most rows are on a page that is too full, and some of them go while its bounds are read."""
+    keys = Rows(keys).between(None, None)
+    bound = Rows.text(keys[data.draw(st.integers(len(keys) // 2, len(keys) - 1))])
+    start, most = data.draw(st.integers(0, len(keys))), data.draw(st.integers(1, len(keys)))
+    gone = {*keys[start : start + most]} ^ data.draw(st.sets(st.sampled_from(keys), max_size=3))
+    # The rows go before one of the reads.
+    rows = Rows(keys, [*[set()] * data.draw(st.integers(0, 3)), gone])
+    limit, merges, ahead = data.draw(st.integers(1, 6)), data.draw(st.booleans()), data.draw(LIMITS)
 
     def divide(page, written):
-        return even_bounds(rows, page, written.cut or ()) if page.until else []
+        return even_bounds(rows, page, written.cut) if page.until else []
 
-    done = list(render_all([closed, tail], writer(rows, limit), ahead, divide=divide))
-    assert_chained(page for page, _ in done)
-    assert {*keys} - gone <= {key for _, written in done for key in written.keys}
+    pages = [Page(1, None, bound), Page(2, bound, None)]
+    done = list(rendered(rows, pages, limit, ahead, merges=merges, divide=divide))
+    assert_chained(rows, [page for page, _ in done])
+    found = [key for _, written in done for key in written.keys]
+    # Pages that were rendered before have rows that are gone.
+    assert [key for key in found if key not in gone] == [key for key in keys if key not in gone]
+    assert found == Rows(found).between(None, None)
+    assert {*found} <= {*keys}
     assert all(len(written.keys) <= limit for _, written in done)
+    assert not merges or assert_merged(done, limit) is None
 
 
 @pytest.mark.parametrize("ahead", [1, 3])

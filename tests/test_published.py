@@ -111,6 +111,10 @@ def test_the_bounds_of_a_section_are_those_of_the_newest_export_with_another_ide
         assert section.folder == folder
         sections.add((section.folder, section.file))
     assert len(sections) == 4
+    # Hosts without an export share those in the target itself.
+    publish(output, OF_B, B, 5)
+    found = {base.domain[0]: folder_of_bounds(base, output) for base in (A, B, parse_base("https://c.d"))}
+    assert found == {"a": FLAT, "b": OF_B, "c": FLAT}
     # They are none if the newest export lacks the section.
     state = ExportFolder.in_target(OF_A, output).state
     state.write(ROOT, Manifest("run-20260909T120000-0", f"{A}/", str(A)).root())

@@ -828,13 +828,23 @@ class TestALease:
 
 
 @pytest.mark.parametrize(("backend", "why"), [
-    ("django.core.cache.backends.locmem.LocMemCache", "not shared between processes.*Redis, Memcached or"),
-    ("django.core.cache.backends.dummy.DummyCache", "stores nothing.*Redis, Memcached or the database"),
-    ("django.core.cache.backends.filebased.FileBasedCache", "not shared between machines.*Redis, Memc"),
-    (f"{__name__}.Yes", "was lost"),
+    ("django.core.cache.backends.locmem.LocMemCache", "is not shared between processes or machines"),
+    ("django.core.cache.backends.dummy.DummyCache", "stores nothing"),
+    ("django.core.cache.backends.filebased.FileBasedCache",
+     "is not shared between machines, and two exports could add the same key at once"),
+    (f"{__name__}.Yes", ""),
 ])  # fmt: skip
 def test_a_cache_that_cannot_hold_a_lease_is_refused_with_what_to_set(memory, tmp_path, backend, why):
     given = {"BACKEND": backend, "LOCATION": str(tmp_path)}
-    with override_settings(CACHES={"default": given}), pytest.raises(ExportError, match=why) as raised:
+    with override_settings(CACHES={"default": given}), pytest.raises(ExportError) as raised:
         exclusive_lock(memory).__enter__()
     assert not isinstance(raised.value, ExportRunningError)
+    says = (
+        f"Exports to storage 'sitemaps' need a lease in the cache 'default', but {backend.split('.')[-1]} "
+        f"{why}. Set CACHES['default'] to Redis, Memcached or the database."
+    )
+    lost = (
+        "The lease for storage 'sitemaps' in the cache 'default' was lost: it was not renewed for 60 "
+        "seconds, or the cache dropped it. Another export may be running."
+    )
+    assert str(raised.value) == (says if why else lost)
