@@ -16,7 +16,7 @@ from django.test import override_settings
 from django.utils import timezone, translation
 
 from django_sitemaps09.conf import KEYS, Conf
-from tests.support.internals import Base, Limits, conf
+from tests.support.internals import Base, Limits, check_settings, conf
 from tests.support.processes import ROOT
 
 DAY, NAN, BASE = 86_400.0, float("nan"), "https://a.b"
@@ -76,7 +76,7 @@ INVALID = [
     ("FILES_URL", "", 7, "https://a.b/\n/", "https://exämple.com/", "ftp://a.b/"),
     ("MAX_URLS", " must be a whole number from 1 to 50,000, not", 0, -1, 50_001, True, 10.0, "10", None),
     ("MAX_BYTES", ".* whole number from 1 to 52,428,800", 0, -1, 52_428_801, True, 10.0, "10", None),
-    ("GZIP_LEVEL", " must be a whole number from 1 to 9, not", 0, 10),
+    ("GZIP_LEVEL", " must be a whole number from 1 to 9, not", 0, 10, -1, "6", True, False, 6.0, [6], "x"),
     ("INDEXNOW_MAX_URLS", " must be a whole number from 1 to 10,000,000, not", 0, 10_000_001, True, None),
     ("MAX_SHRINK", " must be a number from 0 to 1, not", -0.1, 1.1, 50, NAN, True, "0.5", None),
     *(
@@ -137,7 +137,10 @@ def test_what_is_set_is_read_at_each_use(key, value, expected):
     ("key", "says", "value"), [(key, says, value) for key, says, *values in INVALID for value in values]
 )
 def test_an_invalid_value_is_refused_with_its_key_and_what_it_must_be(key, says, value):
-    assert re.match(rf"SITEMAPS09\['{key}'\]{says}", str(refused(key, value)))
+    error = str(refused(key, value))
+    assert re.match(rf"SITEMAPS09\['{key}'\]{says}", error)
+    with override_settings(SITEMAPS09={key: value}):
+        assert error in [message.msg for message in check_settings() if message.id == "sitemaps09.E003"]
 
 
 def test_an_invalid_value_of_one_key_affects_no_other_key():

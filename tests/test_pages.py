@@ -188,13 +188,6 @@ def test_an_overfull_closed_page_is_divided_evenly_and_each_part_is_rendered_onc
         assert len(sizes) == -(-sum(sizes) // limit) == len(begun) - 1
 
 
-def test_bounds_stay_on_the_page_if_its_rows_are_deleted_meanwhile():
-    keys = sorted(range(40), key=Rows.rank)
-    rows = Rows(keys, [{*keys[:11]}])
-    page = Page(1, None, rows.text(keys[18]))
-    assert even_bounds(rows, page, rows.text(keys[9])) == [rows.text(keys[9])]
-
-
 @given(st.sets(st.integers(0, 400), min_size=9, max_size=60), st.data())
 def test_a_page_whose_rows_are_deleted_meanwhile_is_divided_somehow(keys, data):
     """Most rows are on a page that is too full, and some of them go while its bounds are read."""

@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
-from django.test import RequestFactory, override_settings
-from django.urls import path
+from django.test import RequestFactory
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext_lazy
@@ -22,7 +21,6 @@ from django_sitemaps09 import (
     Sitemap,
     StaticViewSitemap,
     audit,
-    register,
     views,
 )
 from django_sitemaps09.audit import last_report
@@ -32,7 +30,7 @@ from django_sitemaps09.notify import submit, submit_hosts
 from tests.models import Article
 from tests.support.commands import failed, said
 from tests.support.configuration import BASE
-from tests.support.internals import check_declarations, check_sections, check_settings, conf, status
+from tests.support.internals import check_declarations, check_settings, conf, status
 from tests.support.sections import Numbers, declare
 
 pytestmark = [
@@ -90,19 +88,6 @@ def test_names_can_be_any_iterable(tmp_path):
     assert [section.section for section in report.sections] == ["s"]
     checked = verify((name for name in ["s"]), sitemaps=SECTIONS, output=tmp_path)
     assert checked.files == verify(["s"], sitemaps=SECTIONS, output=tmp_path).files == 2
-
-
-@pytest.mark.parametrize("name", [2024, True, 1.5, b"x", ("x",), None])
-def test_the_name_of_a_section_is_a_string(name):
-    with pytest.raises(ImproperlyConfigured, match=rf"a name must be a string, not .*{kind_of(name)}"):
-        register(name, Numbers(2))
-    for view in (views.sitemap_index, views.sitemap):
-        pattern = path("sitemap.xml", view, {"sitemaps": {name: Numbers(2)}})
-        with override_settings(ROOT_URLCONF=(pattern,)):
-            [message] = check_sections()
-        assert (message.id, kind_of(name) in message.msg) == ("sitemaps09.W006", True)
-    with pytest.raises(ImproperlyConfigured, match=kind_of(name)):
-        views.sitemap_index(RequestFactory().get("/sitemap.xml"), sitemaps={name: Numbers(2)})
 
 
 @pytest.mark.parametrize(

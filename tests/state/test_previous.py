@@ -21,7 +21,6 @@ from django_sitemaps09.export import export
 from django_sitemaps09.export.engines.messages import build_reply
 from tests.models import Article
 from tests.support.configuration import BASE
-from tests.support.exports import locations
 from tests.support.internals import (
     BACKUP,
     EXPORTED,
@@ -731,12 +730,6 @@ def file_of(store, record):
     return name
 
 
-def written_before(section, head, rows):
-    """Return the name and the content of a section's file as earlier versions wrote them."""
-    content = "".join(f"{json.dumps(line)}\n" for line in ({**head, "pages": len(rows)}, *rows)).encode()
-    return f"section-{section}-{sha256(content).hexdigest()[:32]}.jsonl", content
-
-
 #: A file with a page in each form: with a fingerprint of each kind, without one, adopted.
 IDENTITY = ["tests_article.id", "integer"]
 HEAD = {"suffix": "xml.gz", "identity": IDENTITY, "declared": "8d1f", "highest": 7}
@@ -752,7 +745,8 @@ ROWS = [
 
 def test_a_file_of_an_earlier_version_is_read_and_written_as_it_was(store):
     """So a page takes no more bytes than before."""
-    name, content = written_before("a-b", HEAD, ROWS)
+    content = "".join(f"{json.dumps(line)}\n" for line in ({**HEAD, "pages": len(ROWS)}, *ROWS)).encode()
+    name = f"section-a-b-{sha256(content).hexdigest()[:32]}.jsonl"
     store.write(name, content)
     record = manifest.read_section(store, name)
     assert (manifest.section_document(record), manifest.section_file("a-b", content)) == (content, name)
@@ -764,35 +758,6 @@ def test_a_file_of_an_earlier_version_is_read_and_written_as_it_was(store):
         "sitemap-a-b-1.xml.gz", 1, None, ("30",), 30, 4_000, 400, LASTMOD, CHANGED, "ab" * 32,
         Fingerprint(30, LASTMOD, 2**64 - 1), 1,
     )  # fmt: skip
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize("changed_only", [False, True])
-def test_a_file_of_an_earlier_version_is_all_that_a_run_needs_to_write_nothing(folder, state, changed_only):
-    write_articles(*range(1, 8))
-    sitemaps = {"articles": articles(), "numbers": Numbers(3)}
-    export(output=folder, sitemaps=sitemaps, changed_only=changed_only)
-    # Write each file anew, from what is published and the columns that earlier versions had.
-    found = known(folder)
-    for section, record in found.sections.items():
-        identity = record.key_identity and [*record.key_identity]
-        head = {"suffix": "xml.gz", "identity": identity, "declared": record.declaration_digest}
-        rows = []
-        for page in record.pages:
-            content = plain(folder, page.name)
-            rows.append([
-                page.number, page.until and list(page.until), len(locations(content)), len(content),
-                (folder / page.name).stat().st_size, page.lastmod, entries(folder)[page.name],
-                sha256(content).hexdigest(), page.fingerprint and list(page.fingerprint), 1,
-            ])  # fmt: skip
-        (state / found.files[section]).unlink()
-        name, content = written_before(section, {**head, "highest": record.highest, "counts": []}, rows)
-        (state / name).write_bytes(content)
-        assert name == found.files[section]
-    before = touched(folder)
-    report = export(output=folder, sitemaps=sitemaps, changed_only=changed_only)
-    assert (report.written, report.failures, touched(folder)) == ((), [], before)
-    assert numbers_of(folder, "articles") == [1, 2, 3, 4]
 
 
 @given(pages, st.sampled_from(SUFFIXES), keys | st.none())

@@ -406,11 +406,6 @@ def test_an_index_refuses_what_xml_cannot_hold_and_names_the_file(location, last
         index_document([IndexEntry("fine", None), IndexEntry(f"file-{location}", lastmod)])
 
 
-def test_an_index_is_valid_by_the_schema(schema):
-    url, lastmods = "https://example.com/?a=1&b='c'", (None, "2026-01-31", "2026-01-31T10:30:00Z")
-    schema.assertValid(parse(index_document([IndexEntry(url, lastmod) for lastmod in lastmods])))
-
-
 # Limits
 
 TOO_LARGE = "its entries alone exceed the limits of a page"
