@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 from django.utils import timezone, translation
 
-from django_sitemaps09.conf import KEYS, Conf
+from django_sitemaps09.conf import KEYS
 from tests.support.internals import Base, Limits, check_settings, conf
 from tests.support.processes import ROOT
 
@@ -116,14 +115,6 @@ def test_each_key_is_its_property_in_upper_case_and_each_default_is_known(settin
     assert {key: read(key) for key in KEYS} == DEFAULTS
 
 
-def test_a_comment_or_a_docstring_says_what_each_setting_means():
-    source = inspect.getsource(Conf)
-    for name in KEYS.values():
-        above = source.partition(f"\n    {name} = Setting(")[0]
-        assert re.search(r"\n    #: [A-Z][^\n]+(\n    #: [^\n]+)*\Z", above), name
-    assert [name for name in vars(Conf) if not name.startswith("_") and not vars(Conf)[name].__doc__] == []
-
-
 @pytest.mark.parametrize(("key", "value", "expected"), [*((*row, row[1]) for row in SAME), *CONVERTED])
 def test_what_is_set_is_read_at_each_use(key, value, expected):
     with override_settings(SITEMAPS09={key: value}):
@@ -172,16 +163,12 @@ def test_nothing_is_read_at_import():
     assert subprocess.check_output(command, env=environment) == b"imported\n"  # noqa: S603 our own code
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
+def test_an_error_does_not_contain_a_key_or_a_token():
+    for key, value in (
         ("INDEXNOW_KEY", "a secret key!"),
         ("INDEXNOW_KEY", {"www.example.com": "a secret key!"}),
         ("PING_URLS", ["https://user:secret@example.com/"]),
         ("INDEXNOW_URLS", ["http://example.com/?token=secret"]),
-    ],
-)
-def test_an_error_does_not_contain_a_key_or_a_token(key, value):
-    error = refused(key, value)
-    assert "secret" not in str(error)
-    assert error.__cause__ is None
+    ):
+        error = refused(key, value)
+        assert ("secret" in str(error), error.__cause__) == (False, None)

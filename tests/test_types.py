@@ -121,30 +121,22 @@ def test_an_attribute_of_a_wrong_type_is_named_by_a_check_and_in_each_way(base, 
                 views.sitemap(request, sitemaps=section).render()
 
 
-@pytest.mark.parametrize(
-    ("template", "arguments", "kind"),
-    [
-        (Route, (7,), "int"),
-        (Route, (["article"],), "list"),
-        (Route, (None,), "NoneType"),
-        (PathTemplate, (b"/{a}/",), "bytes"),
-        (lambda value: PathTemplate("/{a}/", a=value), (b"x",), r"the argument a is b'x' \(bytes\)"),
-        (lambda value: PathTemplate("/{a}/", a=value), (["x"],), r"the argument a is \['x'\] \(list\)"),
-    ],
-)
-def test_a_location_template_of_a_wrong_type_is_named(template, arguments, kind):
-    with pytest.raises(ValueError, match=kind):
-        template(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("location", "text"),
-    [({7: F("slug")}, r"contains 7 \(int\)"), ({"en": 7}, "value for 'en' must be a Route.*not int")],
-)
-def test_a_dict_of_locations_with_a_wrong_type_is_named(location, text, tmp_path):
-    section = declare(model=Article, location=location, i18n=True)
-    [failure] = export(sitemaps={"s": section}, output=tmp_path).failures
-    assert re.search(text, failure)
+def test_a_location_of_a_wrong_type_is_named(tmp_path):
+    for template, value, kind in (
+        *((Route, value, type(value).__name__) for value in (7, ["article"], None)),
+        (PathTemplate, b"/{a}/", "bytes"),
+        (lambda value: PathTemplate("/{a}/", a=value), b"x", r"the argument a is b'x' \(bytes\)"),
+        (lambda value: PathTemplate("/{a}/", a=value), ["x"], r"the argument a is \['x'\] \(list\)"),
+    ):
+        with pytest.raises(ValueError, match=kind):
+            template(value)
+    for location, text in (
+        ({7: F("slug")}, r"contains 7 \(int\)"),
+        ({"en": 7}, "value for 'en' must be a Route.*not int"),
+    ):
+        section = declare(model=Article, location=location, i18n=True)
+        [failure] = export(sitemaps={"s": section}, output=tmp_path).failures
+        assert re.search(text, failure)
 
 
 #: The name of an argument in messages, and functions with this argument.

@@ -19,7 +19,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.hooks.annotations import annotate, column
 from tests.models import Article, Category, Recent
 from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hours_before
-from tests.support.internals import FIELDS, alias, declared_expressions
+from tests.support.internals import alias
 from tests.support.sections import declare, listing
 
 # Locations
@@ -46,12 +46,6 @@ def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_or_a_clear_e
         Sitemap().location(Category(slug="a"))
     with pytest.raises(AttributeError, match=f"{way}, or use StaticViewSitemap for view names$"):
         Sitemap().location("a")
-
-
-@pytest.mark.parametrize("base", [Sitemap, ModelSitemap, StaticViewSitemap])
-def test_a_new_class_declares_nothing(base):
-    assert declared_expressions(base()) == declared_expressions(base) == {}
-    assert [getattr(base(), name, None) for name in FIELDS[1:]] == [None, None, None]
 
 
 # Items
