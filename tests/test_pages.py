@@ -385,11 +385,8 @@ def test_no_pages_are_not_read_and_hashes_of_different_kinds_are_not_the_same():
     assert not Fingerprint(1, None, 7).same(Fingerprint(1, None, "7"))
 
 
-class Sized(NamedTuple):
-    urls: int
-    bytes: int
-    cut: None = None
-    is_empty: bool = False
+def sized(urls, size):
+    return lambda: SimpleNamespace(urls=urls, bytes=size, cut=None, is_empty=not urls + size)
 
 
 def places(count):
@@ -425,7 +422,7 @@ def test_small_pages_are_rendered_as_one_until_no_two_fit_together(sizes, groups
         first = 0 if page.after is None else int(page.after[0])
         last = len(sizes) if page.until is None else int(page.until[0])
         urls, size = (sum(amounts) for amounts in zip(*sizes[first:last], strict=True))
-        return lambda: Sized(urls, size)
+        return sized(urls, size)
 
     done = [page for page, _ in render_all(places(len(sizes)), submit, ahead, join=join)]
     assert [sum(groups[:place]) + 1 for place in range(len(groups))] == [page.number for page in done]
@@ -439,8 +436,7 @@ def test_empty_pages_are_not_read_again_by_a_result_that_follows():
 
     def submit(page):
         first, last = (int(bound[0]) if bound else None for bound in (page.after, page.until))
-        urls = sum(sizes[first:last])
-        return lambda: Sized(urls, 0, is_empty=not urls)
+        return sized(sum(sizes[first:last]), 0)
 
     def join(size, page, rendered):
         urls = rendered.urls + (size[0] if size else 0)

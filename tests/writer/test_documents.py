@@ -223,13 +223,6 @@ class TestAUrlset:
         repeated = [[text] * len(locations) for text in texts]
         assert write([Batch(keys, localizations, *texts)]) == write([Batch(keys, localizations, *repeated)])
 
-    @pytest.mark.parametrize("column", ["", None, [None, None], ["", ""], ["", None]], ids=repr)
-    @pytest.mark.parametrize("field", ["lastmods", "changefreqs", "priorities"])
-    def test_has_no_element_without_text(self, field, column):
-        batch = single([1, 2], ["a", "b"])
-        document, written = write([replace(batch, **{field: column})])
-        assert (document, written.lastmod) == (write([batch])[0], None)
-
     def test_without_entries_is_a_document(self):
         document, written = write([])
         assert read(document) == []
