@@ -67,14 +67,10 @@ def test_the_files_of_a_host_are_those_in_its_folder_and_never_those_of_another(
     assert run_of(None, output) is None
     # Another host, whose name becomes the same folder.
     publish(output, OF_B, parse_base("https://b.example_8000"), 2)
-    run = publish(output, FLAT, A, 2)
+    run = publish(output, FLAT, A, 2, suffix="9")
     assert (run_of(A, output), run_of(B, output), run_of(None, output)) == (run, None, run)
-
-
-def test_the_files_of_two_exports_in_one_second_are_in_the_folder_of_the_host(output):
-    publish(output, FLAT, A, 1, suffix="9")
-    run = publish(output, OF_A, A, 1, suffix="1")
-    assert run_of(A, output) == run
+    # Of two exports in one second, they are those in the folder of the host.
+    assert publish(output, OF_A, A, 2, suffix="1") == run_of(A, output)
 
 
 @pytest.mark.parametrize("damaged", [FLAT, OF_A])

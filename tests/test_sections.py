@@ -251,19 +251,16 @@ def test_a_class_and_a_factory_are_called_each_time_and_an_instance_is_what_it_i
         sections.instance(lambda: 1 / 0)
 
 
-@pytest.mark.parametrize(
-    ("name", "known", "advice"),
-    [
+def test_an_unknown_name_is_reported_with_the_nearest_or_all_names():
+    for name, known, advice in (
         ("product", ["products", "news"], "Did you mean 'products'?"),
         ("x", ["products", "news"], "Valid names: news, products."),
         ("x", [], "Valid names: none."),
-    ],
-)
-def test_an_unknown_name_is_reported_with_the_nearest_or_all_names(name, known, advice):
-    with pytest.raises(UnknownSectionError) as raised:
-        sections.check_known([*known, name], dict.fromkeys(known))
-    assert isinstance(raised.value, SitemapError)
-    assert str(raised.value) == f"There is no section {name!r}. {advice}"
+    ):
+        with pytest.raises(UnknownSectionError) as raised:
+            sections.check_known([*known, name], dict.fromkeys(known))
+        assert isinstance(raised.value, SitemapError)
+        assert str(raised.value) == f"There is no section {name!r}. {advice}"
 
 
 def test_a_class_chooses_its_sitemap_for_each_host():

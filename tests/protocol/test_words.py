@@ -62,18 +62,15 @@ def test_a_priority_is_a_decimal_of_the_same_number_whatever_the_decimal_context
         assert priority_text(value) == text
 
 
+#: Those of contrib's `get_urls()` are texts.
 PRIORITIES = {0.5: "0.5", Decimal("0.25"): "0.25", 1: "1", 1e-05: "0.00001"}
+PRIORITIES |= {" 0.5 ": "0.5", "0.5": "0.5", "1": "1", "0.50": "0.50"}
 
 
 @pytest.mark.parametrize("language", ["en", "de", "fr", "ar"])
-def test_no_language_of_django_changes_a_priority(language):
+def test_no_language_of_django_changes_a_priority_or_its_text(language):
     with override_settings(USE_THOUSAND_SEPARATOR=True), override(language):
         assert list(map(priority_text, PRIORITIES)) == list(PRIORITIES.values())
-
-
-@pytest.mark.parametrize("text", ["0.5", " 0.5 ", "1", "0.50"])
-def test_a_priority_may_be_the_text_of_a_number_as_contribs_get_urls_gives_it(text):
-    assert priority_text(text) == text.strip()
 
 
 @pytest.mark.parametrize(

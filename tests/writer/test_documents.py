@@ -223,11 +223,6 @@ class TestAUrlset:
         repeated = [[text] * len(locations) for text in texts]
         assert write([Batch(keys, localizations, *texts)]) == write([Batch(keys, localizations, *repeated)])
 
-    def test_without_entries_is_a_document(self):
-        document, written = write([])
-        assert read(document) == []
-        assert written == WriteResult(0, len(document), None, None, (), 0)
-
     def test_has_these_very_bytes(self):
         batch = Batch(
             keys=[7, 8],
@@ -368,10 +363,10 @@ def test_a_text_file_is_the_locations_of_the_listed_localizations_a_line_each(ba
 
 
 @pytest.mark.parametrize("batches", [[], [single([], [])], [single([], [], lastmods="2026-01-01")]])
-def test_a_text_file_without_entries_is_empty(batches):
-    document, written = write(
-        batches, Limits(1, 0), kind=TEXT, base="https://example.com", namespaces=LINKS
-    )
+def test_a_document_without_entries_is_valid_and_a_text_file_is_empty(batches):
+    document, written = write(batches)
+    assert (read(document), written) == ([], WriteResult(0, len(document), None, None, (), 0))
+    document, written = write(batches, Limits(1, 0), kind=TEXT, base="https://a.b", namespaces=LINKS)
     assert (document, written) == (b"", WriteResult(0, 0, None, None, (), 0))
 
 
