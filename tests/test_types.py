@@ -146,11 +146,9 @@ ARGUMENTS = [
     *(("--dir", use) for use in (audit.audit, last_report)),
 ]
 OPTIONS = [
-    ("export_sitemaps", "--robots"),
-    ("export_sitemaps", "--output"),
-    ("submit_sitemaps", "--output"),
+    *(("export_sitemaps", "--robots"), ("export_sitemaps", "--output"), ("submit_sitemaps", "--output")),
+    *(("audit_sitemaps", option) for option in ("--dir", "--baseline", "--write-baseline")),
 ]
-OPTIONS += [("audit_sitemaps", option) for option in ("--dir", "--baseline", "--write-baseline")]
 BAD_TEXTS = [
     ("", "must be a path, not ''"),
     ("https://www.example.com/sitemaps/", "must be a path on this machine, not the URL"),
@@ -191,8 +189,7 @@ def test_a_setting_that_is_not_a_path_is_named(name, value, problem, settings):
     with pytest.raises(ImproperlyConfigured, match=re.escape(problem)) as raised:
         getattr(conf, name.lower())
     assert str(raised.value).startswith(f"SITEMAPS09['{name}']")
-    messages = [message.msg for message in check_settings() if message.id == "sitemaps09.E003"]
-    assert messages == [str(raised.value)]
+    assert str(raised.value) in [message.msg for message in check_settings()]
 
 
 @pytest.mark.parametrize(("value", "problem"), BAD_VALUES)

@@ -50,7 +50,7 @@ from django_sitemaps09.filenames import (
     parse_page_name,
     range_name,
 )
-from django_sitemaps09.hooks.expressions import FIELDS, alias, declared_expressions
+from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.notify.client import Client, Connections
