@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from django.db import OperationalError, connections, transaction
+from django.db.models import F
 
+from django_sitemaps09 import Route
 from django_sitemaps09.orm.retry import retry_once
 from tests.models import Article
 from tests.support.databases import parameter, require
 from tests.support.internals import Page, read_page
-from tests.support.sources import COLUMNS, KINDS, compiled, declaration, small_slices
-
-__all__ = ["small_slices"]
+from tests.support.sections import declare
+from tests.support.sources import KINDS, compiled, set_slices
 
 pytestmark = pytest.mark.services
 KILLS = {
@@ -73,11 +74,14 @@ def test_a_lost_connection_is_replaced_once_and_not_in_a_transaction_of_the_call
     assert server.attempts == 1
 
 
-@pytest.mark.usefixtures("small_slices")
-def test_a_connection_lost_before_any_statement_of_a_page_changes_neither_rows_nor_fingerprint(server):
+def test_a_connection_lost_before_any_statement_of_a_page_changes_no_row_and_no_fingerprint(
+    server, monkeypatch
+):
+    set_slices(monkeypatch, 3)
     using = server.connection.alias
     KINDS["integer"].make(using, range(10))
-    source = compiled(declaration(queryset=Article.objects.using(using), **COLUMNS))
+    rows, location = Article.objects.using(using), Route("article", slug=F("slug"))
+    source = compiled(declare(queryset=rows, location=location, lastmod=F("updated")))
     state = {"statements": 0, "fatal": 0}
 
     def execute(run, *arguments):

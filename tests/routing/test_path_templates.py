@@ -22,13 +22,10 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import PathTemplate
 from django_sitemaps09.export import export_hosts
 from tests.models import Article, Category
-from tests.support.databases import using
 from tests.support.internals import SafeColumn
 from tests.support.sections import declare
 from tests.support.sources import BASE, compiled, rendered
 from tests.support.ways import compatible_entries
-
-__all__ = ["using"]
 
 pytestmark = pytest.mark.sitemaps09
 #: Texts with everything that has a meaning in a URL, in XML, in a format or in a file.
@@ -187,12 +184,9 @@ def same(sections, *, reasons=True):
     """Return the only page of a template, which must be that of the method, as on Django's pages."""
     by_template, by_method = sections
     [page], [expected] = (rendered(compiled(section)) for section in sections)
-    assert page.text == expected.text
     # A reason of a long text may show another part of it.
-    size = 3 if reasons else 2
-    assert [each[:size] for each in page.written.errors] == [
-        each[:size] for each in expected.written.errors
-    ]
+    found, wanted = ([each[: 2 + reasons] for each in part.written.errors] for part in (page, expected))
+    assert (page.text, found) == (expected.text, wanted)
     assert compatible_entries(by_template) == compatible_entries(by_method)
     return page
 
@@ -275,13 +269,11 @@ def test_exports_of_several_hosts_and_of_text_are_those_of_the_method(tmp_path, 
     sections = dict(zip("abcd", [*plain, *texts], strict=True))
     export_hosts(base_urls=hosts, sitemaps=sections, output=tmp_path)
     for host in hosts:
+        names = ("a-1.xml", "b-1.xml", "c-1.txt", "d-1.txt")
         folder = tmp_path / host.partition("://")[2]
-        found = [
-            (folder / f"sitemap-{name}").read_text()
-            for name in ("a-1.xml", "b-1.xml", "c-1.txt", "d-1.txt")
-        ]
-        assert (found[0], found[2]) == (found[1], found[3])
-        assert (found[0].count(f"{host}/plain/plain"), found[2].count(f"{host}/plain/\n")) == (1, 1)
+        a, b, c, d = ((folder / f"sitemap-{name}").read_text() for name in names)
+        assert (a, c) == (b, d)
+        assert (a.count(f"{host}/plain/plain"), c.count(f"{host}/plain/\n")) == (1, 1)
 
 
 @pytest.mark.django_db

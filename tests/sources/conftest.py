@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.sources import articles, kind, small_slices
-from tests.support.tables import shelf
+from tests.support.sources import kind, small_slices
+from tests.support.tables import shelf, table
 
-__all__ = ["articles", "kind", "shelf", "small_slices"]
+__all__ = ["kind", "shelf", "small_slices", "table"]

@@ -25,10 +25,8 @@ from tests.support.internals import MAX_LOCATION, Limits, Page, QuerySource
 from tests.support.sections import declare, listing
 from tests.support.sources import (
     BASE,
-    COLUMNS,
     KINDS,
     LIMITS,
-    NOON,
     UTC,
     compiled,
     errors,
@@ -54,39 +52,28 @@ def failing(value, other=lambda item: None):
     return hook
 
 
-def url_of(value):
-    return failing(value, "/{}/".format)
-
-
-ELEMENTS = [
+SKIPPED = [
     ("lastmod", "2026-01-01", "neither a date nor a datetime"), ("lastmod", datetime.min, "out of range"),
     ("changefreq", "sometimes", "is not a changefreq"), ("changefreq", ["daily"], "is not a changefreq"),
-    ("priority", 1.01, "is not a priority"), ("lastmod", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+    ("priority", 1.01, "is not a priority"), ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ("changefreq", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
-    ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
-]  # fmt: skip
-LOCATIONS = [
-    ("location", ValueError("no such thing"), "ValueError: no such thing"),
     ("location", KeyError("slug"), "KeyError: 'slug'"),
     ("location", AttributeError("get_absolute_url"), "AttributeError: get_absolute_url"),
     ("location", RecursionError("deep"), "RecursionError: deep"),
-    ("location", "//other.example/a", "'https://other.example/a' is not on https://www.example.com"),
     ("location", f"{LONG}a", "has 2,048 characters; at most 2,047 are allowed"),
     ("location", f"/{'ä' * 500}", "characters; at most 2,024 are allowed"),
-    ("location", "https://other.example/a", "is not on https://www.example.com"),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "value", "reason"), [*LOCATIONS, *ELEMENTS], ids=range(16))
+@pytest.mark.parametrize(("field", "value", "reason"), SKIPPED, ids=range(len(SKIPPED)))
 def test_an_item_without_a_url_and_an_invalid_element_are_skipped_and_reported(field, value, reason):
-    hook = (url_of if field == "location" else failing)(value)
+    hook = failing(value, "/{}/".format if field == "location" else lambda item: None)
     done = rendered(compiled(listing(ITEMS, **{field: hook})))
     expected = [item for item in ITEMS if field != "location" or item != "bad"]
     assert locations(done) == [f"{BASE}/{item}/" for item in expected]
     assert field == "location" or f"<{field}>" not in done[0].text
     ((key, named, text),) = errors(done)
-    assert (key, named) == ("2", field)
-    assert reason in text
+    assert (key, named, reason in text) == ("2", field, True), text
 
 
 def test_what_is_skipped_is_named_by_its_key(using):
@@ -140,31 +127,24 @@ def test_a_limit_of_a_class_is_never_above_that_of_the_settings():
     assert [part.written.urls for part in done] == [3, 3, 1]
 
 
-@pytest.mark.parametrize("limit", [1, 50_000])
-def test_names_of_views_are_a_section(limit):
+def test_names_of_views_are_a_section():
     names = ["home", "nowhere", "about"]
-    done = rendered(compiled(declare(StaticViewSitemap, viewnames=names, limit=limit)))
+    done = rendered(compiled(declare(StaticViewSitemap, viewnames=names, limit=1)))
     assert locations(done) == [f"{BASE}/home/", f"{BASE}/about/"]
     ((key, field, reason),) = errors(done)
-    assert (key, field) == ("2", "location")
-    assert "NoReverseMatch" in reason
+    assert (key, field, "NoReverseMatch" in reason) == ("2", "location", True)
 
 
 # An expression and a method give the same bytes
 
-FACTS = st.lists(
-    st.fixed_dictionaries(
-        {
-            "slug": st.text("abcäß&'\"<> %\\-_.~@", min_size=1, max_size=12),
-            "updated": st.none()
-            | st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)),
-            "day": st.none() | st.dates(date(1000, 1, 1)),
-            "weight": st.none() | st.decimals(-1, 2, places=3),
-            "published": st.booleans(),
-        }
-    ),
-    max_size=8,
-)
+MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
+FACTS = st.fixed_dictionaries(
+    {
+        "slug": st.text("abcäß&'\"<> %\\-_.~@", min_size=1, max_size=12),
+        "updated": st.none() | MOMENTS, "day": st.none() | st.dates(date(1000, 1, 1)),
+        "weight": st.none() | st.decimals(-1, 2, places=3), "published": st.booleans(),
+    }
+)  # fmt: skip
 
 FACT_COLUMNS = {
     "location": Route("word", word=F("slug")), "lastmod": F("updated"), "priority": F("weight"),
@@ -178,11 +158,8 @@ FACT_METHODS = {
 }  # fmt: skip
 
 
-@settings(
-    max_examples=25, deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)  # fmt: skip
-@given(facts=FACTS, limit=st.integers(1, 9))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(facts=st.lists(FACTS, max_size=8), limit=st.integers(1, 9))
 def test_the_same_facts_give_the_same_bytes(using, facts, limit):
     """This includes invalid values, which are skipped for the same reason."""
     rows = Article.objects.using(using)
@@ -192,12 +169,10 @@ def test_the_same_facts_give_the_same_bytes(using, facts, limit):
     mixed = {**FACT_METHODS, "location": FACT_COLUMNS["location"], "priority": FACT_COLUMNS["priority"]}
     for hooks in (FACT_COLUMNS, FACT_METHODS, mixed):
         for lastmod in (hooks["lastmod"], F("day") if hooks is FACT_COLUMNS else lambda _, item: item.day):
-            done = rendered(
-                compiled(declare(queryset=rows.all(), limit=limit, **{**hooks, "lastmod": lastmod}))
-            )
+            section = declare(queryset=rows.all(), **{**hooks, "lastmod": lastmod, "limit": limit})
+            done = rendered(compiled(section))
             outcomes.append(([part.text for part in done], errors(done)))
-    assert outcomes[0::2] == [outcomes[0]] * 3
-    assert outcomes[1::2] == [outcomes[1]] * 3
+    assert (outcomes[0::2], outcomes[1::2]) == ([outcomes[0]] * 3, [outcomes[1]] * 3)
     assert len(locations(done)) == len(facts)
 
 
@@ -283,22 +258,6 @@ def test_a_paginator_that_shrinks_or_grows_after_the_cut_breaks_nothing():
     assert page_map(compiled(tree())) == ()
 
 
-def test_keys_of_an_entry_but_its_location_may_be_missing():
-    entries = [
-        {"location": "https://other.example/a/"}, {"location": "/b/", "lastmod": NOON, "item": "b"},
-        {"location": f"{BASE}/c/", "priority": "0.5", "changefreq": "", "lastmod": ""},
-        {"location": f"{BASE}/d/", "alternates": [{"lang_code": "de", "location": f"{BASE}/de/d/"}]},
-    ]  # fmt: skip
-    (done,) = rendered(compiled(Tree([entries])))
-    assert errors([done]) == []
-    assert re.findall("<url>(.*)</url>", done.text) == [
-        "<loc>https://other.example/a/</loc>",
-        f"<loc>{BASE}/b/</loc><lastmod>2026-01-01T12:00:00Z</lastmod>",
-        f"<loc>{BASE}/c/</loc><priority>0.5</priority>",
-        f'<loc>{BASE}/d/</loc><xhtml:link rel="alternate" hreflang="de" href="{BASE}/de/d/"/>',
-    ]
-
-
 def test_a_bad_entry_is_skipped_and_reported_and_a_bad_element_alone():
     entries = [
         {"item": "first"}, {"location": None, "item": "second"}, {"location": "/\x00", "item": "third"},
@@ -326,8 +285,8 @@ def test_an_entry_keeps_its_key_when_its_page_is_read_from_the_middle():
 
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("using", [parameter("postgresql")], indirect=True)
-def test_a_page_of_positions_that_is_left_in_the_middle_leaves_no_cursor_open(articles, using):
-    source = compiled(declare(queryset=articles.order_by("day")[:9], **COLUMNS))
+def test_a_page_of_positions_that_is_left_in_the_middle_leaves_no_cursor_open(shelf, using):
+    source = compiled(declare(queryset=shelf.order_by("day")[:9], **FACT_COLUMNS))
     assert isinstance(source, PositionSource)
     with no_cursor_left(using):
         assert source.sample() is not None

@@ -227,8 +227,8 @@ def test_the_day_of_a_query_is_not_in_the_digest(monkeypatch, field):
     assert filtered(**{field: today - timedelta(days=1)})() == found[0]
 
 
-def test_no_row_is_read_for_a_digest(articles, using):
-    source = compiled(declare(Sourced, queryset=articles, **TWO))
+def test_no_row_is_read_for_a_digest(shelf, using):
+    source = compiled(declare(Sourced, queryset=shelf, **TWO))
     with CaptureQueriesContext(connections[using]) as captured:
         assert source.declaration_digest
     assert len(captured) == 0

@@ -51,8 +51,8 @@ def languages(self, item):
     return ["en", "de"] if item.comments.exists() else ["en", "de", "pt-br"]
 
 
-def default(name, queryset=ARTICLES.all(), base=ModelSitemap, **attributes):  # noqa: B008 never evaluated
-    return type(name, (base,), {"queryset": queryset, **attributes})
+def default(name, queryset=ARTICLES.all(), **attributes):  # noqa: B008 never evaluated
+    return type(name, (ModelSitemap,), {"queryset": queryset, **attributes})
 
 
 COLUMNS = {"location": Route("article", slug=F("slug")), "lastmod": F("updated"), "changefreq": "weekly"}
@@ -205,45 +205,37 @@ def test_queries_of_a_signal_are_those_of_reading_rows(rows, tmp_path):
 
 def test_a_hint_is_one_line_of_ascii_with_both_ends_of_a_query(rows, tmp_path):
     columns = ", ".join(f"id AS column_{n}" for n in range(100))
-    texts = {
-        "raw": "SELECT\n  '\x1b[31m\u202e\u00e9\r\x07' -- red\n",
-        "long": f"SELECT {columns} FROM tests_category WHERE id = 1",  # noqa: S608
-    }
-    found = {}
-    for name, text in texts.items():
+    long = f"SELECT {columns} FROM tests_category WHERE id = 1"  # noqa: S608
+    both_ends = r"SELECT id AS column_0, .{,45} \.\.\. .{,110} FROM tests_category WHERE id = 1"
+    raw = "SELECT\n  '\x1b[31m\u202e\u00e9\r\x07' -- red\n"
+    for text, shown in ((raw, r"SELECT '\\x1b\[31m\\u202e\\xe9 \\x07' -- red"), (long, both_ends)):
 
         def location(self, item, text=text):
             with connection.cursor() as cursor:
                 cursor.execute(text)
             return f"/{item.slug}/"
 
-        (found[name],) = export_hints(declare(Default, location=location), tmp_path)
-    assert all(hint.isascii() and hint.isprintable() for hint in found.values())
-    assert r": SELECT '\x1b[31m\u202e\xe9 \x07' -- red. " in found["raw"]
-    sql = costs_of(declare(Default, location=location)).steps["location"].sql
-    assert len(sql) < 220
-    assert re.fullmatch(r"SELECT id AS column_0, .* \.\.\. .* FROM tests_category WHERE id = 1", sql)
+        (hint,) = export_hints(declare(Default, location=location), tmp_path)
+        assert (hint.isascii(), hint.isprintable()) == (True, True)
+        assert re.search(rf": {shown}\. ", hint)
 
 
 # Querysets whose rows cost more to select than to read.
 
-COSTLY = {
-    "joins a multi-valued relation": (ARTICLES.filter(comments__isnull=False), F("updated")),
-    "a window function": (
-        ARTICLES.alias(rank=Window(RowNumber(), order_by="pk")).filter(rank=1), F("updated"),
-    ),
-    "has an aggregate": (ARTICLES.annotate(n=Count("comments")), F("updated")),
-    "an aggregate": (ARTICLES.all(), Max("comments__article__updated")),
-}  # fmt: skip
+FIRST = ARTICLES.alias(rank=Window(RowNumber(), order_by="pk")).filter(rank=1)
+COSTLY = [
+    ("joins a multi-valued relation", ARTICLES.filter(comments__isnull=False), F("updated")),
+    ("a window function", FIRST, F("updated")),
+    ("has an aggregate", ARTICLES.annotate(n=Count("comments")), F("updated")),
+    ("has an aggregate", ARTICLES.all(), Max("comments__article__updated")),
+]
 
 
-@pytest.mark.parametrize("name", COSTLY)
-def test_a_costly_queryset_is_named_with_the_factor_that_was_measured(name, rows):
-    queryset, lastmod = COSTLY[name]
+@pytest.mark.parametrize(("name", "queryset", "lastmod"), COSTLY, ids=range(4))
+def test_a_costly_queryset_is_named_with_the_factor_that_was_measured(name, queryset, lastmod, rows):
     source = compiled(declare(Declared, queryset=queryset, lastmod=lastmod))
     (hint,) = hints(source, Costs(1.0), 1_000)
-    assert name in hint
-    assert re.search(r"took [\d.]+ to [\d.]+ times as long as a plain queryset", hint)
+    assert re.search(rf"{name}.* took [\d.]+ to [\d.]+ times as long as a plain queryset", hint)
     assert hints(source, Costs(1.0), 999) == ()
     plain = declare(Declared, queryset=ARTICLES.filter(category__slug="a"))
     assert hints(compiled(plain), Costs(1.0), 1_000_000) == ()
@@ -338,25 +330,21 @@ def test_a_hint_suggests_expressions_for_a_slice_but_neither_for_a_union_nor_for
 
 
 def test_costs_leave_no_wrapper_and_connect_to_no_database(db, monkeypatch):
-    with step("location") as cost:
-        assert all(not connections[alias].execute_wrappers for alias in connections)
-    assert cost == Cost()
-
     def failing():
         assert connection.execute_wrappers
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError), record_costs(), step("location"):
         failing()
-    assert not connection.execute_wrappers
     with step("location") as cost:
+        assert not any(connections[alias].execute_wrappers for alias in connections)
         Category.objects.count()
-    assert cost.queries == 0
+    assert cost == Cost()
     broken = {**connections.settings, "broken": {"ENGINE": "no.such.engine"}}
     monkeypatch.setitem(connections.__dict__, "settings", broken)
     with record_costs() as costs, step("location"):
         pass
-    assert {name: cost.queries for name, cost in costs.steps.items()} == {"location": 0}
+    assert [(name, cost.queries) for name, cost in costs.steps.items()] == [("location", 0)]
 
 
 def test_costs_are_whole_however_they_are_merged():

@@ -11,7 +11,7 @@ import random
 import re
 import uuid
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from types import ModuleType
@@ -19,13 +19,11 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.conf.urls.i18n import i18n_patterns
-from django.db.models import Case, F, Value, When
+from django.db.models import Value
 from django.urls import path
 from django.utils.translation import get_language
 
-from django_sitemaps09 import Route
 from tests.models import Article, Category, Child, Document, Event, Name, Reading, Seat, Ticket, Word
-from tests.support.factories import CategoryFactory, TagFactory, add_related
 from tests.support.internals import Base, Key, Limits, Page, WriteResult, members, pages, slices, sources
 from tests.support.sections import declare as declaration, listing
 from tests.support.writing import write
@@ -110,7 +108,7 @@ def keys_of(source, page):
 
 def set_slices(monkeypatch, rows):
     """Read this many rows in each slice, for all purposes."""
-    for name in ("SLICE", "COLUMNS_SLICE", "COSTLY_SLICE"):
+    for name in ("SLICE", "COLUMNS_SLICE", "COSTLY_SLICE", "INSTANCES"):
         monkeypatch.setattr(slices, name, rows)
     monkeypatch.setattr(members, "FEWEST", rows)
 
@@ -201,8 +199,6 @@ KINDS = {
 
 FIRST = 25
 
-MODES = {"columns": {"location": Value("/x/")}, "methods": {"location": lambda self, item: "/x/"}}
-
 
 @pytest.fixture(params=KINDS)
 def kind(request, using):
@@ -215,40 +211,8 @@ def kind(request, using):
 
 
 def source_of(kind, using, limit=50_000, **attributes):
-    declared = {"key": kind.key, "limit": limit, **MODES["columns"], **attributes}
-    return compiled(declaration(queryset=kind.rows(using), **declared))
-
-
-# Querysets with joins, filters and limits
-
-COLUMNS = {
-    "location": Route("article", slug=F("slug")),
-    "lastmod": F("updated"),
-    "priority": F("weight"),
-    "changefreq": Case(When(published=True, then=Value("daily")), default=Value("monthly")),
-}
-
-
-@pytest.fixture
-def articles(using):
-    """Create fourteen articles with all relations. Several dates and weights are missing."""
-    categories = [CategoryFactory(using=using, slug=slug) for slug in ("c0", "c1")]
-    tags = [TagFactory(using=using, name=name) for name in "abc"]
-    rows = Article.objects.using(using).bulk_create(
-        Article(
-            pk=number * 2,
-            slug=f"s{number * 7 % 15}",
-            category=None if number == 5 else categories[number % 2],
-            published=number % 4 != 0,
-            updated=None if number % 6 == 0 else NOON + timedelta(hours=number, microseconds=number),
-            day=date(2026, 1, number),
-            weight=None if number % 5 == 0 else Decimal(number) / 20,
-        )
-        for number in range(1, 15)
-    )
-    visits = [[NOON + timedelta(days=n, hours=hour) for hour in range(n % 3)] for n in range(14)]
-    add_related(using, ((row, tags[: n % 4], n % 3, visits[n]) for n, row in enumerate(rows)))
-    return Article.objects.using(using).all()
+    declared = {"queryset": kind.rows(using), "key": kind.key, "limit": limit, "location": Value("/x/")}
+    return compiled(declaration(**declared | attributes))
 
 
 # Languages
