@@ -13,7 +13,7 @@ from django.db import OperationalError
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 from django.http import HttpResponse
-from django.test import RequestFactory, override_settings
+from django.test import RequestFactory
 from django.urls import include, path, reverse
 from django.utils.functional import lazystr
 from hypothesis import example, given, strategies as st
@@ -24,6 +24,8 @@ from tests.models import Article, Parent
 from tests.support.internals import MAX_LOCATION, Base, Page, read
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, LIMITS, compiled, errors, locations, rendered, set_slices
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 
 def page(request, **kwargs):
@@ -50,8 +52,6 @@ def admitted(url, base=BASE, **attributes):
     assert [error[:2] for error in skipped] == [("1", "location")] * (1 - len(found))
     return found[0] if found else None
 
-
-# Which hosts
 
 SCHEMES = ["http", "https"]
 NAMES = ["www.example.com", "shop.example.com", "example.com", "xn--bcher-kva.example"]
@@ -191,7 +191,6 @@ MEANINGS = [
 ]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("hosts", MEANINGS, ids=range(len(MEANINGS)))
 def test_hosts_of_a_class_for_contrib_can_have_any_meaning_and_allow_only_the_base(hosts, settings):
     found, skipped = listed(of("/a", "https://shop.example.com/a", hosts=hosts))
@@ -205,12 +204,9 @@ def djangos_page(section, **options):
     return re.findall("<loc>(.*?)</loc>", response.content.decode())
 
 
-# The base of locations
-
 URLS = ["/path", "http://example.com/a", "https://example.com/a", "https://www.example.com/a"]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("secure", [True, False])
 @pytest.mark.parametrize(
     ("base", "attributes", "urls"),
@@ -230,7 +226,7 @@ URLS = ["/path", "http://example.com/a", "https://example.com/a", "https://www.e
 )  # fmt: skip
 def test_the_base_is_what_the_setting_and_the_class_say(settings, base, attributes, urls, secure):
     """Behind a proxy that terminates TLS, requests use http. No location is skipped because of that."""
-    settings.ROOT_URLCONF, settings.SITEMAPS09 = __name__, {"BASE_URL": base}
+    settings.SITEMAPS09 = {"BASE_URL": base}
     Site.objects.clear_cache()
     headers = {"host": "10.0.0.1:8000" if base else "testserver"}
     request = RequestFactory().get("/", secure=secure, headers=headers)
@@ -248,7 +244,6 @@ def test_the_base_is_what_the_setting_and_the_class_say(settings, base, attribut
 @example(slug="[a]\\b")
 @example(slug="ü/ß")
 @example(slug="a/../b")
-@override_settings(ROOT_URLCONF=__name__)
 def test_a_route_a_method_and_a_constant_are_quoted_in_the_same_way(slug):
     """A route quotes all of its arguments, as `reverse()` does, so its result does not change again."""
     expected = reverse("page", kwargs={"slug": slug})
@@ -257,8 +252,6 @@ def test_a_route_a_method_and_a_constant_are_quoted_in_the_same_way(slug):
         assert listed(of("a", location=location)) == ([expected], [])
 
 
-@pytest.mark.django_db
-@override_settings(ROOT_URLCONF=__name__)
 def test_a_column_of_routes_is_quoted_as_by_reverse_and_one_of_paths_as_by_methods():
     slugs = ["100%", "%41", "[a]\\b", "ü", "plain", "a&b'c", "a#b?c", "a/../b", "\N{GRINNING FACE}"]
     Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
@@ -282,17 +275,12 @@ def test_the_characters_of_a_whole_url_are_counted(base, absolute, quoted):
         assert {len(base) + len(url) for url in found} <= {MAX_LOCATION}
 
 
-@pytest.mark.django_db
-@override_settings(ROOT_URLCONF=__name__)
 def test_the_characters_of_the_url_of_a_route_are_counted():
     Article.objects.create(slug="s")
     for more in (0, 1):
         slug = Value("a" * (MAX_LOCATION - len(str(BASE)) - 1 + more))
         found, skipped = listed(declare(model=Article, location=Route("page", slug=slug)))
         assert (len(found), len(skipped)) == (1 - more, more)
-
-
-# Two slashes, nothing and a query
 
 
 def words(*texts, **attributes):
@@ -372,7 +360,6 @@ CASES = [
 ]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("way", "urls", "attributes", "expected", "reasons"),
     [(way, *case) for ways, *case in CASES for way in ways],
@@ -399,7 +386,6 @@ def test_urls_of_get_urls_are_on_their_hosts():
     assert [each for each, _ in found] == [on_hosts[:1], [urls[0][len(str(BASE)) :], urls[1], "/a//b"]]
 
 
-@pytest.mark.django_db
 def test_an_opaque_class_links_to_the_host_that_two_slashes_name():
     attributes = {"i18n": True, "languages": ["en", "de"], "alternates": True}
     section = WAYS["contrib"](DOCS, **HOSTS, **attributes)
@@ -407,7 +393,6 @@ def test_an_opaque_class_links_to_the_host_that_two_slashes_name():
     assert done.text.count(f'href="https:{DOCS}"') == done.text.count("href=") == 4
 
 
-@pytest.mark.django_db
 def test_an_empty_location_is_listed_once_for_all_slices_and_in_a_file_of_several_pages(monkeypatch):
     set_slices(monkeypatch, 3)
     section = words(*(f"w{number:02}" for number in range(20)), location=lambda self, item: "")
@@ -417,7 +402,6 @@ def test_an_empty_location_is_listed_once_for_all_slices_and_in_a_file_of_severa
     assert (found, [key for key, _, _ in skipped]) == (["/", "/a/"], ["3/1 ()"])
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("i18n", [False, True])
 def test_djangos_pages_skip_a_url_on_another_host_but_write_what_a_class_of_contrib_has(i18n, caplog):
     attributes = {"i18n": i18n, "languages": ["en"], "alternates": True}
@@ -429,7 +413,6 @@ def test_djangos_pages_skip_a_url_on_another_host_but_write_what_a_class_of_cont
     assert f"https://example.com{DOCS}" in djangos_page(WAYS["contrib"](*urls, **attributes), secure=True)
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("location", "expected"),
     [(DOCS, ["https://docs.example.com/x/"]), ("//docs.example.com", ["https://docs.example.com/"]),
@@ -444,13 +427,11 @@ def test_djangos_pages_list_and_link_to_a_url_on_an_allowed_host(location, expec
         assert re.findall(pattern, response.content.decode()) == [*expected, "https://example.com/ok/"]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("way", LISTS)
 def test_djangos_pages_write_an_empty_location_as_contrib_does(way):
     assert djangos_page(WAYS[way]("", "?p=1")) == ["http://example.com", "http://example.com?p=1"]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("domain", ["https://www.example.com", "www.example.com:", "http", "a b"])
 def test_a_domain_that_is_no_host_is_refused(domain):
     """Contrib writes `https://https://www.example.com/x/`."""

@@ -40,9 +40,8 @@ def test_is_fetched_and_has_database(articles):
     assert not internals.is_fetched(articles)
     list(articles)
     assert internals.is_fetched(articles)
-    assert not internals.has_database(Article.objects.all())
-    assert internals.has_database(Article.objects.using("default"))
-    assert internals.has_database(Article.objects.raw("SELECT 1"))
+    every = (Article.objects.all(), Article.objects.using("default"), Article.objects.raw("SELECT 1"))
+    assert [internals.has_database(rows) for rows in every] == [False, True, True]
 
 
 def test_copy_fetched(articles, django_assert_num_queries):
@@ -77,14 +76,11 @@ def test_iterate_keeps_nothing_and_can_be_closed(articles, on_server):
 
 
 def test_gives_instances_and_has_prefetches(articles):
-    assert internals.gives_instances(articles)
-    assert internals.gives_instances(articles, plainly=True)
-    assert not internals.gives_instances(articles.values("slug"))
-    assert not internals.gives_instances(articles.values_list("slug"))
     skipping = articles.all()
     skipping._iterable_class = type("Skipping", (skipping._iterable_class,), {})
-    assert internals.gives_instances(skipping)
-    assert not internals.gives_instances(skipping, plainly=True)
+    kinds = (articles, skipping, articles.values("slug"), articles.values_list("slug"))
+    assert [internals.gives_instances(rows) for rows in kinds] == [True, True, False, False]
+    assert [internals.gives_instances(rows, plainly=True) for rows in kinds[:2]] == [True, False]
     assert not internals.has_prefetches(articles)
     assert internals.has_prefetches(articles.prefetch_related("comments"))
 

@@ -27,7 +27,7 @@ from tests.support.sections import declare
 from tests.support.sources import BASE, compiled, rendered
 from tests.support.ways import compatible_entries
 
-pytestmark = pytest.mark.sitemaps09
+pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 #: Texts with everything that has a meaning in a URL, in XML, in a format or in a file.
 TEXTS = [
     *("plain", "with space", " ", "ünïcode", "日本", "\N{GRINNING FACE}", "\x7f", "\x85"),
@@ -37,8 +37,6 @@ TEXTS = [
     *("http://evil.example/", "a;b,c=d+e!f*g(h)~i$j"),
 ]
 MOMENT = datetime(2026, 5, 17, 23, 59, 59, 120_000, tzinfo=timezone.utc)
-
-# Declaring
 
 PLAIN = ("{}", "{0}", "{ a }", "{a!r}", "{a!s}", "{a:02d}", "{a:{b}}", "{a!r:>9}", "{a.b}", "{a[0]}")
 NO_SLASH = ["{a}/", " /{a}/", "a/{a}/", "ftp://example.com/{a}/", "https:/{a}/"]
@@ -121,9 +119,6 @@ def test_a_value_that_is_equal_to_none_is_written():
     assert PathTemplate("/{s}/", s=F("slug")).url([Everything("odd")]) == "/odd/"
 
 
-# Columns
-
-
 @pytest.mark.parametrize(
     "column", [["a", "b-1"], [1, 0, -1], [uuid.UUID(int=1)], [True], [Decimal("1.50")], [date(2026, 1, 1)]]
 )
@@ -154,9 +149,6 @@ def test_columns_are_the_urls_of_their_rows(values, template):
     columns = path.compiled().compose([*zip(*values, strict=True)])
     is_plain = all(a.isascii() and a.isalnum() for a, _ in values)
     assert columns.texts() == urls if columns is not None else not is_plain
-
-
-# Pages
 
 
 def f_string(template, **paths):
@@ -244,7 +236,6 @@ ABSOLUTE = [
 ]
 
 
-@pytest.mark.django_db
 def test_hosts_languages_and_nulls_are_those_of_the_method():
     rows = stored(["shop", "a b", "", "www", "ü", "en", "/en/", "#"])
     for template in ABSOLUTE:
@@ -260,7 +251,6 @@ def test_hosts_languages_and_nulls_are_those_of_the_method():
     assert [error[:2] for error in page.written.errors] == [(str(first.pk), "location")]
 
 
-@pytest.mark.django_db
 def test_exports_of_several_hosts_and_of_text_are_those_of_the_method(tmp_path, settings):
     settings.SITEMAPS09 = {"GZIP": False, "ENGINE": "serial"}
     rows, hosts = stored([*TEXTS, "a" * 120]), ["https://a.example", "https://longer.b.example"]
@@ -276,7 +266,6 @@ def test_exports_of_several_hosts_and_of_text_are_those_of_the_method(tmp_path, 
         assert (a.count(f"{host}/plain/plain"), c.count(f"{host}/plain/\n")) == (1, 1)
 
 
-@pytest.mark.django_db
 def test_a_template_needs_no_instances_has_fingerprints_and_changes_the_declaration():
     source = compiled(
         declare(model=Article, lastmod=F("updated"), location=PathTemplate("/{s}/", s=F("slug")))

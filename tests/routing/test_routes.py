@@ -15,24 +15,12 @@ from types import ModuleType, SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+from django import urls
 from django.conf.urls.i18n import i18n_patterns
 from django.db.models import F
 from django.http import HttpResponse
 from django.test import override_settings
-from django.urls import (
-    NoReverseMatch,
-    URLResolver,
-    clear_url_caches,
-    get_resolver,
-    get_script_prefix,
-    include,
-    path,
-    re_path,
-    register_converter,
-    reverse,
-    set_script_prefix,
-    set_urlconf,
-)
+from django.urls import include, path, re_path, reverse
 from django.utils import translation
 from django.utils.functional import lazystr
 from django.utils.safestring import mark_safe
@@ -61,8 +49,8 @@ class PickyConverter:
         return f"{value.upper()}ß %?#"
 
 
-register_converter(HexConverter, "tests_hex")
-register_converter(PickyConverter, "tests_picky")
+urls.register_converter(HexConverter, "tests_hex")
+urls.register_converter(PickyConverter, "tests_picky")
 
 
 def view(request, **kwargs):
@@ -159,12 +147,12 @@ other.urlpatterns = [
 @pytest.fixture(autouse=True)
 def nothing_active():
     """Start and end each test without a script prefix, language or URLconf of its own."""
-    prefix = get_script_prefix()
-    set_script_prefix("/")
+    prefix = urls.get_script_prefix()
+    urls.set_script_prefix("/")
     with translation.override("en"):
         yield
-    set_urlconf(None)
-    set_script_prefix(prefix)
+    urls.set_urlconf(None)
+    urls.set_script_prefix(prefix)
 
 
 def outcome(call):
@@ -208,9 +196,9 @@ def in_columns(name, args, kwargs):
         columns = [[value] * 3 for value in values]
         composed = route.compiled().compose(columns)
         if composed is not None:
-            urls = composed.texts()
-            assert urls == [expected(name, args, kwargs)] * 3
-            assert not composed.fits(len(urls[0]) - 1)
+            texts = composed.texts()
+            assert texts == [expected(name, args, kwargs)] * 3
+            assert not composed.fits(len(texts[0]) - 1)
             COMPILED.add(name)
     return as_columns(name, args, kwargs)
 
@@ -284,7 +272,7 @@ def test_a_route_returns_the_url_or_raises_the_error_of_reverse(case):
 
 def test_the_cases_of_these_tests_are_what_they_say():
     found = [expected(*each) for each in CASES]
-    kinds = [None] * len(MATCHING) + [NoReverseMatch] * len(FAILING) + [error for _, error in RAISING]
+    kinds = [None] * len(MATCHING) + [urls.NoReverseMatch] * len(FAILING) + [error for _, error in RAISING]
     assert [None if isinstance(each, str) else each[0] for each in found] == kinds
 
 
@@ -322,11 +310,11 @@ def test_a_column_returns_the_same_as_its_rows(texts, name):
     key = KEYS[name]
     each = [expected(name, (), {key: text}) for text in texts]
     composed = Route(name, **{key: F("x")}).compiled().compose([texts])
-    urls = composed and composed.texts()
-    assert urls is None or urls == each
+    found = composed and composed.texts()
+    assert found is None or found == each
     plain = all(text.isascii() and text.isalpha() for text in texts)
     # The first of several patterns is for numbers.
-    assert urls is not None or not plain or name == "same"
+    assert found is not None or not plain or name == "same"
 
 
 @given(rows=st.lists(st.tuples(st.text("ab/ä ", max_size=3), st.integers(-1, 3)), max_size=6))
@@ -335,9 +323,6 @@ def test_one_row_does_not_affect_the_next_one(rows):
     for text, number in rows:
         found = outcome(lambda: route.url([text, number]))  # noqa: B023 called at once
         assert found == expected("two", (), {"first": text, "second": number})
-
-
-# Declaring
 
 
 @pytest.mark.parametrize("args", [(1,), (F("a"),), (None,)])
@@ -369,15 +354,12 @@ def test_a_route_can_be_copied_and_sent_to_workers_and_shows_how_it_was_made(dup
         assert twin.url(["s"]) == route.url(["s"]) == "/two/s/1/"
 
 
-# What is active: the URLconf, the language and the prefix
-
-
 def test_what_is_compiled_goes_with_its_urlconf():
     with override_settings(ROOT_URLCONF=other):
-        resolver = weakref.ref(get_resolver())
+        resolver = weakref.ref(urls.get_resolver())
         assert Route("slug", slug=F("x")).compiled().compose([["s"]]) is not None
         assert resolver() in _compiled_routes
-    clear_url_caches()
+    urls.clear_url_caches()
     gc.collect()
     assert resolver() is None
 
@@ -387,10 +369,10 @@ def test_an_error_of_the_urlconf_is_raised_and_nothing_is_kept(monkeypatch):
     _compiled_routes.clear()
     route = Route("app:list")
     with monkeypatch.context() as patch:
-        patch.setattr(URLResolver, "app_dict", property(Mock(side_effect=KeyError("SECRET"))))
+        patch.setattr(urls.URLResolver, "app_dict", property(Mock(side_effect=KeyError("SECRET"))))
         with pytest.raises(KeyError, match="SECRET"):
             route.compiled()
-    assert not _compiled_routes.get(get_resolver())
+    assert not _compiled_routes.get(urls.get_resolver())
 
 
 LOCALIZED = {"about", "product", "i18n:deeper:detail", "language", "march", "i18n-march"}
@@ -415,13 +397,13 @@ def test_the_script_prefix_is_the_one_that_is_active(prefix):
     for name, args, kwargs in [each for each in CASES if each[0] in PREFIXED]:
         route = Route(name, *args, **kwargs)
         for active in ("/", prefix, "/"):
-            set_script_prefix(active)
+            urls.set_script_prefix(active)
             assert outcome(lambda: route.url([])) == expected(name, args, kwargs)  # noqa: B023 called at once
 
 
 def test_a_prefix_without_a_slash_in_front_is_left_to_each_row():
     """Joined to a base, it would become part of the host."""
-    set_script_prefix("app/")
+    urls.set_script_prefix("app/")
     assert Route("slug", slug=F("x")).compiled().compose([["s"]]) is None
 
 
@@ -432,7 +414,7 @@ def test_the_urlconf_is_the_one_that_is_active():
         with translation.override("de"):
             assert product.url(["s"]) == "/de/products/s/"
     for active, path_of_slug in ((None, "/slug/s/"), (other, "/other/s/"), (None, "/slug/s/")):
-        set_urlconf(active)
+        urls.set_urlconf(active)
         assert slug.url(["s"]) == path_of_slug
     assert product.url(["s"]) == "/en/products/s/"
 
@@ -442,7 +424,7 @@ def test_each_thread_has_its_own_language_and_prefix():
     meeting = threading.Barrier(3)
 
     def located(language, prefix):
-        set_script_prefix(prefix)
+        urls.set_script_prefix(prefix)
         with translation.override(language):
             found = set()
             for _ in range(20):
@@ -454,8 +436,6 @@ def test_each_thread_has_its_own_language_and_prefix():
         found = pool.map(located, ["en", "de", "pt-br"], ["/", "/a/", "/b/"])
     assert list(found) == [{"/en/products/s/"}, {"/a/de/products/s/"}, {"/b/pt-br/products/s/"}]
 
-
-# Any values
 
 short = st.text(max_size=5)
 numbers = st.integers() | st.integers(0, 99) | st.booleans() | st.floats() | st.decimals(allow_nan=False)

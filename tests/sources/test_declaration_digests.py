@@ -57,17 +57,14 @@ class Sets(Sourced):
     languages = ("en", "de")
 
 
-class Names(StaticViewSitemap):
-    viewnames = ("about", "home")
-
-
 def sections():
     month_ago = zones.now().replace(microsecond=7) - timedelta(days=30)
     return [
         Sets, declare(Sourced, queryset=ROWS, priority=lambda self, item: 0.5),
         declare(Sourced, queryset=ROWS, lastmod=NOON, priority=Decimal("0.5")),
         GenericSitemap({"queryset": ROWS, "date_field": "updated"}, priority=0.6),
-        listing(["a"], priority=0.6), Names, declare(Sitemap, get_urls=lambda self, **kwargs: []),
+        listing(["a"], priority=0.6), declare(StaticViewSitemap, viewnames=("about", "home")),
+        declare(Sitemap, get_urls=lambda self, **kwargs: []),
         declare(Sourced, queryset=Article.objects.filter(updated__lte=zones.now())),
         declare(Sourced, queryset=Article.objects.filter(updated__gte=month_ago)),
     ]  # fmt: skip

@@ -130,8 +130,6 @@ def slow(sitemap, count=1_000, **seconds):
     return hints(compiled(sitemap), Costs(1.0, steps))
 
 
-# Queries for each item.
-
 JOIN = "Add select_related() or prefetch_related() to the queryset"
 ROUTE = f'{JOIN}, or declare a Route with F("relation__field").'
 COMMENT, ITSELF = 'FROM "tests_comment"', 'FROM "tests_article" WHERE '
@@ -220,8 +218,6 @@ def test_a_hint_is_one_line_of_ascii_with_both_ends_of_a_query(rows, tmp_path):
         assert re.search(rf": {shown}\. ", hint)
 
 
-# Querysets whose rows cost more to select than to read.
-
 FIRST = ARTICLES.alias(rank=Window(RowNumber(), order_by="pk")).filter(rank=1)
 COSTLY = [
     ("joins a multi-valued relation", ARTICLES.filter(comments__isnull=False), F("updated")),
@@ -240,8 +236,6 @@ def test_a_costly_queryset_is_named_with_the_factor_that_was_measured(name, quer
     plain = declare(Declared, queryset=ARTICLES.filter(category__slug="a"))
     assert hints(compiled(plain), Costs(1.0), 1_000_000) == ()
 
-
-# Steps that take long.
 
 SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same output."
 
@@ -326,9 +320,6 @@ def test_a_hint_suggests_expressions_for_a_slice_but_neither_for_a_union_nor_for
     assert "exists()" in hint
 
 
-# Costs.
-
-
 def test_costs_leave_no_wrapper_and_connect_to_no_database(db, monkeypatch):
     def failing():
         assert connection.execute_wrappers
@@ -356,9 +347,6 @@ def test_costs_are_whole_however_they_are_merged():
     ):
         whole.add(pickle.loads(pickle.dumps(costs)))  # noqa: S301 our own
     assert whole == Costs(7.0, {"location": Cost(1.0, 4, 9, "two", 6), "items": Cost(0.125, 7)})
-
-
-# The command.
 
 
 @pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.SECTIONS")

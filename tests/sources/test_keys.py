@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -25,21 +25,8 @@ from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, T
 from tests.support import sources
 from tests.support.databases import parameter
 from tests.support.internals import Limits, Page, fill
-from tests.support.sections import declare
-from tests.support.sources import (
-    BASE,
-    FIRST,
-    UTC,
-    compiled,
-    errors,
-    keys_of,
-    listing,
-    locations,
-    page_map,
-    rendered,
-    set_slices,
-    source_of,
-)
+from tests.support.sections import declare, listing
+from tests.support.sources import BASE, FIRST, compiled, keys_of, locations, page_map, rendered, source_of
 from tests.support.tables import drop_view, view
 
 pytestmark = pytest.mark.usefixtures("cached_site")
@@ -163,9 +150,6 @@ def test_a_bad_key_on_a_class_of_contrib_is_ignored_and_rows_are_paginated_by_po
     assert locations(rendered(source)) == [f"{BASE}/0.{digit}/" for digit in (1, 2, 3)]
 
 
-# Keys in tables of any type.
-
-
 class Price(models.DecimalField):
     """A field of a project."""
 
@@ -195,6 +179,7 @@ class Column(NamedTuple):
     types: dict[str, str] = {}
 
 
+UTC = timezone.utc
 WORDS = ["a", "B", "b1", "A1", "é", "É2", "Z", "z1", "ß", "10", "9", "09", "%", "_", "\\", "'"]
 DECIMALS = [*map(Decimal, ("9.75", "10.00", "-3.50", "100.00", "0.00", "9.80", "-20.00", "8.00"))]
 DAYS = [date(1, 1, 1), date(999, 12, 31), date(2020, 2, 29), date(2020, 10, 1), date(9999, 12, 31)]
@@ -325,11 +310,9 @@ def combined(columns):
     ]
 
 
+@pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("name", KINDS)
-def test_bounds_of_a_table_and_of_a_view_are_compared_as_order_by_sorts_them(
-    name, snapshot_using, monkeypatch
-):
-    set_slices(monkeypatch, 3)
+def test_bounds_of_a_table_and_of_a_view_are_compared_as_order_by_sorts_them(name, snapshot_using):
     using, columns = snapshot_using, KINDS[name]
     with table(using, columns) as rows:
         assert_sorted_alike(rows, columns)
@@ -362,7 +345,7 @@ def test_rows_that_differ_at_the_end_of_their_key_are_named_apart(snapshot_using
     made = [(MOMENT, MOMENT, DECIMALS[0], number) for number in NUMBERS]
     with table(snapshot_using, columns, made) as rows:
         source = compiled(declare(queryset=rows.all(), location=PathTemplate("/#{k3}/", k3=F("k3"))))
-        named = [key for key, _, _ in errors(rendered(source))]
+        named = [key for page in rendered(source) for key, *_ in page.written.errors]
     moment = "2020-10-25 00:30:00.000001+00:00"
     assert named == [f"({moment}, {moment}, 9.75, {number})" for number in sorted(NUMBERS)]
 
@@ -397,9 +380,6 @@ def test_a_bound_that_the_database_rejects_does_not_end_a_transaction(using):
     with table(using, KINDS["words in an order of their own"]) as rows:
         assert not compiled(declare(queryset=rows.all(), location="/")).in_order([("low",), ("removed",)])
         assert rows.count() == 3
-
-
-# Identities, and the order of bounds.
 
 
 def keyed(using, model, key="pk"):

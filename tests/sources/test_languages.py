@@ -48,11 +48,10 @@ from tests.support.sources import (
 )
 from tests.support.ways import compatible_entries, whole
 
-pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(PREFIXED), pytest.mark.sitemaps09(ENGINE="serial")]
 LINKED = {"i18n": True, "alternates": True, "x_default": True}
 BY_SLUG = Route("article", slug=F("slug"))
 BARE = urlconf(prefixed=False)
-prefixed = override_settings(ROOT_URLCONF=PREFIXED)
 
 
 def by_route(self, item):
@@ -68,9 +67,6 @@ def linked(section):
     found = alternates(page_of(section).text)
     assert [links for links in found if len(dict(links)) < len(links)] == []
     return [dict(links) for links in found]
-
-
-# Links
 
 
 @pytest.mark.parametrize("location", ["/ä/", "/%C3%A4/", f"{BASE}/ä/"])
@@ -95,7 +91,6 @@ def test_x_default_is_the_url_of_the_default_language_less_its_prefix(code):
     assert found in {"fr": [None], "pt-BR": either, "DE": either}.get(code, either[1:])
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(("urls", "start"), [(PREFIXED, f"{BASE}/en/"), (BARE, f"{BASE}/")])
 @pytest.mark.parametrize("slug", ["en/", "de/", "en/en/de/", "a/en/b", "é/en/"])
 def test_x_default_loses_nothing_but_a_prefix_of_languages(urls, start, slug):
@@ -105,9 +100,6 @@ def test_x_default_loses_nothing_but_a_prefix_of_languages(urls, start, slug):
         with override_settings(ROOT_URLCONF=urls):
             for links in linked(declare(model=Article, location=location, **LINKED)):
                 assert links["en"] == links["x-default"].replace(f"{BASE}/", start, 1)
-
-
-# Languages of each item
 
 
 def limited(of_items, /, **attributes):
@@ -145,8 +137,6 @@ def test_each_item_is_on_one_page_in_the_languages_that_a_list_says(limits, lang
             assert {url for _, url in links} == {f"{BASE}/{code}/{item}/" for code in languages[item]}
 
 
-@pytest.mark.django_db
-@prefixed
 @pytest.mark.parametrize("limit", [1, 3, 7, 30])
 @pytest.mark.parametrize("kind", ["queryset", "list", "union"])
 def test_pages_count_entries_and_part_no_item(kind, limit):
@@ -183,7 +173,7 @@ def test_pages_are_cut_for_the_languages_that_the_first_items_have():
     assert all(part.written.urls <= 100 for part in done)
 
 
-@pytest.mark.django_db
+@pytest.mark.urls("tests.urls")
 def test_pages_of_items_with_few_languages_are_live_what_they_are_in_the_export(configure, tmp_path):
     configure(ROOT=tmp_path)
     Article.objects.bulk_create(Article(slug=f"s{i}") for i in range(200))
@@ -197,8 +187,6 @@ def test_pages_of_items_with_few_languages_are_live_what_they_are_in_the_export(
     assert last.startswith("sitemap-few.after.")
 
 
-# Costs
-
 BY_TEN = {**LINKED, "languages": TEN}
 
 
@@ -206,8 +194,6 @@ def counted(section):
     return (sum(batch.counts()) for batch in compiled(section).batches(Page(1, None, None)))
 
 
-@pytest.mark.django_db
-@prefixed
 def test_no_list_of_items_by_languages_is_made():
     """Twice as many items take no more memory."""
     first = articles_in("default", 8_000)[0].pk
@@ -229,8 +215,6 @@ def test_no_list_of_items_by_languages_is_made():
     assert peaks[1] < peaks[0] * 1.2
 
 
-@pytest.mark.django_db
-@prefixed
 def test_no_more_instances_live_than_those_of_a_slice():
     articles_in("default", 3 * slices.INSTANCES)
     alive, counts = weakref.WeakSet(), []
@@ -248,7 +232,6 @@ def test_no_more_instances_live_than_those_of_a_slice():
     assert 0 < max(counts) <= 2 * slices.INSTANCES
 
 
-@prefixed
 @pytest.mark.parametrize("location", [BY_SLUG, by_route], ids=["columns", "methods"])
 def test_queries_are_as_many_in_ten_languages_as_in_one(using, monkeypatch, location):
     """There is one query for each slice, but slices are smaller if there are many rows."""
@@ -261,7 +244,6 @@ def test_queries_are_as_many_in_ten_languages_as_in_one(using, monkeypatch, loca
         assert len([query for query in asked if "tests_article" in query["sql"]]) == 3
 
 
-@pytest.mark.django_db
 def test_a_route_is_compiled_once_a_language_and_slices_of_many_languages_are_smaller(monkeypatch):
     articles_in("default", 600)
     section = declare(model=Article, location=BY_SLUG, **BY_TEN)
@@ -276,15 +258,10 @@ def test_a_route_is_compiled_once_a_language_and_slices_of_many_languages_are_sm
         assert compiling.call_count == len(TEN)
 
 
-# Ways to declare languages
-
-
 def by_pk(self, item):
     return [("de", "/")] if item.pk % 3 else [("ja", "https://a.example/")]
 
 
-@prefixed
-@pytest.mark.django_db
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("limit", [1, 9, 50_000])
 @pytest.mark.parametrize(
@@ -352,7 +329,6 @@ BY_TEXT = {
 }
 
 
-@prefixed
 @pytest.mark.parametrize("declared", [BY_ROUTES, BY_TEXT, BY_TEMPLATE], ids=["route", "text", "template"])
 @pytest.mark.parametrize("switches", [LINKED, {"i18n": True}], ids=["linked", "not linked"])
 def test_columns_by_language_give_the_bytes_of_methods(rows, declared, switches, monkeypatch):
@@ -365,7 +341,6 @@ def test_columns_by_language_give_the_bytes_of_methods(rows, declared, switches,
         assert (len(page.locations), page.written.errors) == (16 + 13, ())
 
 
-@prefixed
 def test_columns_by_language_create_no_items_and_have_fingerprints(rows):
     source = compiled(declare(queryset=rows, lastmod=F("updated"), **LINKED, **BY_ROUTES))
     assert (source.declaration.needs_items, source.can_fingerprint) == (False, True)
@@ -374,7 +349,6 @@ def test_columns_by_language_create_no_items_and_have_fingerprints(rows):
     assert source.fingerprint(None, None) != before
 
 
-@prefixed
 def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
     english = {**LINKED, **BY_ROUTES, "get_languages_for_item": lambda self, item: ["en"]}
     wanted = [
@@ -388,7 +362,6 @@ def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
     assert "x-default" in texts[0]
 
 
-@prefixed
 @pytest.mark.parametrize(
     ("attributes", "problem"),
     [
@@ -404,7 +377,6 @@ def test_an_invalid_dict_by_language_is_refused(rows, attributes, problem):
         compiled(declare(queryset=rows, **attributes))
 
 
-@prefixed
 @pytest.mark.parametrize("value", ["en", lambda self, item: "en"], ids=["constant", "method"])
 def test_an_attribute_of_the_project_is_no_language_of_a_row(rows, value):
     """Classes written for Django's package can have any attribute."""
@@ -420,15 +392,11 @@ def test_an_attribute_of_the_project_is_no_language_of_a_row(rows, value):
 @pytest.fixture
 def translations(db):
     categories = {code: Category.objects.create(slug=code) for code in ("en", "de", "fr")}
-    for slug, code, weight, published in (
-        ("one", "en", 0.1, True),
-        ("eins", "de", 0.1, True),
-        ("two", "en", 0.2, True),
-        ("zwei", "de", 0.2, False),
-        ("drei", "de", 0.3, True),
-        ("trois", "fr", 0.3, True),
-    ):
-        Article.objects.create(slug=slug, category=categories[code], weight=weight, published=published)
+    slugs, codes = ("one", "eins", "two", "zwei", "drei", "trois"), ("en", "de", "en", "de", "de", "fr")
+    for slug, code, weight in zip(slugs, codes, (0.1, 0.1, 0.2, 0.2, 0.3, 0.3), strict=True):
+        Article.objects.create(
+            slug=slug, category=categories[code], weight=weight, published=slug != "zwei"
+        )
 
 
 def by_row(**attributes):
@@ -445,9 +413,8 @@ def by_row(**attributes):
     return declare(queryset=published, i18n=True, **{"alternates": True, **declared, **attributes})
 
 
-ONE, EINS, TWO, DREI = (
-    f"/{path}/" for path in ("en/articles/one", "de/articles/eins", "en/articles/two", "de/articles/drei")
-)
+ONE, TWO = "/en/articles/one/", "/en/articles/two/"
+EINS, DREI = "/de/articles/eins/", "/de/articles/drei/"
 PAIR = {"en": ONE, "de": EINS}
 #: The path of each entry and its links.
 LISTED = {ONE: PAIR, EINS: PAIR, TWO: {"en": TWO}, DREI: {"de": DREI}}
@@ -464,7 +431,6 @@ def entries_of(section):
     return dict(zip(paths, map(dict, alternates(text)), strict=True))
 
 
-@prefixed
 @pytest.mark.usefixtures("translations")
 def test_a_row_in_one_language_is_listed_once_and_links_to_its_translations():
     assert entries_of(by_row()) == LISTED
@@ -478,7 +444,6 @@ def test_a_row_in_one_language_is_listed_once_and_links_to_its_translations():
         assert entries_of(by_row(x_default=x_default)) == wanted
 
 
-@prefixed
 @pytest.mark.usefixtures("translations")
 def test_a_row_in_another_language_or_in_none_is_reported_and_one_without_a_location_is_not(caplog):
     Article.objects.create(slug="none", weight=0.4, published=True)
@@ -494,7 +459,6 @@ def test_a_row_in_another_language_or_in_none_is_reported_and_one_without_a_loca
     assert len(page.written.errors) == 2
 
 
-@prefixed
 @pytest.mark.usefixtures("translations")
 def test_a_row_in_one_language_without_a_dict_links_to_no_other_language():
     attributes = {"location": BY_SLUG, "languages": ["en", "de"]}
@@ -506,8 +470,6 @@ def test_a_row_in_one_language_without_a_dict_links_to_no_other_language():
         assert links == {language: path} | ({"x-default": rest} if language == "en" else {})
 
 
-@prefixed
-@pytest.mark.django_db
 @pytest.mark.parametrize("spelling", ["pt-br", "pt-BR", "pt_BR"])
 def test_the_language_of_a_row_can_have_another_spelling(spelling):
     Article.objects.create(slug="um")

@@ -25,7 +25,6 @@ from tests.invariants.test_querysets import (
     METHOD,
     NEWEST,
     OF_SOME,
-    RANK,
     ROUTE,
     ROWS,
     evaluated,
@@ -35,17 +34,7 @@ from tests.invariants.test_querysets import (
 )
 from tests.models import Article, Comment, Discussed
 from tests.support.databases import no_cursor_left, parameter
-from tests.support.internals import (
-    Page,
-    QuerySource,
-    check_declarations,
-    compat,
-    count_rows,
-    fill,
-    iterate_unordered,
-    lastmod_text,
-    pages,
-)
+from tests.support.internals import Page, QuerySource, check_declarations, count_rows, fill, lastmod_text
 from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare
@@ -56,6 +45,7 @@ from tests.support.sources import (
     NOON,
     UTC,
     compiled,
+    cut,
     errors,
     keys_of,
     locations,
@@ -252,7 +242,7 @@ def test_expressions_of_rows_by_position_need_few_queries_for_the_rows_of_a_page
                 assert len(WAYS[way](declared)[0]) == count
     declared = evaluated(shelf.order_by("pk"), lastmod=F("updated"), limit=2)
     with django_assert_num_queries(2, connection=connections[using]) as queries:
-        compat.sitemap(RequestFactory().get("/"), sitemaps={"s": declared}).render()
+        views.sitemap(RequestFactory().get("/"), sitemaps={"s": declared}).render()
     assert "WHERE" in queries.captured_queries[1]["sql"]
 
 
@@ -264,7 +254,7 @@ def test_rows_that_only_their_order_or_a_window_repeats_are_counted(shelf):
         assert count_rows(rows) == len(rows.all())
     # The order of the model joins comments, which would repeat their article.
     Comment.objects.using(shelf.db).bulk_create(Comment(article=shelf[0]) for _ in range(5))
-    window = Discussed._base_manager.using(shelf.db).alias(rank=RANK)
+    window = ROWS["a window"](Discussed._base_manager.using(shelf.db))
     assert compiled(section(window)).count(None, None, 1_000) == 12
     # By the key alone, a row with two tags could come with one of them on both pages.
     tagged_twice = section(shelf.annotate(tag=F("tags__name")), by("slug", "tag"))
@@ -301,14 +291,11 @@ def test_the_memory_for_a_slice_or_a_union_does_not_grow_with_its_rows(using):
         for size in (4_000, 12_000):
             source = compiled(section(build(size), limit=2_000, lastmod=F("updated")))
             with traced() as memory:
-                found = pages.each_page(source, 2_000)
+                found = cut(source, 2_000)
                 assert sum(len(batch.keys) for page in found for batch in source.batches(page)) == size
             peaks.append(memory.peak)
         assert peaks[1] < peaks[0] * 1.2
         assert peaks[1] < 3_000_000
-
-
-# Declarations that are refused, with the way out.
 
 
 def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(shelf, monkeypatch):
@@ -519,9 +506,6 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project():
     assert len(asked) < 250
 
 
-# The newest lastmod of a page, and the digest of a declaration.
-
-
 @pytest.mark.parametrize("hook", [F("updated"), F("day"), NEWEST, NOON, OF_SOME, None])
 def test_the_newest_lastmod_of_a_page_is_what_its_entries_say(hook, shelf):
     source = compiled(section(shelf, limit=2, lastmod=hook))
@@ -565,13 +549,11 @@ def test_a_digest_covers_the_sql_of_the_database_of_the_rows(shelf):
     assert compiled(section(queryset)).declaration_digest
 
 
-# Connections.
-
-
 @ON_POSTGRESQL
 def test_unreadable_and_unread_rows_leave_no_cursor_of_the_server_open(shelf, using):
+    unordered = section(Stubborn.objects.using(using).filter(tags__pk__gt=0), lastmod=lambda _, item: NOON)
     with no_cursor_left(using), pytest.raises(ValueError, match="stored"):
-        list(iterate_unordered(Stubborn.objects.using(using).filter(tags__pk__gt=0), 2))
+        compatible_index(unordered)
     source = compiled(section(Stubborn.objects.using(using).order_by("slug")[:12], METHOD))
     with no_cursor_left(using):
         (done,) = rendered(source)

@@ -18,7 +18,7 @@ from tests.support.internals import Limits, Page, members
 from tests.support.sections import declare
 from tests.support.sources import KINDS, NOON, compiled, keys_of, page_map, set_slices
 
-pytestmark = pytest.mark.usefixtures("cached_site")
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("cached_site")]
 ALL = Page(1, None, None)
 
 #: An expression that rows are grouped by.
@@ -92,7 +92,6 @@ def steps_to_read(name, count, limit):
     return found[0]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", FORMS)
 def test_twice_the_rows_are_twice_the_steps_on_pages_of_one_size_and_on_a_page_of_twice_the_size(name):
     for limit in [100, 10_000] if name in WINDOWLESS else [10_000]:
@@ -100,7 +99,6 @@ def test_twice_the_rows_are_twice_the_steps_on_pages_of_one_size_and_on_a_page_o
         assert steps_to_read(name, 800, limit) < 2.5 * once
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("name", WINDOWLESS)
 def test_rows_after_a_gap_are_read_like_those_before_it(name):
     spent = []
@@ -126,7 +124,6 @@ def test_keys_that_are_far_apart_need_only_a_few_more_queries(using, name):
         assert len(captured) <= 12
 
 
-@pytest.mark.django_db
 def test_a_few_rows_of_many_are_found_without_a_look_at_each():
     spent = []
     for count in (2_000, 4_000):
@@ -220,7 +217,8 @@ def test_queries_read_a_range_of_the_key(using, make, column, monkeypatch):
     def checked(after, call, least=1):
         with CaptureQueriesContext(connections[using]) as captured:
             result = call()
-        assert len(captured) >= least
+        # Only the rows of a page are read in several queries.
+        assert len(captured) == 1 if least == 1 else len(captured) >= least
         for query in captured:
             assert_reads_range(using, query["sql"], table, is_bounded=after is not None)
         return result

@@ -34,9 +34,6 @@ LIMITS = Limits(50_000, 10_485_760)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-# Using a source as an export does, but without files
-
-
 class RenderedPage(NamedTuple):
     page: Page
     text: str
@@ -117,9 +114,6 @@ def set_slices(monkeypatch, rows):
 def small_slices(monkeypatch):
     """Read pages of a few rows in several slices."""
     set_slices(monkeypatch, 3)
-
-
-# Keys, and rows with each of them
 
 
 @dataclass(frozen=True)
@@ -214,8 +208,6 @@ def source_of(kind, using, limit=50_000, **attributes):
     declared = {"queryset": kind.rows(using), "key": kind.key, "limit": limit, "location": Value("/x/")}
     return compiled(declaration(**declared | attributes))
 
-
-# Languages
 
 TEN = ["en", "de", "fr", "it", "es", "pt-br", "zh-hans", "zh-hant", "ja", "es-419"]
 SEVERAL = [["en", "de"], ["de"], [], ["fr", "en"], ["es-419", "zh-hans", "de"], ["pt-br"], ["zz", "en"]]

@@ -43,9 +43,6 @@ def shelf(using):
     return Article.objects.using(using).all()
 
 
-# Keys that can be NULL, and database views
-
-
 def section(queryset, key):
     return declare(queryset=queryset, key=key, location=PathTemplate("/{number}/", number=F("number")))
 
@@ -73,8 +70,6 @@ def drop_view(using):
     with connections[using].cursor() as cursor:
         cursor.execute("DROP VIEW IF EXISTS sitemaps09_view")
 
-
-# Rows that vanish
 
 #: Keys of the articles, and of those that vanish: some in most slices.
 KEYS, VANISHING = tuple(range(1, 13)), (2, 5, 6, 11)
