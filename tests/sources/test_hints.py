@@ -27,7 +27,7 @@ from tests.support.engine_project import Project
 from tests.support.internals import Page, export_sitemaps
 from tests.support.processes import forkable
 from tests.support.sections import Numbers, declare
-from tests.support.sources import compiled
+from tests.support.sources import compiled, through_get_urls
 
 #: More than ten, the minimum number of queries for a hint.
 COUNT = 24
@@ -71,21 +71,9 @@ Sliced = default("Sliced", ARTICLES.all()[:COUNT], location=of_category)
 UNION = ARTICLES.filter(pk__lte=1).union(ARTICLES.filter(pk__gt=1))
 United = default("United", UNION, lastmod=F("updated"), location=of_slug)
 OF_CONTRIB = {"items": lambda self: ARTICLES.order_by("pk"), "location": of_category, "limit": 10}
-Written = type("Written", (ContribSitemap,), OF_CONTRIB)
-
-
-class Listed(Sitemap[Article]):
-    def items(self):
-        return [item for item in ARTICLES.all() if item.category and item.category.slug]
-
-
-class OwnUrls(Default):
-    limit = 10
-
-    def get_urls(self, *args, **options):
-        return super().get_urls(*args, **options)
-
-
+Written = declare(ContribSitemap, **OF_CONTRIB)
+Listed = declare(Sitemap, items=lambda self: [row for row in ARTICLES.all() if row.category.slug])
+OwnUrls = through_get_urls(default("OwnUrls", limit=10))
 # Worker processes find these sections by the setting.
 KINDS = (Declared, Default, Related, Joined, Prefetched, TwoHooks, Translated, Sliced)
 SECTIONS = {kind.__name__.lower(): type(kind.__name__, (kind,), {"limit": 10}) for kind in KINDS}
@@ -266,9 +254,9 @@ def test_a_step_that_takes_a_share_of_a_thousand_items_is_named_with_what_to_dec
         "get_languages_for_item() is called for each item: this takes 200.0 of ": slow(
             Translated, instances=0.01, languages=0.2
         ),
-        "the section is read through get_urls(), because Written does not inherit from "
+        "the section is read through get_urls(), because Declared does not inherit from "
         "django_sitemaps09's Sitemap: this takes 900.0 of ": slow(Written(), get_urls=0.9),
-        "the section is read through get_urls(), because OwnUrls overrides get_urls: ": slow(
+        "the section is read through get_urls(), because Overriding overrides get_urls: ": slow(
             OwnUrls, get_urls=0.9
         ),
     }

@@ -118,9 +118,7 @@ def assert_parts_no_item(done):
 @pytest.mark.parametrize(
     "limits", [LIMITS, Limits(7, LIMITS.bytes), Limits(50_000, 4_000)], ids=["none", "urls", "bytes"]
 )
-@given(
-    st.lists(st.lists(st.sampled_from(TEN[:5]), unique=True, max_size=5), max_size=20), st.integers(1, 8)
-)
+@given(st.lists(some_languages, max_size=20), st.integers(1, 8))
 @example([TEN[: n % 4] for n in range(20)], 3)
 def test_each_item_is_on_one_page_in_the_languages_that_a_list_says(limits, languages, size):
     with mock.patch.object(slices, "SLICE", size):

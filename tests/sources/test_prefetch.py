@@ -172,11 +172,9 @@ class Hiding(QuerySet):
 
     def _fetch_all(self):
         super()._fetch_all()
-        slugs = (row.slug if isinstance(row, Article) else row[1] for row in self._result_cache)
-        shown = [not str(slug).endswith("3") for slug in slugs]
-        self._result_cache = [
-            row for row, is_shown in zip(self._result_cache, shown, strict=True) if is_shown
-        ]
+        slugs = [row.slug if isinstance(row, Article) else row[1] for row in self._result_cache]
+        rows = zip(slugs, self._result_cache, strict=True)
+        self._result_cache = [row for slug, row in rows if str(slug)[-1:] != "3"]
 
 
 @pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)
