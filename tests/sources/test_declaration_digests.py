@@ -206,6 +206,8 @@ def test_the_time_of_a_query_what_is_active_and_the_order_of_a_set_leave_the_dig
     assert declared(Article.objects.filter(updated__lte=NOON), lastmod=day) != found
     found = [filtered(code="z", slug__in=slugs, pk__gt=3)() for slugs in ("abc", "cab", "abd")]
     assert found[0] == found[1] != found[2]
+    hosts = [f"h{n}.example" for n in range(20)]
+    assert len({declared(hosts=order) for order in (hosts, hosts[::-1], {*hosts})}) == 1
 
 
 @pytest.mark.parametrize("field", ["updated__lte", "updated__date__lte"])

@@ -277,7 +277,9 @@ def test_columns_of_other_models_have_one_hash_until_they_change(using):
     for number in (0, -5, 1 << 30):
         Document.objects.using(using).create(pk=UUID(int=abs(number) << 64), number=number)
     Name.objects.using(using).create(name="Straße")
+    # Text counts by its bytes under any collation.
     changes = {"ratio": 0.2, "blob": b"\x00", "amount": 2, "number": 7, "serial": "y", "label": "y"}
+    changes["name"] = "STRAße"
     for model, columns in ((Reading, [*reading, "label"]), (Document, ["id", "number"]), (Name, ["name"])):
         rows = model._default_manager.using(using)
         for column in columns:
@@ -287,11 +289,6 @@ def test_columns_of_other_models_have_one_hash_until_they_change(using):
             if column in changes:
                 rows.filter(pk=rows.order_by("pk")[0].pk).update(**{column: changes[column]})
                 assert not source.fingerprint(None, None).same(found), column
-    # Text counts by its bytes under any collation.
-    source = of_columns(Name.objects.using(using), F("name"))
-    before = source.fingerprint(None, None)
-    Name.objects.using(using).update(name="STRAße")
-    assert not source.fingerprint(None, None).same(before)
 
 
 @pytest.mark.parametrize("use_tz", [False, True])
