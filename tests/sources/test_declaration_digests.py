@@ -21,7 +21,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import path
 from django.utils import timezone as zones, translation
 
-from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, Sitemap, StaticViewSitemap
+from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.sources import declaration_digests
 from tests.models import Article, Event
 from tests.support.internals import Base
@@ -92,6 +92,10 @@ def filtered(**conditions):
     return lambda: declared(Article.objects.filter(**conditions))
 
 
+def template(text, **values):
+    return lambda: declared(location=PathTemplate(text, **values))
+
+
 def in_german(**arguments):
     routes = {"en": Route("article", slug=F("slug")), "de": Route("article", **arguments)}
     return declared(i18n=True, location=routes)
@@ -115,6 +119,12 @@ DECLARATIONS = {
     "the same column in a constant's place": lambda: declared(location=Route("word", word="slug")),
     "another constant of a route": lambda: declared(location=Route("seat", row="a", number=F("pk"))),
     "the other constant of a route": lambda: declared(location=Route("seat", row="b", number=F("pk"))),
+    "a template": template("/{a}/", a=F("slug")), "another template": template("/{a}", a=F("slug")),
+    "another column of a template": template("/{a}/", a=F("code")),
+    "a constant of a template": template("/{a}/{b}/", a=F("slug"), b="1"),
+    "another constant of a template": template("/{a}/{b}/", a=F("slug"), b="2"),
+    "columns of a template": template("/{a}/{b}/", a=F("slug"), b=F("code")),
+    "columns of a template swapped": template("/{b}/{a}/", a=F("slug"), b=F("code")),
     "languages": lambda: declared(**TWO),
     "other languages": lambda: declared(i18n=True, languages=["de", "en"]),
     "alternates": lambda: declared(**TWO, alternates=True),
