@@ -20,12 +20,12 @@ from django_sitemaps09.exceptions import ExportError, ExportRunningError
 from django_sitemaps09.notify import (
     EndpointReport,
     Submission,
+    engines,
     ledger as ledgers,
     submission,
     submit,
     submit_hosts,
 )
-from django_sitemaps09.notify.engines import EngineResponse, Outcome, all_keys, key_for
 from django_sitemaps09.notify.ledger import change_messages, host_of, ping_messages
 from django_sitemaps09.stores.plain import DamagedError
 from tests.support.internals import FOLDER, Client, Ledger, LocalStore, Manifest, Message, manifest, stores
@@ -194,7 +194,7 @@ def test_urls_wait_for_the_key_of_their_host_which_a_single_key_is_for_all(targe
     configure(INDEXNOW_KEY={HOST: KEY})
     assert target.send().failures == []
     configure(INDEXNOW_KEY="0123456789")
-    assert [key_for("a.b"), key_for("c.d"), *all_keys()] == ["0123456789"] * 3
+    assert [engines.key_for("a.b"), engines.key_for("c.d"), *engines.all_keys()] == ["0123456789"] * 3
 
 
 def test_only_the_newest_urls_up_to_the_limit_stay_pending(target, engine, configure):
@@ -347,7 +347,7 @@ def test_a_remote_state_has_a_lease(memory, engine, configure, shared_cache):
 def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a_zone():
     report = EndpointReport("ping", "https://a.b/", "c.d", resumes=0.0)
     for verdict, problem in (("rejected", "bad"), ("accepted", None), ("pending", None)):
-        report.count(Outcome(verdict, problem), 2)
+        report.count(engines.Outcome(verdict, problem), 2)
     assert (report.accepted, report.rejected, report.pending, report.problem) == (2, 2, 2, "bad")
     waiting = EndpointReport("ping", "https://a.b/", "c.d", resumes=1_800_000_000.0)
     document = json.loads(json.dumps(Submission("public", (report, waiting), 0.5, dropped=1).as_dict()))
@@ -372,7 +372,7 @@ def requested(url, body=b"{}", *, timeout=5, seconds=20):
 ])  # fmt: skip
 def test_a_request_is_retried_after_a_temporary_failure_until_a_final_status(engine, failure, status):
     engine.answer(failure, failure, status)
-    assert requested(engine.url) == EngineResponse(status)
+    assert requested(engine.url) == engines.EngineResponse(status)
     assert len(engine.requests) == 3
     for request in engine.requests:
         assert (request.method, request.body) == ("POST", b"{}")
@@ -394,7 +394,10 @@ def test_a_client_reports_refused_connections_untrusted_certificates_and_deadlin
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         response = requested(f"http://127.0.0.1:{unused.getsockname()[1]}/", None)
-    assert (response, response.is_temporary) == (EngineResponse(None, None, "the connection failed"), True)
+    assert (response, response.is_temporary) == (
+        engines.EngineResponse(None, None, "the connection failed"),
+        True,
+    )
     assert requested(engine.url, seconds=0).failure == "the deadline has passed"
     assert engine.requests == []
     response = requested(engine.url.replace("http://", "https://"), None)

@@ -18,8 +18,7 @@ from django.urls import reverse
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.profiling import Cost, Costs, record_costs, step
-from django_sitemaps09.sources import hints as hints_module
-from django_sitemaps09.sources.hints import hints
+from django_sitemaps09.sources import hints, hints as hints_module
 from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE
@@ -115,7 +114,7 @@ def slow(sitemap, count=1_000, **seconds):
     """Return the hints for steps that take these seconds, of which the first one is for `count` items."""
     steps = {name: Cost(taken) for name, taken in seconds.items()}
     next(iter(steps.values())).items = count
-    return hints(compiled(sitemap), Costs(1.0, steps))
+    return hints.hints(compiled(sitemap), Costs(1.0, steps))
 
 
 JOIN = "Add select_related() or prefetch_related() to the queryset"
@@ -173,7 +172,7 @@ def test_fewer_than_ten_queries_or_one_for_many_items_are_no_hint(rows, tmp_path
     assert export_hints(declare(Related, queryset=few), tmp_path) == ()
     for queries, is_named in ((100, False), (101, True)):
         steps = {"instances": Cost(0, 1_000), "location": Cost(0, 0, queries, "S", 9)}
-        assert bool(hints(compiled(Default), Costs(1.0, steps))) is is_named
+        assert bool(hints.hints(compiled(Default), Costs(1.0, steps))) is is_named
 
 
 def test_queries_of_a_signal_are_those_of_reading_rows(rows, tmp_path):
@@ -218,11 +217,11 @@ COSTLY = [
 @pytest.mark.parametrize(("name", "queryset", "lastmod"), COSTLY, ids=range(4))
 def test_a_costly_queryset_is_named_with_the_factor_that_was_measured(name, queryset, lastmod, rows):
     source = compiled(declare(Declared, queryset=queryset, lastmod=lastmod))
-    (hint,) = hints(source, Costs(1.0), 1_000)
+    (hint,) = hints.hints(source, Costs(1.0), 1_000)
     assert re.search(rf"{name}.* took [\d.]+ to [\d.]+ times as long as a plain queryset", hint)
-    assert hints(source, Costs(1.0), 999) == ()
+    assert hints.hints(source, Costs(1.0), 999) == ()
     plain = declare(Declared, queryset=ARTICLES.filter(category__slug="a"))
-    assert hints(compiled(plain), Costs(1.0), 1_000_000) == ()
+    assert hints.hints(compiled(plain), Costs(1.0), 1_000_000) == ()
 
 
 SUGGEST = "manage.py suggest_sitemaps looks for a declaration with the same output."
@@ -274,7 +273,7 @@ def test_a_step_that_takes_a_share_of_a_thousand_items_is_named_with_what_to_dec
     # No row is read yet.
     for kind in (Default, Sliced):
         steps = {"instances": Cost(0.0, 1_000), "items": Cost(0.9, 1_000)}
-        assert hints(compiled(kind), Costs(1.0, steps)) == ()
+        assert hints.hints(compiled(kind), Costs(1.0, steps)) == ()
 
 
 @pytest.mark.parametrize(
@@ -303,7 +302,7 @@ def test_a_hint_suggests_expressions_for_a_slice_but_neither_for_a_union_nor_for
     evaluated = ARTICLES.all()
     assert len(evaluated) == COUNT
     source = compiled(declare(Sitemap, items=lambda self: evaluated))
-    [hint] = hints(source, Costs(1.0, {"items": Cost(0.5, 1_000)}))
+    [hint] = hints.hints(source, Costs(1.0, {"items": Cost(0.5, 1_000)}))
     assert hint.startswith("Declared.items() evaluates its queryset: ")
     assert "exists()" in hint
 

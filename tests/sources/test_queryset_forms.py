@@ -18,9 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import PathTemplate, Route, views
 from django_sitemaps09.exceptions import KeyOrderError
 from django_sitemaps09.export import export
-from django_sitemaps09.sources.keys import KeyColumns
-from django_sitemaps09.sources.positions import PositionSource
-from django_sitemaps09.sources.slices import read_each
+from django_sitemaps09.sources import keys, positions, slices
 from tests.invariants.test_querysets import (
     METHOD,
     NEWEST,
@@ -124,7 +122,7 @@ def test_the_columns_of_a_slice_or_a_union_are_one_query_without_instances(name,
     queryset = ROWS[name](shelf)
     count = len(queryset.all())
     source = compiled(section(queryset, lastmod=F("updated")))
-    assert type(source) is type(compiled(section(queryset, METHOD))) is PositionSource
+    assert type(source) is type(compiled(section(queryset, METHOD))) is positions.PositionSource
     if name in APART:
         return
     with without_instances(), CaptureQueriesContext(connections[using]) as captured:
@@ -300,7 +298,7 @@ def test_the_memory_for_a_slice_or_a_union_does_not_grow_with_its_rows(using):
 
 def test_a_slice_that_begins_with_the_key_of_the_one_before_is_an_error(shelf, monkeypatch):
     set_slices(monkeypatch, 2)
-    monkeypatch.setattr(KeyColumns, "filter_range", lambda self, rows, after, until: rows)
+    monkeypatch.setattr(keys.KeyColumns, "filter_range", lambda self, rows, after, until: rows)
     batches = compiled(section(shelf)).batches(Page(1, (str(shelf.order_by("pk")[0].pk),), None))
     with pytest.raises(KeyOrderError):
         next(batches)
@@ -412,7 +410,7 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused():
     field = Forgetful()
     field.set_attributes_from_name("code")
     with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
-        KeyColumns("default", "code", (field,)).text("a")
+        keys.KeyColumns("default", "code", (field,)).text("a")
 
 
 # An unreadable row is skipped and reported, and affects no other row.
@@ -502,7 +500,7 @@ def test_a_hundred_rows_that_cannot_be_read_are_a_broken_project():
         raise ValueError("no time zones")
 
     with pytest.raises(ValueError, match="no time zones"):
-        list(read_each(fetch, range(1_500)))
+        list(slices.read_each(fetch, range(1_500)))
     assert len(asked) < 250
 
 

@@ -8,13 +8,6 @@ import pytest
 
 from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.state import history
-from django_sitemaps09.state.history import (
-    RecordedRun,
-    SectionChange,
-    read_exported,
-    read_history,
-    record_run,
-)
 from tests.support.exports import Bad, Failing
 from tests.support.internals import EXPORTED, HISTORY, MAX_RUNS, STATE, ItemError, LocalStore, manifest
 from tests.support.sections import Numbers
@@ -34,7 +27,7 @@ def run(folder, store):
     def exported(**sections):
         known = {"strict", "remove", "changed_only"} & {*sections}
         export(output=folder, **{name: sections.pop(name) for name in known}, sitemaps=sections)
-        return read_history(store)
+        return history.read_history(store)
 
     return exported
 
@@ -43,10 +36,13 @@ def test_a_run_is_recorded_with_what_it_changed_if_anything_is_new(folder, run, 
     run(a=Numbers(3), b=Numbers(2))
     for options in ({}, {}, {"changed_only": True}):
         second, first = run(a=Numbers(5), b=Numbers(2), **options)
-    assert first.sections == (SectionChange("a", 0, 3, 1, 0), SectionChange("b", 0, 2, 1, 0))
-    assert second.sections == (SectionChange("a", 3, 5, 1, 0),)
+    assert first.sections == (
+        history.SectionChange("a", 0, 3, 1, 0),
+        history.SectionChange("b", 0, 2, 1, 0),
+    )
+    assert second.sections == (history.SectionChange("a", 3, 5, 1, 0),)
     assert (second.started, second.is_published, second.failures) == (clock.time.timestamp(), True, ())
-    assert run(a=Numbers(5), remove=["b"])[0].sections == (SectionChange("b", 2, 0, 0, 1),)
+    assert run(a=Numbers(5), remove=["b"])[0].sections == (history.SectionChange("b", 2, 0, 0, 1),)
     written = (folder / STATE / HISTORY).stat().st_mtime_ns
     run(a=Numbers(5))
     assert (folder / STATE / HISTORY).stat().st_mtime_ns == written
@@ -83,14 +79,14 @@ def test_a_run_that_fails_is_recorded_once(run):
 def test_a_run_of_several_hosts_or_that_could_not_publish_is_recorded(run, folder, store, monkeypatch):
     hosts = ["one.example", "two.example"]
     export_hosts([f"https://{host}" for host in hosts], output=folder, sitemaps={"a": Numbers(3)})
-    found = [read_history(LocalStore(folder / host / STATE, 0o600, own="")) for host in hosts]
+    found = [history.read_history(LocalStore(folder / host / STATE, 0o600, own="")) for host in hosts]
     assert [*map(len, found)] == [1, 1]
     run(a=Numbers(3))
     with monkeypatch.context() as patch:
         patch.setattr(LocalStore, "promote", Mock(side_effect=OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space left"):
             run(a=Numbers(4))
-    failed, _ = read_history(store)
+    failed, _ = history.read_history(store)
     assert (failed.is_published, failed.sections) == (False, ())
     assert failed.failures == ("OSError: [Errno 28] No space left on device",)
 
@@ -116,8 +112,11 @@ def test_the_history_has_a_bound_of_runs_and_of_bytes(folder, store, monkeypatch
     if most:
         monkeypatch.setattr(history, "_MAX_BYTES", most)
     for number in range(1, MAX_RUNS + 6):
-        record_run(store, RecordedRun(float(number), True, 1.0, (SectionChange("a", 0, number, 1, 0),)))
-        started = [run.started for run in read_history(store)]
+        history.record_run(
+            store,
+            history.RecordedRun(float(number), True, 1.0, (history.SectionChange("a", 0, number, 1, 0),)),
+        )
+        started = [run.started for run in history.read_history(store)]
         assert started == [float(number - place) for place in range(len(started))]
         assert len(started) >= min(number, 5 if most else MAX_RUNS)
         assert most is None or (folder / STATE / HISTORY).stat().st_size <= most
@@ -126,10 +125,10 @@ def test_the_history_has_a_bound_of_runs_and_of_bytes(folder, store, monkeypatch
 
 def test_the_history_has_the_same_bounds_if_others_have_written_it(store):
     long = "<" * 500
-    change = SectionChange("a", 0, 1, 1, 0, 99, (ItemError(*[long] * 3),) * 99, failure=long)
-    runs = [RecordedRun(1.0, True, 1.0, (change,), (long,) * 20)] * (MAX_RUNS + 9)
+    change = history.SectionChange("a", 0, 1, 1, 0, 99, (ItemError(*[long] * 3),) * 99, failure=long)
+    runs = [history.RecordedRun(1.0, True, 1.0, (change,), (long,) * 20)] * (MAX_RUNS + 9)
     store.write(HISTORY, manifest.seal({"format": 1, "runs": runs}))
-    runs = read_history(store)
+    runs = history.read_history(store)
     assert (len(runs), len(runs[0].failures)) == (MAX_RUNS, 10)
     [change] = runs[0].sections
     texts = [*runs[0].failures, *(text for error in change.errors for text in error), change.failure]
@@ -141,7 +140,7 @@ def test_a_history_in_another_format_is_not_read(run, store):
     for number, runs in ((1, 1), (2, 0)):
         store.write(HISTORY, manifest.seal({"format": number, "runs": [[1e9, True, 1.0, []]]}))
         store.write(EXPORTED, manifest.seal({"format": number, "sections": {"a": 1e9}}))
-        assert len(read_history(store)) == len(read_exported(store)) == runs
+        assert len(history.read_history(store)) == len(history.read_exported(store)) == runs
 
 
 #: Times that no page can show, and changes of sections with other columns.
@@ -153,5 +152,5 @@ def test_a_history_that_is_damaged_is_replaced(run, store):
     contents = [b"", b"{", b"[]", b'{"format": 1, "runs": []}', b'{"format": 1, "runs": [], "digest": "x"}']
     for content in (*contents, *(manifest.seal({"format": 1, "runs": [values]}) for values in FORGED)):
         store.write(HISTORY, content)
-        assert read_history(store) == []
+        assert history.read_history(store) == []
     assert len(run(a=Numbers(3))) == 1
