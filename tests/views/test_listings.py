@@ -148,18 +148,6 @@ class TestALook:
         write_keys(5)
         assert contents() == [["s5"]]
 
-    def test_lists_no_row_twice_after_bursts(self, move):
-        write_keys(*range(0, 1_000, 10))
-        earlier = []
-        for start in (100, 300, 120, 900):
-            earlier += pages()
-            write_keys(*range(start + 1, start + 10), *range(start + 11, start + 20))
-            move(renewal.AGE)
-            found = crawl()
-            assert len({*found}) == len(found) == Article.objects.count()
-            assert {slug for page in earlier for slug in slugs(page)} == {*found}
-            Article.objects.filter(pk__range=(start + 1, start + 5)).delete()
-
     @pytest.mark.parametrize(("left", "is_merged"), [(85, 1), (86, 0)])
     def test_merges_neighbours_that_fill_at_most_85_percent_of_a_page(
         self, left, is_merged, register, move
