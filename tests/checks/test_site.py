@@ -10,9 +10,6 @@ from django.contrib.sites.models import Site
 from django.core.checks import registry, run_checks
 from django.db import connection
 
-from django_sitemaps09 import GenericSitemap
-from django_sitemaps09.export import export
-from tests.models import Article
 from tests.support.checking import WITHOUT_SITES, ids_of
 from tests.support.commands import said
 from tests.support.internals import checks
@@ -61,27 +58,6 @@ def test_only_the_initial_domain_without_a_base_url_is_a_warning(folder, setting
     assert messages() == []
 
 
-def test_the_site_is_queried_only_by_a_check_of_a_deployment_and_a_database():
-    assert checks.check_site.tags == (registry.Tags.database,)
-    # Without the checks of models, which query some servers.
-    ours = [apps.get_app_config("django_sitemaps09")]
-    for databases, is_queried in ((["default"], True), (None, False)):
-        found = run_checks(ours, include_deployment_checks=True, databases=databases)
-        assert ("sitemaps09.W073" in [each.id for each in found]) == is_queried
-
-
-@pytest.mark.sitemaps09(ENGINE="serial")
-@pytest.mark.urls("tests.urls")
-def test_an_export_names_a_date_field_that_a_check_would_report(tmp_path):
-    Article.objects.create(slug="a")
-    rows, given = Article.objects.all(), {"output": tmp_path / "public", "base_url": "https://a.b"}
-    wrong, missing = (GenericSitemap({"queryset": rows, "date_field": name}) for name in (7, "modifed"))
-    [failure] = export(sitemaps={"s": wrong}, **given).failures
-    assert "`date_field` of GenericSitemap must be the name of a field, not 7 (int)" in failure
-    [section] = export(sitemaps={"s": missing}, **given).sections
-    assert "'Article' object has no attribute 'modifed'" in str(section.errors[0])
-
-
 def test_django_runs_all_checks_and_those_of_deployments_and_databases_where_they_are_asked_for():
     def run(**options):
         found = registry.registry.get_checks(**options)
@@ -92,3 +68,8 @@ def test_django_runs_all_checks_and_those_of_deployments_and_databases_where_the
     assert run(include_deployment_checks=True) == always | {"check_deployment", "check_site"}
     tagged = registry.registry.get_checks(include_deployment_checks=True)
     assert {check.__name__ for check in tagged if "database" in check.tags} >= {"check_keys", "check_site"}
+    # Without the checks of models, which query some servers.
+    ours = [apps.get_app_config("django_sitemaps09")]
+    for databases, is_queried in ((["default"], True), (None, False)):
+        found = run_checks(ours, include_deployment_checks=True, databases=databases)
+        assert ("sitemaps09.W073" in [each.id for each in found]) == is_queried
