@@ -23,6 +23,7 @@ from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.databases import require
 from tests.support.factories import ArticleFactory
+from tests.support.native_views import forget
 from tests.support.processes import ROOT
 from tests.support.published import indexed
 from tests.support.sections import declare, listing
@@ -113,34 +114,28 @@ def test_a_section_that_lists_by_its_site_is_whole_and_is_called_once_for_a_page
     assert exported(tmp_path, section) == (10, {*named(*range(10))})
     # Page 1 is requested before the paginator, and rendered once.
     assert section.pages == [1, 2, 3]
-
-
-@BASES
-def test_a_section_that_lists_fewer_items_without_a_site_is_whole(base, serve, tmp_path):
-    section = serve(for_a_site(base, otherwise=3))
+    fewer_without_a_site = serve(for_a_site(base, otherwise=3))
     assert len(live("/sitemap.xml")) == 3
-    assert exported(tmp_path, section)[0] == 10
+    assert exported(tmp_path / "fewer", fewer_without_a_site)[0] == 10
 
 
 @BASES
-def test_a_section_may_fail_for_a_page_that_is_not_there(base, serve, caplog):
-    def strict(page):
-        assert page < 4
+def test_a_section_may_fail_for_a_page_that_is_not_there_and_is_logged_if_it_fails(base, serve, caplog):
+    def failing_from(first):
+        def fail(page):
+            if page >= first:
+                raise LookupError(page)
 
-    serve(for_a_site(base, before=strict))
+        return for_a_site(base, before=fail)
+
+    serve(failing_from(4))
     assert len(live("/sitemap.xml")) == 3
     caplog.clear()
     assert live("/sitemap-s-4.xml") == []
     # `get_urls()` for page 1 has set the site, by which the items are listed.
     assert "its paginator has none" not in caplog.text
-
-
-@BASES
-def test_a_section_that_fails_is_missing_from_the_index_and_logged(base, serve, caplog):
-    def broken(page):
-        raise LookupError(page)
-
-    serve(for_a_site(base, before=broken))
+    forget()
+    serve(failing_from(1))
     with pytest.raises(LookupError, match=r"^1$"):
         live("/sitemap.xml")
     assert "Section 's' is missing from the index" in caplog.text
@@ -187,14 +182,9 @@ def test_a_section_without_items_is_what_its_get_urls_gives(base, serve, tmp_pat
         assert live(f"/sitemap-s-{number}.xml") == expected
         assert pages == [number]
         assert "Declared.get_urls() returns 2 entries, but its paginator has none" in caplog.text
-
-
-@BASES
-def test_an_export_says_that_further_pages_of_a_section_without_items_are_not_known(base, tmp_path, caplog):
-    def reset(self):
-        self.site = None
-
-    assert exported(tmp_path, for_a_site(base, after=reset))[0] == 4
+    # An export says that further pages are not known.
+    own = for_a_site(base, after=lambda self: setattr(self, "site", None))
+    assert exported(tmp_path / "own", own)[0] == 4
     assert "ForASite.get_urls() returns 4 entries, but its paginator has none" in caplog.text
 
 
@@ -208,12 +198,18 @@ def test_a_section_has_no_page_if_its_get_urls_or_its_paginator_gives_none(base,
     assert live("/sitemap.xml") == []
 
 
-HOOKS_OF_THINGS = {"lastmod": lambda self, item: None, "priority": lambda self, item: 0.5}
-Things = listing([1, 2], **HOOKS_OF_THINGS, changefreq=lambda self, item: "daily")
+HOOKS_OF_THINGS = {"lastmod": lambda *_: None, "priority": lambda *_: 0.5, "changefreq": lambda *_: "daily"}
+Things = listing([1, 2], **HOOKS_OF_THINGS)
 Localized = declare(Things, i18n=True)
 ELSEWHERE = f"{BASE}/patched/"
 PATCHED = {"return_value": [{"location": ELSEWHERE}]}
 ONE_LANGUAGE = {"side_effect": lambda item: ["de"][: item == 1]}
+HOOKS = [
+    ("location", {"return_value": "/patched/"}, ELSEWHERE),
+    ("lastmod", {"return_value": datetime.date(2020, 1, 1)}, "2020-01-01"),
+    ("priority", {"return_value": 0.1}, "0.1"),
+    ("changefreq", {"return_value": "weekly"}, "weekly"),
+]
 
 
 @pytest.mark.parametrize(
@@ -223,17 +219,22 @@ ONE_LANGUAGE = {"side_effect": lambda item: ["de"][: item == 1]}
         *((Things, base, "_urls", PATCHED, [ELSEWHERE]) for base in (contrib.Sitemap, Sitemap, Things)),
         (Localized, Sitemap, "get_languages_for_item", ONE_LANGUAGE, named(1)),
         (Localized, Sitemap, "_items", {"return_value": [(7, "en")]}, named(7)),
+        # A mock in the place of a hook is a method.
+        *((Things, Things, *hook, [text] * 2) for *hook, text in HOOKS),
+        *((Things, Things, name, {**value, "autospec": True}, [text] * 2) for name, value, text in HOOKS),
     ],
 )
 def test_a_patch_of_a_class_is_called_until_it_is_removed(
     section, base, name, given, expected, serve, tmp_path
 ):
     serve(section)
-    before = on_both()
+    element = name if name in HOOKS_OF_THINGS else "loc"
+    before = on_both(element)
     with mock.patch.object(base, name, **given):
-        assert on_both() == (expected, expected)
-        assert exported(tmp_path, section)[1] == {*expected}
-    assert on_both() == before != (expected, expected)
+        assert on_both(element) == (expected, expected)
+        count, urls = exported(tmp_path, section)
+        assert (count == len(expected), element != "loc" or urls == {*expected}) == (True, True)
+    assert on_both(element) == before != (expected, expected)
 
 
 def test_a_patch_of_an_instance_or_of_what_calls_hooks_in_contrib_is_called(serve):
@@ -243,23 +244,6 @@ def test_a_patch_of_an_instance_or_of_what_calls_hooks_in_contrib_is_called(serv
     assert live("/contrib.xml") == named(1, 2)
     with mock.patch.object(contrib.Sitemap, "_get", return_value="/got/"):
         assert live("/contrib.xml") == [f"{BASE}/got/"] * 2
-
-
-HOOKS = [
-    ("location", "loc", "/patched/", ELSEWHERE),
-    ("lastmod", "lastmod", datetime.date(2020, 1, 1), "2020-01-01"),
-    ("priority", "priority", 0.1, "0.1"),
-    ("changefreq", "changefreq", "weekly", "weekly"),
-]
-
-
-@pytest.mark.parametrize("autospec", [None, True], ids=["any", "autospec"])
-@pytest.mark.parametrize(("hook", "element", "value", "text"), HOOKS)
-def test_a_mock_in_place_of_a_hook_is_a_method(hook, element, value, text, autospec, serve, tmp_path):
-    serve(Things)
-    with mock.patch.object(Things, hook, autospec=autospec, return_value=value):
-        assert on_both(element) == ([text, text], [text, text])
-        assert exported(tmp_path, Things)[0] == 2
 
 
 @pytest.mark.parametrize("make", [mock.Mock, mock.NonCallableMagicMock])

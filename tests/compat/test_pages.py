@@ -41,7 +41,7 @@ from tests.support.sources import (
     page_of,
     through_get_urls,
 )
-from tests.support.ways import WAYS, by, compatible, entries
+from tests.support.ways import WAYS, by, compatible
 
 pytestmark = pytest.mark.urls("tests.urls")
 DAY = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
@@ -381,16 +381,6 @@ def test_an_order_that_repeats_rows_lists_them_once(name, lastmod, rows):
     assert len(expected) == ROWS
     for hooks in ({}, {"i18n": True, "languages": ["en"]}):
         assert_paths(listed(queryset, location=by("slug"), lastmod=lastmod, limit=25, **hooks), expected)
-
-
-@ordered
-@pytest.mark.parametrize("using", [parameter("default")], indirect=True)
-def test_contrib_misses_rows_that_an_order_repeats(rows):
-    """Deviation 13: contrib lists as many rows as there are, but some of them twice."""
-    section = declare(contrib.Sitemap, items=lambda self: rows.order_by("-tags__name", "pk"))
-    response = contrib_views.sitemap(request(), {"s": section}).render()
-    found = Counter(path for path, _ in entries(response.content))
-    assert found.total() == ROWS > len(found)
 
 
 @ordered

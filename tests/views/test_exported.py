@@ -6,7 +6,6 @@ import gzip
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
 from django.db.models import F
 
 from django_sitemaps09 import Route
@@ -177,32 +176,6 @@ class TestLivePagesOfAnExport:
         export()
         forget_exports()
         assert live()[0] == NUMBER(1)
-
-    def test_are_not_in_the_index_if_all_their_rows_are_gone(self):
-        write_keys(*range(1, 41))
-        export()
-        Article.objects.filter(pk__range=(11, 20)).delete()
-        Article.objects.filter(pk__gt=30).delete()
-        first, rest = live()
-        assert first.startswith("sitemap-articles.to.20.")
-        assert rest.startswith("sitemap-articles.after.20.")
-        write_keys(41)
-        assert page(3) == of_keys(*range(21, 31))
-        rows = of_keys(*range(1, 11), *range(21, 31), 41)
-        assert sorted(slug for name in live() for slug in live(name)) == sorted(rows)
-        Article.objects.all().delete()
-        cache.clear()
-        assert live() == []
-
-    def test_of_the_previous_export_are_served_to_crawlers_with_the_previous_index(self):
-        write_keys(*range(1, 61))
-        export()
-        before = live()
-        Article.objects.filter(pk__range=(12, 36)).delete()
-        # One page has no rows any more, and another one is merged.
-        assert export().sections[0].removed == 2
-        cache.clear()
-        assert {slug for name in before for slug in live(name)} == {*of_keys(*range(1, 12), *range(37, 61))}
 
 
 @pytest.fixture

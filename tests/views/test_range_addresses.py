@@ -191,18 +191,6 @@ def test_a_bound_that_is_too_long_is_replaced_by_a_key_near_it(long, count, regi
     assert crawl() == [f"{n:03}" for n in range(1, 151)]
 
 
-def test_a_uuid_in_capitals_is_404(register):
-    register(rows=declare(model=Document, limit=2, location="/x/"))
-    Document.objects.bulk_create(
-        Document(pk=uuid.UUID(int=n * 2**115 + 0xABCDEF), number=n) for n in range(5)
-    )
-    url = pages()[0]
-    assert get(url).status_code == 200
-    head, bound, rest = re.split(r"(?<=\.to\.)|(?=\.[\w-]{10}\.xml)", url)
-    assert bound != bound.upper()
-    assert get(f"{head}{bound.upper()}{rest}").status_code == 404
-
-
 def test_a_range_is_signed_for_its_section_and_key_columns():
     signatures = {
         addresses.sign(section, columns, bounds)
