@@ -78,15 +78,6 @@ def test_our_templates_replace_contribs_even_without_our_app():
     assert b"<lastmod>2026-01-02T02:15:59Z</lastmod>" in content
 
 
-def test_templates_of_the_project_are_searched_at_each_request_and_see_the_item():
-    url = "/items_as_a_queryset/sitemap.xml?p=2"
-    before = answer(COMPAT, url).body
-    assert (
-        "<news:title>gamma-ü</news:title>".encode() in answer(COMPAT, url, folders=[PROJECT_TEMPLATES]).body
-    )
-    assert answer(COMPAT, url).body == before
-
-
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap_index.xml"])
 def test_templates_of_the_project_need_no_file(name):
     own = {name: "<own>{{ urlset|length }}{{ sitemaps|length }}{{ request.path }}</own>"}

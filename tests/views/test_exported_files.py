@@ -373,18 +373,3 @@ class TestAnotherUser:
             os.chown(path_, 1234, 2345)
         exported._exports.clear()
         assert not is_file(PAGE)
-
-
-@pytest.mark.slow
-def test_files_on_s3_are_served(bucket, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr("django_sitemaps09.stores.exclusive_lock", lambda store: nullcontext(lambda: None))
-    made = bucket(location="maps")
-    export()
-    with django_assert_num_queries(0):
-        response = get(PAGE)
-    assert response.body == made.Object(f"maps{PAGE}").get()["Body"].read()
-    assert response["Content-Type"] == "application/gzip"
-    assert get(PAGE, If_None_Match=response["ETag"]).status_code == 304
-    assert get("/sitemap-articles-1.xml").status_code == 200
-    made.Object(f"maps{PAGE}").delete()
-    assert slugs(PAGE) == FIRST_ROWS

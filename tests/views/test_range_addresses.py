@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 
 import pytest
 from django.db import connections
@@ -12,7 +11,7 @@ from django.urls import reverse
 from hypothesis import given, strategies as st
 
 from django_sitemaps09.views.live import addresses
-from tests.models import Article, Document, Name, Seat, Word
+from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
 from tests.support.internals import (
     LIVE_PAGE,
@@ -27,18 +26,9 @@ from tests.support.internals import (
 )
 from tests.support.native_views import contents, crawl, forget, get, of_keys, pages, slugs
 from tests.support.sections import declare
-from tests.support.sources import compiled
+from tests.support.sources import KINDS, compiled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
-
-#: A model, and the fields of its row with a number.
-MODELS = {
-    "integer": (Article, lambda n: {"pk": 7 * n - 300, "slug": f"s{n}"}),
-    "UUID": (Document, lambda n: {"pk": uuid.UUID(int=n * 2**115 + n), "number": n}),
-    "text": (Word, lambda n: {"word": f"Wörd {n:04}"}),
-    "text without case": (Name, lambda n: {"name": f"{'nN'[n % 2]}ame {n:04}"}),
-    "two columns": (Seat, lambda n: {"row": f"r{n // 50:03}", "number": n % 50}),
-}
 
 keys = st.none() | st.lists(st.text(), min_size=1, max_size=3).map(tuple)
 names = st.text(alphabet=".~,-_:+%/09AZafto\u0663\uff17", max_size=30)
@@ -71,25 +61,20 @@ class TestTheGrammar:
             assert parse_bounds(text) is None, text
 
 
-@pytest.mark.parametrize("kind", [*MODELS])
-def test_a_page_answers_with_the_rows_of_its_range_whoever_answers(kind, using, register):
-    model, row = MODELS[kind]
-    rows = model._default_manager.using(using)
-
-    def write(numbers):
-        rows.bulk_create(model(**row(n)) for n in numbers)
-
-    numbers = {model(**row(n)).pk: n for n in range(1, 41)}
-    attributes = {"key": "pk", "location": lambda self, item: f"/{numbers[item.pk]}/"}
-    register(rows=declare(queryset=rows.all(), limit=10, **attributes))
-    write([*range(1, 21), *range(30, 41)])
+@pytest.mark.parametrize("name", ["integer", "uuid", "text", "text without case", "composite"])
+def test_a_page_answers_with_the_rows_of_its_range_whoever_answers(name, using, register):
+    kind = KINDS[name]
+    numbers = {kind.of(kind.model(**kind.columns(n))): n for n in range(1, 41)}
+    attributes = {"key": kind.key, "location": lambda self, item: f"/{numbers[item.pk]}/"}
+    register(rows=declare(queryset=kind.rows(using), limit=10, **attributes))
+    kind.make(using, [*range(1, 21), *range(30, 41)])
     assert sorted(map(int, crawl())) == [*range(1, 21), *range(30, 41)]
     urls, found = pages(), []
-    write(range(21, 30))
-    for n in range(1, 4):
-        rows.filter(**{name: value for name, value in row(n).items() if name != "slug"}).delete()
+    kind.make(using, range(21, 30))
+    for key in [*numbers][:3]:
+        kind.rows(using).filter(pk=key).delete()
     # A deployment renames the class, and changes the limit.
-    register(rows=type("Renamed", (declare(queryset=rows.defer(), limit=3, **attributes),), {}))
+    register(rows=type("Renamed", (declare(queryset=kind.rows(using).defer(), limit=3, **attributes),), {}))
     for url in urls:
         forget()
         with CaptureQueriesContext(connections[using]) as queries:
