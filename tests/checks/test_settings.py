@@ -16,6 +16,9 @@ pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 URL = "https://example.org"
 ENGINE = "django_sitemaps09.export.engines.processes.Processes"
 STORAGES = {**django_settings.STORAGES, "sitemaps": django_settings.STORAGES["default"]}
+BROKEN, ALIKE = {"a b": declaration()}, {"shop": declaration(), "Shop": declaration()}
+LOCAL = [f"http://{host}" for host in ("localhost:8000", "127.0.0.1", "[::1]:8000")]
+LOCAL += [f"https://{host}" for host in ("0.0.0.0:8000", "shop.localhost")]
 #: The setting `SITEMAPS09`, the ids of its messages, and what they say.
 TABLE = [
     *((value, "E001", f"must be a dict.*, not {type(value).__name__}") for value in ([7], None, "x")),
@@ -32,6 +35,17 @@ TABLE = [
     ({"LIVE_CACHE": "redis"}, "E004", "LIVE_CACHE.* alias in CACHES, not 'redis'. Use an alias from C"),
     ({"CACHE_CONTROL": {"public": True, "max_age": 60}, "LIVE_CACHE": "default"}, "", ""),
     ({"BASE_URL": URL, "MAX_BYTES": 52_428_800, "ROOT": "/x"}, "", ""),
+    ({"SITEMAPS": "tests.nowhere.SITEMAPS"}, "E005", "Fix SITEMAPS09"),
+    *(
+        ({"SITEMAPS": f"tests.support.checking{name}"}, "E005", "Fix")
+        for name in ("", ".WITHOUT_SITES", ".ids")
+    ),
+    *(({"SITEMAPS": f"{__name__}.{name}"}, "W006", "Rename the section") for name in ("BROKEN", "ALIKE")),
+    *(
+        ({"BASE_URL": url}, "W075", re.escape(f"is '{url}', which crawlers cannot reach. Set the U"))
+        for url in LOCAL
+    ),
+    ({"BASE_URL": "https://localhost.example.com"}, "", ""),
     ({"SERVE_EXPORTED": True}, "W009", r"SERVE_EXPORTED.* Set SITEMAPS09\['ROOT'\]"),
     ({"SERVE_EXPORTED": True, "ROOT": "/x", "BASE_URL": URL}, "", ""),
     ({"SERVE_EXPORTED": True, "STORAGE": "default", "BASE_URL": URL}, "", ""),
@@ -77,25 +91,6 @@ def test_a_setting_with_a_similar_name_has_no_effect(settings):
     del settings.SITEMAP09, settings.SITEMAPS09_ROOT
     settings.SITEMAPS_09 = {}
     assert ids_of(checks.check_settings()) == ["W076"]
-
-
-BROKEN = {"a b": declaration()}
-ALIKE = {"shop": declaration(), "Shop": declaration()}
-
-
-@pytest.mark.parametrize(
-    ("path", "expected", "hint"),
-    [
-        ("tests.nowhere.SITEMAPS", "E005", "Fix SITEMAPS09"),
-        *((f"tests.support.checking{name}", "E005", "Fix") for name in ("", ".WITHOUT_SITES", ".ids")),
-        *((f"{__name__}.{name}", "W006", "Rename the section") for name in ("BROKEN", "ALIKE")),
-    ],
-)
-def test_the_setting_for_sections_is_checked(settings, path, expected, hint):
-    settings.SITEMAPS09 = {"SITEMAPS": path}
-    (message,) = checks.check_sections()
-    assert ids_of([message]) == [expected]
-    assert message.hint.startswith(hint)
 
 
 @pytest.mark.services
@@ -165,18 +160,3 @@ def test_a_deployed_site_with_native_views_has_a_shared_cache(settings, caches, 
     assert ids_of(checks.check_deployment()) == expected
     settings.ROOT_URLCONF = "tests.support"
     assert checks.check_deployment() == []
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        *((f"http://{host}", ["W075"]) for host in ("localhost:8000", "127.0.0.1", "[::1]:8000")),
-        *((f"https://{host}", ["W075"]) for host in ("0.0.0.0:8000", "shop.localhost")),
-        *((url, []) for url in ("https://localhost.example.com", "nowhere")),
-    ],
-)
-def test_a_deployed_site_has_a_public_host(settings, url, expected):
-    settings.CACHES, settings.SITEMAPS09 = {"default": SHARED}, {"BASE_URL": url}
-    messages = checks.check_deployment()
-    assert ids_of(messages) == expected
-    assert not expected or f"is '{url}', which crawlers cannot reach. Set the URL of" in said(messages)

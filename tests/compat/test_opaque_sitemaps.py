@@ -265,18 +265,11 @@ PATCHING = """
     settings.configure()
     originals = {name: getattr(contrib.Sitemap, name) for name in ("get_urls", "get_domain", "_location")}
 
-    @wraps(originals["get_urls"])
-    def get_urls(*args, **kwargs):
-        urls = originals["get_urls"](*args, **kwargs)
-        return [url | {"location": url["location"] + "?patched"} for url in urls]
+    def patch(original):
+        return lambda self, *args, **kwargs: original(self, *args, **kwargs)
 
-    def get_domain(self, site=None):
-        return "www." + originals["get_domain"](self, site)
-
-    def _location(self, item, force_lang_code=None):
-        return originals["_location"](self, item, force_lang_code) + "?patched"
-
-    patches = {"get_urls": get_urls, "get_domain": get_domain, "_location": _location}
+    patches = {name: patch(original) for name, original in originals.items()}
+    patches["get_urls"] = wraps(originals["get_urls"])(patches["get_urls"])
     for name, function in patches.items():
         setattr(contrib.Sitemap, name, function)
 

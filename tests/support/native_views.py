@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from datetime import datetime, timezone
 from types import ModuleType
 
 import pytest
@@ -22,7 +21,6 @@ from tests.support.exports import locations
 from tests.support.internals import exported, listing as listings, memo
 from tests.support.sections import declare
 
-FIRST = datetime(2026, 1, 1, 10, 30, 15, tzinfo=timezone.utc)
 PAGE = "/sitemap-articles-1.xml"
 #: The forms of a page.
 FORMS = (PAGE, f"{PAGE}.gz", "/sitemap-articles-1.txt")
@@ -57,7 +55,6 @@ def get(url, method="get", **headers):
 
 
 def document(url, **headers):
-    """Return a document, which must exist."""
     response = get(url, **headers)
     assert response.status_code == 200, url
     return gzip.decompress(response.body) if url.endswith(".gz") else response.body
@@ -71,12 +68,10 @@ def found(url="/sitemap.xml"):
 
 
 def listed():
-    """Return the paths in all pages of the index."""
     return [name for page in found() for name in found(page)]
 
 
 def last_parts(content):
-    """Return the last part of each URL in a document."""
     return [location.rstrip("/").rpartition("/")[2] for location in locations(content)]
 
 
@@ -91,7 +86,6 @@ def pages(**headers):
 
 
 def contents(**headers):
-    """Return what each page of the index lists."""
     return [slugs(page, **headers) for page in pages(**headers)]
 
 
@@ -104,7 +98,6 @@ def of_keys(*keys):
 
 
 def queries(url, using="default", **headers):
-    """Return the number of queries of a request."""
     with CaptureQueriesContext(connections[using]) as captured:
         get(url, **headers)
     return len(captured)

@@ -271,15 +271,6 @@ def test_a_manifest_is_read_every_ten_seconds(public, monkeypatch):
 
 
 class TestSeveralHosts:
-    def test_have_the_files_of_their_own_folders(self, folder, configure):
-        hosts = [BASE, "http://b.example.com:8000"]
-        configure(ROOT=folder)
-        export_hosts(hosts)
-        for host in hosts:
-            configure(BASE_URL=host)
-            assert is_file(PAGE)
-            assert get(TEXT).body.decode() == "".join(f"{host}/numbers/{number}/\n" for number in range(3))
-
     @pytest.mark.parametrize("hosts", [["https://a.example", "https://b.example"], ["https://a.example"]])
     def test_have_those_of_the_newest_run_after_an_export_of_one_alone(
         self, folder, configure, clock, caplog, hosts

@@ -472,14 +472,3 @@ class TestACacheThatFails:
             assert crawl() == crawl() == of_keys(*range(1, 31))
             assert queries(INDEX) == 0
         assert [record.name for record in caplog.records] == [caching.__name__]
-
-
-def test_a_random_replica_gives_the_same_addresses_and_etags(replica, register):
-    register(articles=declare(Articles, queryset=Article.objects.order_by("pk")))
-    write_keys(*range(1, 31))
-    etags = {}
-    for _ in range(3):
-        for page in pages():
-            memo._entries.clear()
-            etags.setdefault(page, set()).add(get(page)["ETag"])
-    assert [len(found) for found in etags.values()] == [1, 1, 1]

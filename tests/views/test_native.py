@@ -20,7 +20,7 @@ from django.db import ProgrammingError, connection
 from django.db.models import F
 from django.db.models.functions import TruncDate
 from django.test import Client
-from django.urls import clear_script_prefix, include, path, resolve, reverse, set_script_prefix
+from django.urls import include, path, resolve, reverse
 from django.utils import timezone as django_timezone, translation
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy
@@ -41,7 +41,6 @@ from tests.support.native_views import (
     document,
     found,
     get,
-    listed,
     locations,
     nothing,
     queries,
@@ -76,13 +75,6 @@ class TestTheNames:
             assert (url, match.view_name) == (f"/sitemap-{name}-34.{end}", f"django_sitemaps09:{view}")
             assert match.app_names == ["django_sitemaps09"]
             assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
-
-    def test_of_all_sections_have_their_own_pages(self, register, configure):
-        configure(MAX_URLS=2)
-        register(**{"a": Numbers(1), "a-1": Numbers(3), "a-1-1": Numbers(4)})
-        names = ["a-1", "a-1-1", "a-1-2", "a-1-1-1", "a-1-1-2"]
-        assert found() == [f"/sitemap-{name}.xml.gz" for name in names]
-        assert [len(found(page)) for page in found()] == [1, 2, 1, 2, 2]
 
     @pytest.mark.parametrize("url", [INDEX, "/sitemap-fine-1.xml"])
     def test_that_no_url_can_have_are_refused(self, register, url):
@@ -346,21 +338,6 @@ class TestTheIndex:
         assert {get(f"/sitemap-{name}").status_code for name in names} == {404}
         write_articles("a")
         assert found() == ["/sitemap-empty-1.xml.gz", "/sitemap-one-1.xml.gz"]
-
-    def test_names_plain_pages_if_gzip_is_off(self, register, configure):
-        configure(GZIP=False)
-        register(one=Numbers(2))
-        assert found() == ["/sitemap-one-1.xml"]
-        assert len(listed()) == len(found("/sitemap-one-1.xml.gz")) == 2
-
-    def test_has_the_script_prefix_in_its_links(self, register):
-        register(one=Numbers(1))
-        set_script_prefix("/app/")
-        try:
-            assert found() == ["/app/sitemap-one-1.xml.gz"]
-            assert f"Sitemap: {BASE}/app/sitemap.xml".encode() in get("/robots.txt").content
-        finally:
-            clear_script_prefix()
 
     def test_of_each_site_in_a_project_has_its_own_pages(self, route, register):
         register(registered=Numbers(1))
