@@ -527,29 +527,25 @@ NAMES += "site_field i18n alternates x_default images viewnames"
 LAZY = declare(**dict.fromkeys(NAMES.split(), SimpleLazyObject(unread)))
 
 
-class Listed(ModelSitemap):
-    queryset = Article.objects.all()
-    location = SLUG
-    i18n = True
-    languages = [Tag.objects.all(), Explosive(), ["en", "English"]]
-    alternates = x_default = Tag.objects.all()
-    hosts = extensions = [Tag.objects.all()]
-
-
-def factory():
-    raise AssertionError("a check has called a factory")
+LISTED = declaration(
+    location=SLUG,
+    i18n=True,
+    languages=[Tag.objects.all(), Explosive(), ["en", "English"]],
+    **dict.fromkeys(["alternates", "x_default"], Tag.objects.all()),
+    **{name: [Tag.objects.all()] for name in ("hosts", "extensions")},
+)
 
 
 def test_all_checks_together_query_nothing_and_call_nothing():
     others = ("items", "get_queryset", "get_absolute_url", "__init__", "__eq__", "__hash__")
     explosive = declaration(**dict.fromkeys((*HOOKS, *others), takes))
-    declared = [Everything, LAZY, Listed, explosive, object.__new__(explosive)]
-    declared += [factory, lambda: factory(), SimpleLazyObject(factory)]
+    declared = [Everything, LAZY, LISTED, explosive, object.__new__(explosive)]
+    declared += [unread, lambda: unread(), SimpleLazyObject(unread)]
     passed = {f"section-{number}": section for number, section in enumerate(declared)}
     found = checking.checked(path("", INCLUDED, {"sitemaps": passed}), registered=passed)
     assert found.count("W053") == 2
     assert ids(LAZY) == []
-    assert ids(Listed) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]
+    assert ids(LISTED) == ["W043", "W041"] * 3 + ["W047", "W048", "E050", "E054"]
     assert {"E013", "W014", "E021", "E032", "W036", "W037", "W047", "W048", "E050", "E051"} < {*found}
     assert ids_of(checks.check_settings()) == []
     with pytest.raises(AssertionError, match="opened a connection"):

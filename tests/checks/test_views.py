@@ -24,19 +24,8 @@ from django.views.generic import View
 
 from django_sitemaps09 import Route, Sitemap, views
 from tests.models import Tag
-from tests.support.checking import (
-    ARTICLE,
-    INCLUDED,
-    SLUG,
-    apps,
-    checked,
-    declaration,
-    ids,
-    ids_of,
-    registry,
-    takes,
-    unread,
-)
+from tests.support import checking
+from tests.support.checking import INCLUDED, apps, checked, declaration, ids_of, registry, takes, unread
 from tests.support.internals import checks, sections
 
 __all__ = ["apps", "registry"]
@@ -44,9 +33,9 @@ __all__ = ["apps", "registry"]
 pytestmark = pytest.mark.usefixtures("nothing_is_asked")
 
 
-INVALID_SECTION = declaration(location=SLUG, changefreq="sometimes")
+INVALID_SECTION = declaration(location=checking.SLUG, changefreq="sometimes")
 INVALID_PASSED = {"sitemaps": {"bad": INVALID_SECTION}}
-NAMES = {"sitemaps": {"a b": declaration(location=SLUG)}}
+NAMES = {"sitemaps": {"a b": declaration(location=checking.SLUG)}}
 ALIKE = {"sitemaps": {"shop": declaration(), "Shop": declaration()}}
 
 
@@ -117,7 +106,7 @@ NO_DICTS = (INVALID_SECTION, [INVALID_SECTION], (), set(), "tests.SITEMAPS", tak
         # Names must be valid in the URLs of the native views, but not in those of the project.
         *(("W006", [path("", INCLUDED, passed)]) for passed in (NAMES, ALIKE)),
         ("", [path("sitemap-<section>.xml", views.sitemap, NAMES)]),
-        ("W006", [path("", views.sitemap, {"sitemaps": {7: declaration(location=SLUG)}})]),
+        ("W006", [path("", views.sitemap, {"sitemaps": {7: declaration(location=checking.SLUG)}})]),
     ],
 )
 def test_what_a_urlconf_passes_to_views_is_checked_once(expected, patterns):
@@ -153,20 +142,20 @@ def test_an_invalid_urlconf_is_left_to_djangos_checks(settings, urlconf):
     if urlconf is None:
         del settings.ROOT_URLCONF
     assert ids_of(checks.check_sections()) == []
-    assert ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
+    assert checking.ids(declaration(location=Route("nowhere", slug=F("slug")))) == []
 
 
 def test_a_urlconf_may_include_itself(settings):
     settings.ROOT_URLCONF = module = ModuleType("recursive")
-    module.app_name, module.urlpatterns = "recursive", [ARTICLE]
+    module.app_name, module.urlpatterns = "recursive", [checking.ARTICLE]
     module.urlpatterns += [path("again/", include(module)), path("", INCLUDED, INVALID_PASSED)]
     assert ids_of(checks.check_sections()) == ["E011"]
 
 
 SPACES = [
-    path("a/", include(([ARTICLE], "shop"))),
-    path("b/", include(([ARTICLE], "blog"), namespace="news")),
-    path("<slug:tenant>/", include(([ARTICLE], "tenant"))),
+    path("a/", include(([checking.ARTICLE], "shop"))),
+    path("b/", include(([checking.ARTICLE], "blog"), namespace="news")),
+    path("<slug:tenant>/", include(([checking.ARTICLE], "tenant"))),
 ]
 
 
@@ -402,7 +391,7 @@ def found(*patterns):
 
 
 class Elsewhere(Sitemap):
-    """A class that a project imports from another module."""
+    pass
 
 
 def test_a_class_that_is_not_registered_is_a_warning(apps):

@@ -220,7 +220,6 @@ def without_advice(problem):
 
 
 def outcome(call):
-    """Return the result or the error of a call."""
     try:
         found = call()
         return list(found) if not isinstance(found, (date, type(None), int, str)) else found
@@ -266,7 +265,6 @@ def assert_same(url, **options):
 
 
 def lastmods(found):
-    """Return the values that the stock templates write, in order."""
     if "sitemaps" in found.context:
         return [last_mod for _, last_mod in found.context["sitemaps"] if last_mod]
     values = [
@@ -286,7 +284,6 @@ def w3c(value):
 
 
 def document(body):
-    """Return the parsed body, without white space around texts."""
     root = etree.fromstring(body, etree.XMLParser(remove_blank_text=True, resolve_entities=False))
     for element in root.iter(f"{NAMESPACE}*"):
         element.text = (element.text or "").strip() or None
@@ -304,5 +301,4 @@ def canonical(body, times=None):
 
 
 def texts(body, name):
-    """Return the text of every element with this name."""
     return [element.text or "" for element in document(body).iter(f"{NAMESPACE}{name}")]

@@ -1,17 +1,6 @@
-"""Deviations of the compatibility views. Everything else is as with contrib: see `test_answers.py`.
+"""Deviations of the compatibility views, with their numbers in docs/reference/deviations.md.
 
-1. A `lastmod` with a time keeps its time, in whole seconds, and carries a zone: `2026-01-01T10:30:00Z`.
-   Contrib writes the date only into a sitemap, in the active zone, and in an index a time with
-   microseconds. This is what our stock templates write; a template of the project, and the context, get
-   what they get from contrib.
-2. Times do not depend on the request: aware ones are written in UTC, whatever time zone is active, and
-   naive ones are taken in `TIME_ZONE`, in the body and in `Last-Modified`. Contrib writes a naive one as it
-   is, and takes it for UTC in the header. A plain date stays a date, and counts as midnight UTC in the
-   header, as with contrib.
-3. The argument `sitemaps` of the views is optional. Its default is what the setting `SITEMAPS` names, or
-   else the registered sections. An empty mapping is a mapping.
-
-The other deviations are named by their tests. Number 12 is in `test_entry_values.py`.
+Everything else is as with contrib: see `test_answers.py`. Number 12 is in `test_entry_values.py`.
 """
 
 from __future__ import annotations
@@ -81,7 +70,6 @@ def by_contrib(*declared):
 
 
 def written(view, declared):
-    """Return the only text of a `lastmod`, and the header."""
     response = answered(view, declared)
     found = {*texts(response.content, "lastmod")}
     assert len(found) <= 1
@@ -320,14 +308,12 @@ def test_an_error_of_an_optional_hook_skips_only_its_element(field, i18n, caplog
         raising(field)()._get(field, "/b/")
 
 
-def test_all_elements_of_all_items_can_be_skipped(caplog):
+def test_all_elements_of_all_items_can_be_skipped_and_the_lastmod_in_an_index(caplog):
+    """Deviation 14: contrib raises the error."""
     page = body(raising(*OPTIONAL, items=[f"/b/{number}/" for number in range(9)]))
     assert (page.count(b"<url><loc>"), page.count(b"</loc></url>")) == (9, 9)
     assert caplog.messages[-1] == "Skipped 24 more"
-
-
-def test_an_error_of_lastmod_leaves_an_index_without_lastmod(caplog):
-    """Deviation 14: contrib raises the error."""
+    caplog.clear()
     assert raising("lastmod")().get_latest_lastmod() is None
     assert caplog.messages == ["Skipped item /b/, lastmod: LookupError: of the project"]
     with pytest.raises(LookupError):

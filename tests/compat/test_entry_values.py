@@ -112,7 +112,6 @@ def opaque(*, entry=dict, **values):
 
 
 def compiled(**values):
-    """Return a sitemap whose methods return these values for each item."""
     return listing("a", **{name: lambda self, item, value=value: value for name, value in values.items()})
 
 

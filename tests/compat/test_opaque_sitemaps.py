@@ -19,10 +19,8 @@ from django.urls import include, path
 
 from django_sitemaps09 import ModelSitemap, NewsSitemap, Sitemap, views
 from django_sitemaps09.export import export
-from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.databases import require
-from tests.support.factories import ArticleFactory
 from tests.support.native_views import forget
 from tests.support.processes import ROOT
 from tests.support.published import indexed
@@ -301,15 +299,3 @@ def test_patches_made_before_the_import_of_this_package_are_called():
     names = ("get_urls", "get_domain", "_location")
     expected = [f"{name} {is_plain} {is_plain} {is_plain}" for name in names for is_plain in (False, True)]
     assert (done.stderr, done.stdout.splitlines()) == ("", expected)
-
-
-@pytest.mark.parametrize("values", [{"i18n": True}, {"site_field": None}], ids=["languages", "rows"])
-def test_an_attribute_of_a_project_can_have_any_meaning(values, serve):
-    for slug in ("a", "b"):
-        ArticleFactory(slug=slug, updated="2026-01-01T00:00Z")
-    section = serve(declare(model=Article, location=lambda self, item: f"/{item.slug}/", **values))
-    expected = on_both()
-    assert expected[0]
-    for name in ("_translated", "_site", "_site_rows", "_domain", "_in_order", "_sites", "on_host"):
-        serve(declare(section, **{name: "mine"}))
-        assert on_both() == expected, name

@@ -33,14 +33,7 @@ from tests.support.internals import count_rows, in_page_order, sitemaps
 from tests.support.memory import needs_resource
 from tests.support.processes import ROOT
 from tests.support.sections import declare, listing
-from tests.support.sources import (
-    SEVERAL,
-    TEN,
-    alternates,
-    in_language,
-    page_of,
-    through_get_urls,
-)
+from tests.support.sources import SEVERAL, TEN, alternates, in_language, page_of, through_get_urls
 from tests.support.ways import WAYS, by, compatible
 
 pytestmark = pytest.mark.urls("tests.urls")

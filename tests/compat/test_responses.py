@@ -19,16 +19,7 @@ from django.urls import resolve
 from django_sitemaps09 import Sitemap, views
 from tests.compat import projects
 from tests.compat.cases import CASES, COMPAT_BASES, EARLY, LATE, LEAVES, section, updated
-from tests.compat.projects import (
-    COMPAT,
-    CONTRIB,
-    PROJECT_TEMPLATES,
-    answer,
-    assert_same,
-    compat_answer,
-    fetch,
-    texts,
-)
+from tests.compat.projects import COMPAT, CONTRIB, answer, assert_same, compat_answer, fetch, texts
 from tests.support.processes import ROOT
 from tests.support.sections import declare
 
@@ -95,9 +86,9 @@ def test_templates_of_the_project_need_no_file(name):
 def test_templates_of_the_project_may_be_for_another_engine(settings):
     """Templates of that engine do not have an origin."""
     engine = "django.template.backends.dummy.TemplateStrings"
-    settings.TEMPLATES = [{"BACKEND": engine, "DIRS": [PROJECT_TEMPLATES]}]
+    settings.TEMPLATES = [{"BACKEND": engine, "DIRS": [projects.PROJECT_TEMPLATES]}]
     found = views.sitemap(RequestFactory().get("/"), {}).render().content.decode()
-    assert found == (PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
+    assert found == (projects.PROJECT_TEMPLATES / "sitemap.xml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("after", [0, 1])

@@ -122,23 +122,6 @@ class TestLivePagesOfAnExport:
         assert len(live()) == 2
         assert [word for name in live() for word in live(name)] == page(1) == words
 
-    def test_are_listed_as_ranges_if_they_outgrow_their_limit(self):
-        write_keys(*range(0, 3_000, 100))
-        export()
-        write_keys(*range(801, 850))
-        names = live()
-        found = [live(name) for name in names]
-        assert max(map(len, found)) <= 10
-        rows = of_keys(*range(0, 3_000, 100), *range(801, 850))
-        assert sorted(slug for part in found for slug in part) == sorted(rows)
-        assert [name for name in names if ".after." not in name and ".to." not in name] == [NUMBER(2)]
-        # A crawler with the index of the export finds all rows of the page, whatever the limit.
-        assert len(page(1)) == 59
-        # The parts get new numbers in the next export. Then the addresses of both indexes answer.
-        before = {name: live(name) for name in (*names, NUMBER(1))}
-        export()
-        assert {name: live(name) for name in before} == before
-
     def test_answer_by_their_numbers_after_the_manifest_was_lost(self, folder):
         write_keys(*range(0, 60, 2))
         export()

@@ -41,7 +41,6 @@ def _sections(register):
 
 @pytest.fixture
 def public(configure, folder):
-    """The folder of an export."""
     configure(ROOT=folder)
     export()
     return folder
@@ -57,7 +56,6 @@ def memory(declare, monkeypatch):
 
 @pytest.fixture(params=["public", "memory"])
 def files(request):
-    """The public files of an export."""
     folder = request.getfixturevalue(request.param)
     if folder is not None:
         return lambda: {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
@@ -344,7 +342,7 @@ class TestAnotherUser:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
     @pytest.mark.parametrize("name", [PAGE[1:], f"{STATE}/{manifest.ROOT}"])
-    def test_has_no_files_served(self, public, name):
+    def test_has_no_files_and_no_folder_of_a_host_served(self, public, name):
         assert is_file(PAGE)
         os.chown(public / name, 1234, 2345)
         exported._exports.clear()
@@ -353,10 +351,9 @@ class TestAnotherUser:
         os.chown(public, 1234, 2345)
         exported._exports.clear()
         assert is_file(PAGE)
-
-    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-    def test_has_no_folder_of_a_host_served(self, public):
-        """Whoever creates the folder of a host owns it, but not the target."""
+        # Whoever creates the folder of a host owns it, but not the target.
+        for path_ in (public, public / name):
+            os.chown(path_, os.geteuid(), -1)
         own = public / "www.example.com"
         export_hosts([BASE])
         assert get(PAGE).body == (own / PAGE[1:]).read_bytes()

@@ -42,7 +42,6 @@ def move(monkeypatch):
 
 @pytest.fixture
 def busy(monkeypatch):
-    """Let another request have all locks."""
     with monkeypatch.context() as context:
         context.setattr(caching.Lock, "acquire", lambda self: False)
         yield context

@@ -89,13 +89,6 @@ class TestARange:
         register(articles=Articles)
         write_keys(*range(1, 31))
 
-    def test_is_answered_while_rows_are_imported_into_it(self):
-        """A crawler that has the index of before misses none of the rows that were there."""
-        urls = pages()
-        write_keys(*range(-500, 0))
-        assert len(slugs(urls[0])) == 510
-        assert {slug for url in urls for slug in slugs(url)} == {*of_keys(*range(-500, 0), *range(1, 31))}
-
     def test_is_looked_for_in_no_storage(self, configure, monkeypatch, tmp_path):
         urls = pages()
         configure(ROOT=tmp_path, SERVE_EXPORTED=True)

@@ -25,20 +25,11 @@ from tests.models import Article
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import set_seconds
 from tests.support.factories import ArticleFactory, SiteFactory
-from tests.support.internals import (
-    Base,
-    Fingerprint,
-    Page,
-    QuerySource,
-    caching,
-    compress,
-    conf,
-    memo,
-    sources,
-)
+from tests.support.internals import Fingerprint, Page, QuerySource, caching, compress, conf, memo, sources
 from tests.support.memory import traced
 from tests.support.native_views import FORMS, PAGE, get, nothing, queries
 from tests.support.sections import Numbers, declare
+from tests.support.sources import compiled
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09]
 
@@ -47,7 +38,6 @@ SECTIONS = {"articles": Articles}
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Move the time at which fingerprints are read."""
     return set_seconds(monkeypatch, memo, page_responses, now=int(time.time()) + 0.5)
 
 
@@ -75,7 +65,6 @@ def status(etag, url=PAGE, **headers):
 
 
 def fingerprints():
-    """Return the keys of the fingerprints that this process knows."""
     return [key for key in memo._entries if isinstance(key, str)]
 
 
@@ -151,8 +140,7 @@ class TestQueries:
     @pytest.mark.parametrize("seconds", [0, 60])
     def test_are_those_of_one_of_all_requests_that_wait(self, articles, seconds, configure, monkeypatch):
         configure(LIVE_SECONDS=seconds)
-        source = sources.source("articles", Articles, Base("https", "www.example.com"), conf.limits)
-        page_memo = memo.of_page(source, Page(1, None, None))
+        page_memo = memo.of_page(compiled(Articles, conf.limits), Page(1, None, None))
         readings, etags, may_end = [], [], threading.Event()
 
         def slow(*bounds):
@@ -407,7 +395,6 @@ def pages_cache(settings, configure, monkeypatch, register):
 
 @pytest.fixture
 def renderings(monkeypatch):
-    """Note the number of each page that is rendered."""
     numbers, render = [], page_responses.PageRequest._render
     noting = lambda request, *args: numbers.append(request.page.number) or render(request, *args)  # noqa: E731
     monkeypatch.setattr(page_responses.PageRequest, "_render", noting)
@@ -415,7 +402,6 @@ def renderings(monkeypatch):
 
 
 def stored_names():
-    """Return the names of the values in the cache."""
     return [key.split(":", 2)[2] for key in caches["pages"]._cache]
 
 

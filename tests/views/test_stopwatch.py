@@ -92,12 +92,6 @@ def test_a_listing_says_how_it_was_found(lines, configure, monkeypatch, others_h
     ]
 
 
-def test_a_page_that_does_not_exist_says_why(lines):
-    number, keys = "/sitemap-articles-7.xml", "/sitemap-articles.after.5.AAAAAAAAAA.xml"
-    assert lines("Section 'articles', page 7", number) == ["unknown number"]
-    assert lines("Section 'articles', page after 5", keys) == ["wrong signature"]
-
-
 def test_a_fingerprint_is_read_known_and_then_outdated_while_another_request_reads_it(
     lines, configure, monkeypatch, others_have_locks
 ):
@@ -129,7 +123,10 @@ def test_a_rendered_page_says_how_it_was_found(lines, configure, monkeypatch, ot
     assert lines(FIRST)[1:] == [f"waited, {size} bytes", "status 200"]
 
 
-def test_a_conditional_request_says_what_has_answered_it(lines, configure, folder):
+def test_a_request_says_what_has_answered_it_or_why_its_page_does_not_exist(lines, configure, folder):
+    number, keys = "/sitemap-articles-7.xml", "/sitemap-articles.after.5.AAAAAAAAAA.xml"
+    assert lines("Section 'articles', page 7", number) == ["unknown number"]
+    assert lines("Section 'articles', page after 5", keys) == ["wrong signature"]
     assert lines(FIRST, if_none_match=get(PAGE)["ETag"])[1:] == ["status 304 by fingerprint"]
     assert lines(FIRST, if_match='"other"')[1:] == ["status 412 by fingerprint"]
     assert lines("Index", INDEX, if_none_match=get(INDEX)["ETag"]) == ["status 304 by content"]
