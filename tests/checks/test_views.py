@@ -391,7 +391,7 @@ def found(*patterns):
 
 
 class Elsewhere(Sitemap):
-    pass
+    """A class that a project imports from another module."""
 
 
 def test_a_class_that_is_not_registered_is_a_warning(apps):

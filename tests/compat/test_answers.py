@@ -290,11 +290,11 @@ def test_a_project_can_write_its_own_index_with_the_names_of_contribs_module(nam
     assert newest == datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
     @module.x_robots_tag
-    def index(request, sitemaps):
-        items = [module.SitemapIndexItem(location, last_mod=newest) for location in sitemaps]
-        return HttpResponse(f"{items[0].location} {items[0].last_mod:%Y-%m-%d}")
+    def index(request, *locations):
+        [item] = [module.SitemapIndexItem(location, last_mod=newest) for location in locations]
+        return HttpResponse(f"{item.location} {item.last_mod:%Y-%m-%d}")
 
-    response = index(RequestFactory().get("/"), ["/a.xml"])
+    response = index(RequestFactory().get("/"), "/a.xml")
     found = (response.content, response.headers["X-Robots-Tag"], index.__name__)
     assert found == (b"/a.xml 2026-03-01", "noindex, noodp, noarchive", "index")
 

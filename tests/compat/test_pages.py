@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import weakref
 from collections import Counter
 from contextvars import ContextVar
@@ -31,7 +29,7 @@ from tests.support.databases import parameter, require
 from tests.support.factories import ArticleFactory, CategoryFactory, TagFactory
 from tests.support.internals import count_rows, in_page_order, sitemaps
 from tests.support.memory import needs_resource
-from tests.support.processes import ROOT
+from tests.support.processes import ended, started
 from tests.support.sections import declare, listing
 from tests.support.sources import SEVERAL, TEN, alternates, in_language, page_of, through_get_urls
 from tests.support.ways import WAYS, by, compatible
@@ -536,16 +534,10 @@ def test_incomplete_links_of_opaque_sitemaps_are_skipped(links):
 def test_the_index_holds_a_few_rows_at_a_time(alias, shape, tmp_path):
     """The section's `lastmod` is a method that is called for 262,144 rows, which would take 100 MB."""
     require(alias)
-    done = subprocess.run(  # noqa: S603 our own interpreter and code
-        [sys.executable, "-m", "tests.support.memory", alias, "18", shape],
-        cwd=ROOT,
-        env={**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
-    grown, most = map(float, done.stdout.split())
+    environ = {**os.environ, "SITEMAPS09_FILE": str(tmp_path / "rows.sqlite3")}
+    started_process = started("-m", "tests.support.memory", alias, "18", shape, environ=environ)
+    status, output, errors = ended(started_process, 100)
+    assert status == 0, errors
+    grown, most = map(float, output.split())
     assert grown < 20
     assert most < 120

@@ -288,6 +288,12 @@ class TestSeveralHosts:
         assert len([message for message in caplog.messages if "has two exports" in message]) == 2
 
 
+#: URLs of files, and hosts that must not redirect to them.
+OWN = [("https://files.example.com/", f"files.example.com{end}") for end in (":443", ":80", ".")]
+for _host in ("www.example.com", "internal.example.com"):
+    OWN += [(url, _host) for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")]
+
+
 class TestFilesOnAnotherHost:
     @pytest.fixture(autouse=True)
     def _elsewhere(self, configure):
@@ -308,17 +314,7 @@ class TestFilesOnAnotherHost:
         route(path("maps/", include("django_sitemaps09.urls")))
         assert get(f"/maps{PAGE}", Host="CDN.example.com").body == files()[PAGE[1:]]
 
-    @pytest.mark.parametrize(
-        ("url", "host"),
-        [
-            *(("https://files.example.com/", f"files.example.com{end}") for end in (":443", ":80", ".")),
-            *(
-                (url, f"{name}.example.com")
-                for url in (f"{BASE}/", f"{BASE}:443/", "http://www.example.com/")
-                for name in ("www", "internal")
-            ),
-        ],
-    )
+    @pytest.mark.parametrize(("url", "host"), OWN)
     def test_are_not_redirected_to_by_their_own_host(self, folder, configure, url, host):
         """A proxy can change the scheme of a request, and a client does not send the default port."""
         configure(ROOT=folder, FILES_URL=url)

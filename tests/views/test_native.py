@@ -251,7 +251,7 @@ class TestRobotsTxt:
         assert allowed == [False, True]
 
     def test_does_not_repeat_an_index_that_the_rules_list(self, served):
-        lines = f"Sitemap: https://elsewhere.example/sitemap.xml\r\nsitemap : {BASE.upper()}:443/sitemap.xml  # mine"
+        lines = f"Sitemap: https://a.example/sitemap.xml\r\nsitemap : {BASE.upper()}:443/sitemap.xml  # own"
         for rules in (f"{self.RULES}Sitemap: {BASE}/sitemap.xml\n", f"{self.RULES}{lines}\n"):
             assert served(rules=rules) == rules
 
