@@ -34,7 +34,7 @@ from django_sitemaps09 import (
     Sitemap,
     StaticViewSitemap,
 )
-from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit
+from tests.models import Article, Category, Comment, Name, Reading, Tag, Visit, Word
 from tests.support import checking
 from tests.support.checking import INCLUDED, SLUG, declaration, ids, ids_of, takes, unread
 from tests.support.databases import require
@@ -264,6 +264,9 @@ TABLE = [
     *rows("W031 W036", "queryset", UNION, lastmod=F("slug")),
     *rows("W031 E034", "queryset", ROWS.annotate(n=Count("comments"))[:5], lastmod=Max("n")),
     *rows("W031 E034 E034", "queryset", RAW, lastmod=F("day")),
+    # The text of a key is in the address of each live page, though no location shows it.
+    *rows("W078", "location", Route("word", word=Value("x")), model=Word, says=r"Word\.word are in no loc"),
+    *rows("", "location", Route("word", word=F("word")), Concat(Value("/"), F("word")), takes, model=Word),
     # A project's own field may return anything.
     *rows("", "model", Name, location=Route("word", word=F("name")), lastmod=F("name")),
     *rows("", "hosts", ["https://shop.example.com", "blog.example.com", "blog.example.com:8000"]),

@@ -8,16 +8,11 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 from django.db import connections, models
-from django.db.models import F, Value
-from django.db.models.functions import Concat
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
-from django_sitemaps09 import Route
 from tests.models import Coupon, Word
-from tests.support.checking import ids_of
 from tests.support.databases import parameter
 from tests.support.internals import checks
-from tests.support.sections import declare
 from tests.support.tables import drop_view, make_coupons, section, view
 
 pytestmark = pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.DECLARED")
@@ -113,20 +108,3 @@ def test_keys_that_are_too_long_for_addresses_are_named(using, length, count, is
     words = Word.objects.using(using)
     words.bulk_create(Word(word=f"{n:03}{'ä' * length}") for n in range(count))
     assert [name for name, _ in found(words.all())] == ["W077"] * is_long
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("location", "ids"),
-    [
-        (Route("word", word=F("word")), []),
-        (Concat(Value("/"), F("word")), []),
-        (Route("word", word=Value("x")), ["W078"]),
-        (lambda self, item: "/", []),
-        ("/constant/", []),
-    ],
-)
-def test_texts_of_a_key_that_no_location_shows_are_named(location, ids):
-    """One of them is in the address of each live page."""
-    DECLARED["s"] = declare(model=Word, location=location)
-    assert ids_of([each for each in checks.check_sections() if each.id == "sitemaps09.W078"]) == ids

@@ -357,10 +357,10 @@ def test_a_generic_sitemap_keeps_its_arguments_and_no_row(bases):
     assert empty.lastmod(LEAVES[0]) is empty.get_latest_lastmod() is None
     assert outcome(lambda: bases.GenericSitemap({})) == (KeyError, "'queryset'")
     # An instance that is created at import sees rows that were added later.
-    assert len(generic(bases).get_urls()) == 5
     made = generic(bases, date_field="updated")
-    ArticleFactory(slug="later")
-    assert (len(made.get_urls()), made.queryset._result_cache) == (6, None)
+    for count in (5, 6):
+        assert (len(made.get_urls()), made.queryset._result_cache) == (count, None)
+        ArticleFactory(slug="later")
     with CaptureQueriesContext(connection) as queries:
         assert made.get_latest_lastmod() == projects.UPDATED["gamma-ü"]
     assert len(queries) == 1

@@ -39,12 +39,9 @@ def never():
 @pytest.mark.parametrize(
     ("url", "name"),
     [
-        ("/limits/index.xml", "sitemap_index.xml"),
-        ("/limits/sitemap.xml", "sitemap.xml"),
-        ("/templates/index.xml", "compat/index.xml"),
-        ("/templates/sitemap.xml", "compat/urls.txt"),
-        ("/templates/several.xml", "sitemap.xml"),
-        ("/templates/several-index.xml", "compat/index.xml"),
+        *(("/limits/index.xml", "sitemap_index.xml"), ("/limits/sitemap.xml", "sitemap.xml")),
+        *(("/templates/index.xml", "compat/index.xml"), ("/templates/sitemap.xml", "compat/urls.txt")),
+        *(("/templates/several.xml", "sitemap.xml"), ("/templates/several-index.xml", "compat/index.xml")),
     ],
 )
 def test_a_test_of_the_project_sees_contribs_templates_and_contexts(url, name):
