@@ -9,6 +9,7 @@ import copy
 import importlib
 from contextlib import nullcontext
 from datetime import date, datetime, timezone
+from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -38,10 +39,8 @@ from tests.support.sections import declare
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("articles")]
 
 
-class Host:
-    """A site with only the required attribute."""
-
-    domain = "shop.example.org"
+#: A site with only the required attribute.
+HOST = SimpleNamespace(domain="shop.example.org")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -66,9 +65,9 @@ def test_a_class_gives_what_contribs_gives_without_a_view(name):
             return section
         [section] = section
         return {
-            "urls": outcome(lambda: section.get_urls(site=Host(), protocol="http")),
+            "urls": outcome(lambda: section.get_urls(site=HOST, protocol="http")),
             "default": outcome(section.get_urls),
-            "second": outcome(lambda: section.get_urls(2, Host(), "https")),
+            "second": outcome(lambda: section.get_urls(2, HOST, "https")),
             "items": outcome(lambda: section.items()),
             "languages": outcome(lambda: section._languages()),
             "latest": outcome(section.get_latest_lastmod),
@@ -315,7 +314,7 @@ def test_names_that_mean_something_to_native_views_mean_nothing_to_compatibility
     names = {"key": "anything", "images": "not callable", "model": None, "videos": never, "news": never}
     named = section(bases, LEAVES, **names)
     expected = [f"https://shop.example.org/leaf/{leaf.slug}/" for leaf in LEAVES]
-    assert [url["location"] for url in named().get_urls(site=Host())] == expected
+    assert [url["location"] for url in named().get_urls(site=HOST)] == expected
     made = views.sitemap(RequestFactory().get("/"), {"one": named}).render()
     assert len(texts(made.content, "loc")) == 3
 
@@ -342,7 +341,7 @@ def test_a_class_without_a_site_misses_it_before_it_reads_items(bases, make):
     with modify_settings(INSTALLED_APPS={"remove": ["django.contrib.sites", "django.contrib.flatpages"]}):
         with pytest.raises(ImproperlyConfigured, match="enable the sites framework or pass a Site"):
             make(bases).get_urls()
-        assert len(make(bases).get_urls(site=Host())) == 5
+        assert len(make(bases).get_urls(site=HOST)) == 5
 
 
 def test_a_generic_sitemap_keeps_its_arguments_and_no_row(bases):
@@ -395,6 +394,6 @@ def test_rows_that_are_not_a_queryset_and_a_date_field_that_is_not_a_name_are_re
     listed = declare(Sitemap, lastmod=F("updated"), items=lambda self: [Article()])
     for declared in (listed, declare(queryset=Article.objects.all)):
         with pytest.raises(ImproperlyConfigured, match=r"Declared.*queryset"):
-            declared().get_urls(site=Host())
+            declared().get_urls(site=HOST)
     with pytest.raises(ImproperlyConfigured, match=r"`date_field` of GenericSitemap must be .*not 7 \(int"):
-        generic(COMPAT_BASES, date_field=7).get_urls(site=Host())
+        generic(COMPAT_BASES, date_field=7).get_urls(site=HOST)

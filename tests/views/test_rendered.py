@@ -249,14 +249,9 @@ def remember(known_request, sitemaps=None):
 def forbid(monkeypatch):
     """Return a function that lets every compilation of a section and every reading of the cache fail."""
 
-    def fail(*arguments):
-        pytest.fail("the section was compiled, or the cache was read")
-
-    def forbid():
-        monkeypatch.setattr(sources, "source", fail)
-        monkeypatch.setattr(caching.default, "get", fail)
-
-    return forbid
+    fail = lambda *_: pytest.fail("the section was compiled, or the cache was read")  # noqa: E731
+    targets = ((sources, "source"), (caching.default, "get"))
+    return lambda: [monkeypatch.setattr(*target, fail) for target in targets]
 
 
 @pytest.mark.sitemaps09(LIVE_SECONDS=60)
