@@ -96,16 +96,6 @@ class TestARange:
             monkeypatch.setattr(exported, name, lambda *_: pytest.fail("looked for"))
         assert [slug for url in urls for slug in slugs(url)] == of_keys(*range(1, 31))
 
-    def test_has_all_formats_also_without_rows(self):
-        for is_empty in (False, True):
-            url = pages()[1]
-            text = get(url.replace(".xml", ".txt")).text
-            assert [line.split("/")[-2] for line in text.splitlines()] == slugs(url) == slugs(f"{url}.gz")
-            assert (slugs(url) == []) == is_empty
-            assert get(url, if_none_match=get(url)["ETag"]).status_code == 304
-            Article.objects.all().delete()
-            memo._entries.clear()
-
     def test_answers_with_a_signature_by_an_earlier_secret(self, settings):
         urls, before = pages(), contents()
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "new", [settings.SECRET_KEY]
