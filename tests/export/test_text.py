@@ -18,7 +18,7 @@ from django_sitemaps09.export import export
 from tests.export.notifications import Notifications
 from tests.models import Article
 from tests.support import published as looked_at
-from tests.support.articles import Articles
+from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
 from tests.support.internals import STATE, LocalStore
 from tests.support.manifests import known
@@ -36,13 +36,8 @@ def of(*paths, base=Sitemap, **attributes):
     return listing([*paths], base, location=lambda self, item: item, **{"format": "text", **attributes})
 
 
-def write(first, last):
-    """Create articles with odd keys, so that rows can be inserted between them."""
-    Article.objects.bulk_create(Article(pk=2 * n + 1, slug=f"s{n}") for n in range(first, last))
-
-
-def text_of(*slugs):
-    return b"".join(f"{BASE}/articles/{slug}/\n".encode() for slug in slugs)
+def text_of(keys):
+    return b"".join(f"{BASE}/articles/s{key}/\n".encode() for key in keys)
 
 
 def get(name):
@@ -56,10 +51,8 @@ def urls(folder, name):
         return looked_at.urls(folder, name)
     data = (folder / name).read_bytes()
     assert data.isascii()
-    *found, end = data.decode().split("\n")
-    assert end == ""
-    assert [line for line in found if not re.match(r"https?://\S+$", line)] == []
-    return tuple(found)
+    assert re.fullmatch(rb"(https?://\S+\n)*", data)
+    return tuple(data.decode().split())
 
 
 def names(folder):
@@ -87,18 +80,14 @@ def named_live():
 
 @pytest.mark.parametrize("sitemap", [Articles, TextArticles], ids=["xml", "text"])
 def test_a_live_page_of_text_has_the_urls_of_any_section_a_line_each(register, sitemap):
-    write(0, 15)
+    write_keys(*range(1, 16))
     register(articles=sitemap)
     # A row whose route has no URL is left out.
-    for slug in ("s3", "no slug", ""):
-        Article.objects.filter(pk=7).update(slug=slug)
+    for slug, keys in (("s15", range(1, 16)), ("no slug", range(1, 15)), ("", range(1, 15))):
+        Article.objects.filter(pk=15).update(slug=slug)
         response = get("sitemap-articles-1.txt")
-        expected = text_of(*(f"s{n}" for n in range(15) if n != 3 or slug == "s3"))
-        assert (response.status_code, response.content) == (200, expected)
-        assert b"".join(get(name).content for name in named_live()) == expected
-    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert response.headers["X-Robots-Tag"] == get("sitemap-articles-1.xml").headers["X-Robots-Tag"]
-    assert not {"Content-Encoding", "Content-Disposition"} & {*response.headers}
+        assert (response.status_code, response.content) == (200, text_of(keys))
+        assert b"".join(get(name).content for name in named_live()) == text_of(keys)
 
 
 def test_a_live_page_of_text_may_be_empty_or_of_what_others_wrote_for_contrib(register):
@@ -112,14 +101,12 @@ def test_a_live_page_of_text_may_be_empty_or_of_what_others_wrote_for_contrib(re
 @pytest.mark.parametrize("xml", [".xml.gz", ".xml"])
 def test_the_live_index_names_text_if_it_is_the_format_of_the_section(register, configure, xml):
     configure(GZIP=xml == ".xml.gz")
-    write(0, 15)
+    write_keys(*range(1, 16))
     register(articles=Articles, text=TextArticles)
-    found = last_parts(get("sitemap.xml").content)
-    suffixes = [xml, xml, ".txt", ".txt"]
-    stems = [name.removesuffix(end).rpartition(".") for name, end in zip(found, suffixes, strict=True)]
-    assert found[0].startswith("sitemap-articles.to.")
-    assert [name.endswith(xml) for name in found] == [True, True, False, False]
-    assert [stem[0].replace("articles", "text") for stem in stems[:2]] == [stem[0] for stem in stems[2:]]
+    # Each name has ten characters that identify the key.
+    found = [re.sub(r"\.[\w-]{10}(?=\.)", "", name) for name in last_parts(get("sitemap.xml").content)]
+    ends = (f"articles.to.10{xml}", f"articles.after.10{xml}", "text.to.10.txt", "text.after.10.txt")
+    assert found == [f"sitemap-{end}" for end in ends]
 
 
 @settings(max_examples=40, suppress_health_check=slow_examples)
@@ -146,7 +133,7 @@ def test_the_format_of_a_class_for_contrib_may_mean_anything_and_is_ignored(fold
 
 @pytest.mark.parametrize("found", ["txt", "TEXT", "xml.gz", ""])
 def test_another_format_is_an_error_if_the_class_has_expressions(folder, found):
-    write(0, 1)
+    write_keys(1)
     sitemap = declare(Articles, format=found)
     with pytest.raises(ImproperlyConfigured, match=r"^Declared\.format must be 'xml' or 'text', not "):
         compiled(sitemap)
@@ -166,21 +153,20 @@ class TestAnExportOfText:
     def test_has_plain_files_with_the_bytes_of_live_pages(self, folder, register, configure, compressed):
         configure(GZIP=compressed, ROOT=folder)
         register(articles=TextArticles)
-        write(0, 15)
+        write_keys(*range(1, 16))
         [section] = export().sections
         assert names(folder) == ["sitemap-articles-1.txt", "sitemap-articles-2.txt"]
-        pages = [text_of(*(f"s{n}" for n in part)) for part in (range(10), range(10, 15))]
-        assert [(folder / name).read_bytes() for name in names(folder)] == pages
-        assert [get(name).content for name in names(folder)] == pages
-        digests = [sha256(data).hexdigest() for data in pages]
-        sizes = [len(data) for data in pages]
+        pages = [text_of(keys) for keys in (range(1, 11), range(11, 16))]
+        for read in (lambda name: (folder / name).read_bytes(), lambda name: get(name).content):
+            assert [read(name) for name in names(folder)] == pages
         found = [(file.urls, file.bytes, file.size, file.digest) for file in section.files]
+        sizes, digests = [*map(len, pages)], [sha256(data).hexdigest() for data in pages]
         assert found == [*zip((10, 5), sizes, sizes, digests, strict=True)]
         assert [page.digest for page in known(folder).sections["articles"].pages] == digests
 
     @pytest.mark.parametrize("options", [{}, {"changed_only": True}, {"strict": True}, {"gzip": False}])
     def test_writes_nothing_if_only_what_text_does_not_have_changed(self, folder, options):
-        write(0, 25)
+        write_keys(*range(1, 26))
         self.run(folder)
         before = looked_at.states(folder)
         for _ in range(2):
@@ -190,7 +176,7 @@ class TestAnExportOfText:
 
     @pytest.mark.parametrize("keys", [{"MAX_URLS": 4}, {"MAX_BYTES": 200}])
     def test_is_split_if_a_page_is_full_by_urls_or_by_bytes(self, folder, configure, keys):
-        write(0, 6)
+        write_keys(*range(10, 70, 10))
         # The first entries determine how many fit, and these are longer.
         Article.objects.bulk_create(Article(pk=100 + n, slug="long" * 10 + str(n)) for n in range(9))
         configure(**keys)
@@ -202,37 +188,33 @@ class TestAnExportOfText:
             assert indexed(folder) == {f"{BASE}/articles/{slug}/" for slug in slugs}
             assert (sum(counts), max(counts) <= keys.get("MAX_URLS", 10)) == (len(slugs), True)
             assert max(sizes) <= keys.get("MAX_BYTES", 10_000)
-            Article.objects.create(pk=2 * turn + 2, slug=f"even{turn}")
+            write_keys(11 + turn)
 
     def test_skips_pages_whose_rows_did_not_change(self, folder):
-        write(0, 25)
+        write_keys(*range(1, 26))
         Article.objects.update(updated="2026-01-01T00:00:00Z")
         self.run(folder, changed_only=True)
         assert self.run(folder, changed_only=True).sections[0].skipped == 3
-        Article.objects.filter(slug="s12").update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
+        Article.objects.filter(pk=12).update(slug="s-twelve", updated="2026-01-02T00:00:00Z")
         report = self.run(folder, changed_only=True)
-        assert (report.sections[0].skipped, report.written) == (
-            2,
-            ("sitemap-articles-2.txt", "sitemap.xml"),
-        )
+        assert report.sections[0].skipped == 2
+        assert report.written == ("sitemap-articles-2.txt", "sitemap.xml")
 
     def test_tells_which_urls_have_changed_as_they_are_in_text(self, folder):
         notifications = Notifications()
-        write(0, 25)
+        write_keys(*range(10, 260, 10))
         run = partial(self.run, folder, changes=True, on_published=notifications)
         assert run().changes == {"added": 25, "removed": 0, "changed": 0}
-        assert notifications.changes()["added"] == {f"/articles/s{n}/" for n in range(25)}
-        Article.objects.filter(slug="s3").update(slug="s-three")
-        Article.objects.filter(slug="s14").delete()
-        Article.objects.filter(slug="s15").update(updated="2026-01-01T00:00:00Z")
+        assert notifications.changes()["added"] == {f"/articles/s{key}/" for key in range(10, 260, 10)}
+        Article.objects.filter(pk=30).update(slug="three")
+        Article.objects.filter(pk=150).delete()
+        Article.objects.filter(pk=160).update(updated="2026-01-01T00:00:00Z")
         # Add rows to the first page, which is then split.
-        Article.objects.bulk_create(Article(pk=2 * n, slug=f"even{n}") for n in (1, 2, 3))
+        write_keys(11, 12, 13)
         assert run().sections[0].split == 1
-        assert notifications.changes() == {
-            "added": {"/articles/s-three/", *(f"/articles/even{n}/" for n in (1, 2, 3))},
-            "removed": {"/articles/s3/", "/articles/s14/"},
-            "changed": set(),
-        }
+        added = {f"/articles/{slug}/" for slug in ("three", "s11", "s12", "s13")}
+        removed = {"/articles/s30/", "/articles/s150/"}
+        assert notifications.changes() == {"added": added, "removed": removed, "changed": set()}
         assert all(name.endswith(".txt") for name in notifications.written[:-1])
         run(of("/?a=1&b=2", "/&amp;", "/ü", "/x"), force=["articles"])
         assert notifications.changes()["added"] == {"/?a=1&b=2", "/&amp;", "/%C3%BC", "/x"}
@@ -241,7 +223,7 @@ class TestAnExportOfText:
 
     @pytest.mark.parametrize(("suffix", "to"), [("txt", TextArticles), ("xml", Articles)])
     def test_replaces_no_foreign_file_when_the_suffix_changes(self, folder, suffix, to):
-        write(0, 5)
+        write_keys(*range(1, 6))
         self.run(folder, Articles)
         foreign = folder / f"sitemap-articles-1.{suffix}"
         foreign.write_bytes(b"of somebody")
@@ -288,7 +270,7 @@ class TestASectionThatChangesItsFormat:
         """Check each step of publishing, and old files that are still kept, while rows come and go."""
         configure(KEEP_REMOVED=keep)
         Article.objects.all().delete()
-        write(0, 40)
+        write_keys(*range(1, 81, 2))
         with looked_at.quick_folder() as folder:
             earlier = set()
             for way in ways:
@@ -311,7 +293,7 @@ class TestASectionThatChangesItsFormat:
     @pytest.mark.sitemaps09(ENGINE="serial", KEEP_REMOVED=0)
     @pytest.mark.parametrize(("one", "other"), [("xml.gz", "txt"), ("txt", "xml.gz"), ("xml", "xml.gz")])
     def test_can_return_to_files_that_it_has_removed(self, folder, one, other):
-        write(0, 25)
+        write_keys(*range(1, 26))
         pages = {way: {f"sitemap-articles-{n}.{way}" for n in (1, 2, 3)} for way in (one, other)}
 
         def there():
@@ -328,7 +310,7 @@ class TestASectionThatChangesItsFormat:
         assert self.run(folder, one).written == ()
 
     def test_keeps_its_files_when_it_is_guarded(self, folder):
-        write(0, 200)
+        write_keys(*range(1, 201))
         self.run(folder, "xml.gz")
         before = looked_at.states(folder)
         Article.objects.filter(pk__gt=20).delete()
@@ -340,7 +322,7 @@ class TestASectionThatChangesItsFormat:
     @pytest.mark.parametrize("way", ["txt", "xml", "xml.gz"])
     @pytest.mark.parametrize("then", ["txt", "xml.gz"])
     def test_is_adopted_from_the_index_if_the_manifest_was_lost(self, folder, way, then, monkeypatch):
-        write(0, 25)
+        write_keys(*range(1, 26))
         self.run(folder, way)
         before = {*names(folder)}
         for lost in (folder / STATE).iterdir():
@@ -356,7 +338,7 @@ class TestASectionThatChangesItsFormat:
     @pytest.mark.parametrize(("way", "changed"), [("xml", 0), ("txt", 25)])
     def test_tells_of_the_format_as_of_elements_that_have_changed(self, folder, way, changed):
         notifications = Notifications()
-        write(0, 25)
+        write_keys(*range(1, 26))
         self.run(folder, "xml.gz")
         report = self.run(folder, way, changes=True, on_published=notifications)
         assert report.changes == {"added": 0, "removed": 0, "changed": changed}
