@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from tests.support.several_hosts import folder, several_hosts, two_sites
+import pytest
 
-__all__ = ["folder", "several_hosts", "two_sites"]
+from tests.support import published
+from tests.support.several_hosts import several_hosts, two_sites
+
+__all__ = ["several_hosts", "two_sites"]
+
+
+@pytest.fixture
+def folder():
+    """A folder in memory for the folders of all hosts."""
+    with published.quick_folder() as made:
+        yield made

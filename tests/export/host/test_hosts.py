@@ -10,7 +10,7 @@ import random
 import re
 import shutil
 import signal
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 import pytest
 from django.contrib.flatpages.models import FlatPage
@@ -19,6 +19,7 @@ from django.contrib.sites.models import Site
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils.translation import get_language
 
 from django_sitemaps09 import Alternate, Image, Sitemap
 from django_sitemaps09.exceptions import ExportError, ExportRunningError
@@ -29,6 +30,7 @@ from django_sitemaps09.hosts import host_folder, is_host_folder
 from django_sitemaps09.signals import published as published_signal
 from tests.models import Article
 from tests.support import commands, killing, published
+from tests.support.articles import Articles, Fresh
 from tests.support.exports import local_storage
 from tests.support.internals import (
     ROOT as MANIFEST,
@@ -40,42 +42,98 @@ from tests.support.internals import (
     stores,
     target_store,
 )
-from tests.support.published import unpacked as tree
+from tests.support.published import pages, unpacked as tree, urls
 from tests.support.sections import declare, listing
-from tests.support.several_hosts import (
-    COUNTED,
-    FINE,
-    FOLDERS,
-    HOST_OPTIONS,
-    KINDS,
-    ROWS,
-    SECTIONS,
-    A,
-    Articles,
-    B,
-    C,
-    Numbers,
-    Own,
-    Pages,
-    change,
-    command,
-    fill,
-    pages,
-    quiet,
-    run,
-    slugs,
-    thirty,
-    urls,
-    whole,
-    written,
-)
+from tests.support.several_hosts import Pages
 from tests.support.stores import Overwriting, below, saved, storage
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make links of others")
-PAGE = "sitemap-pages-1.xml.gz"
+A, B, C = "https://a.example", "https://a-longer-name.b.example:8443", "http://c.example"
+#: The options of the command for the first two hosts, and the folders of all.
+HOST_OPTIONS = ("--base-url", A, "--base-url", B)
+FOLDERS = {A: "a.example", B: "a-longer-name.b.example_8443", C: "c.example"}
 SITES = ("https://a.example", "https://bücher.example")
+OLD = datetime(2026, 1, 1, tzinfo=timezone.utc)
+PAGE, ROWS, COUNTED = "sitemap-pages-1.xml.gz", 30, []
+
+
+class ByHooks(Articles):
+    """The same section with methods as hooks, which record their calls in `COUNTED`."""
+
+    def location(self, item):
+        COUNTED.append(item.pk)
+        return f"/hooks/{item.slug}/"
+
+    def images(self, item):
+        return [Image(f"pictures/{item.pk}.jpg"), Image("/here.jpg"), Image("https://cdn.example/x.jpg")]
+
+
+#: Sections that are paginated by position, of us and of contrib, and one of each other kind.
+Numbers = listing(range(25), limit=10, changefreq="daily")
+Own = listing([1, 2], ContribSitemap)
+FINE = {"a": Articles}
 WITH_OWN = {**FINE, "own": Own}
+KINDS = {
+    "articles": Articles,
+    "hooks": ByHooks,
+    "numbers": Numbers,
+    "translated": declare(
+        Numbers,
+        **dict.fromkeys(("i18n", "alternates", "x_default"), True),
+        languages=["en", "de"],
+        location=lambda self, item: f"/{get_language()}/ü/{item}/",
+    ),
+    "insecure": declare(Numbers, protocol="http"),
+    "text": declare(Articles, format="text"),
+    "news": Fresh,
+}
+
+
+@pytest.fixture(autouse=True)
+def _sections(several_hosts, configure):
+    configure(SITEMAPS=f"{__name__}.FINE")
+
+
+def fill(*keys):
+    rows = (Article(pk=key, slug=f"s{key}", updated=OLD + timedelta(hours=key)) for key in keys)
+    Article.objects.bulk_create(rows)
+
+
+def thirty():
+    fill(*range(1, ROWS + 1))
+
+
+def change(key, slug):
+    Article.objects.filter(pk=key).update(slug=slug, updated=OLD + timedelta(days=99))
+
+
+def run(folder, *hosts, sections=FINE, **options):
+    return export_hosts(hosts or (A, B), output=folder, sitemaps=sections, **options)
+
+
+def slugs(folder):
+    """Return the URLs of all pages in the index, which must all exist."""
+    return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
+
+
+def written(reports):
+    assert [report.failures for report in reports.values()] == [[]] * len(reports)
+    return [report.written for report in reports.values()]
+
+
+def whole(folder, *hosts):
+    """Check that each host has all rows once, in the order of their keys."""
+    expected = [*Article.objects.order_by("pk").values_list("slug", flat=True)]
+    for host in hosts:
+        assert slugs(folder / FOLDERS[host]) == expected, host
+
+
+def quiet(folder, *hosts, **options):
+    """Check that the next run writes nothing."""
+    before = published.states(folder, hidden=True)
+    assert written(run(folder, *hosts, **options)) == [()] * (len(hosts) or 2)
+    assert published.states(folder, hidden=True) == before
 
 
 @pytest.mark.parametrize("name", [*KINDS, "all"])
@@ -86,7 +144,7 @@ def test_a_tree_equals_that_of_an_export_of_its_host_alone(folder, configure, na
     for key in range(16, 26):
         Article.objects.filter(pk=key).update(slug=f"{'x' * 70}{key}")
     configure(MAX_BYTES=2_000)
-    chosen = {**KINDS, **SECTIONS} if name == "all" else {name: KINDS[name]}
+    chosen = {**KINDS, **WITH_OWN} if name == "all" else {name: KINDS[name]}
     hosts = [A, B, f"https://{'l' * 50}.example", "https://bücher.example", "https://[::1]:8000"]
     if "insecure" in chosen:
         # All URLs of a sitemap must have the same scheme and host, so no https index can list these pages.
@@ -128,8 +186,8 @@ def test_a_tree_lists_absolute_urls_on_its_own_host_alone(folder):
     reports = run(folder, A, B, sections={"a": absolute})
     assert [report.sections[0].skipped_items for report in reports.values()] == [0, 12]
     assert reports[B].sections[0].errors[0].key == "2"
-    assert slugs(folder / FOLDERS[A]) == [str(item) for item in Numbers.rows]
-    assert slugs(folder / FOLDERS[B]) == [str(item) for item in Numbers.rows if item % 2 == 0]
+    assert slugs(folder / FOLDERS[A]) == [*map(str, range(25))]
+    assert slugs(folder / FOLDERS[B]) == [*map(str, range(0, 25, 2))]
 
 
 def test_a_tree_has_the_files_url_with_its_folder(folder, configure):
@@ -166,7 +224,7 @@ def test_the_rows_of_sites_are_those_of_the_site_of_each_host(folder, two_sites)
     reports = run(folder, *SITES, sections=chosen)
     for number, host in enumerate(SITES, 1):
         base = parse_base(host)
-        assert urls(folder / base.domain, PAGE) == [f"{base}/of-{number}/", f"{base}/of-both/"]
+        assert urls(folder / base.domain, PAGE) == (f"{base}/of-{number}/", f"{base}/of-both/")
         assert reports[host].urls == 27
     quiet(folder, *SITES, sections=chosen)
     # A host without a site fails this section alone.
@@ -474,7 +532,7 @@ def test_a_guard_of_a_tree_holds_a_section_back_there_alone_and_no_other_section
     assert b"sitemap-n-1.xml.gz" in found["sitemap.xml"]
     # It does not matter that a forced section is published on the other host already.
     assert [*map(bool, written(run(folder, sections=chosen, force=["a"])))] == [False, True]
-    assert [len(slugs(folder / FOLDERS[host])) for host in (A, B)] == [50 + len(Numbers.rows)] * 2
+    assert [len(slugs(folder / FOLDERS[host])) for host in (A, B)] == [50 + 25] * 2
 
 
 def test_a_section_is_removed_from_the_hosts_that_have_it(folder):
@@ -509,7 +567,7 @@ def locked(folder, *name):
 
 def failed(folder, *arguments):
     """Return the exit status and the error of the command."""
-    error = commands.failed("export_sitemaps", "--output", folder, *HOST_OPTIONS, *arguments, "--", "a")[2]
+    error = commands.failed("export_sitemaps", "--output", folder, *HOST_OPTIONS, *arguments)[2]
     return error.returncode, str(error)
 
 
@@ -657,9 +715,9 @@ def test_a_signal_ends_exports_after_a_host_is_announced(folder, announced, monk
         promoting(monkeypatch, A, lambda: signal.raise_signal(signal.SIGTERM))
     words = "nothing further was published" if when == "after" else "was completed first"
     with pytest.raises(Interrupted, match=words):
-        command(folder, *HOST_OPTIONS, "--base-url", C)
+        commands.said("export_sitemaps", "--output", folder, *HOST_OPTIONS, "--base-url", C)
     assert (announced, files(folder, B, C)) == ([A], [])
-    assert len(slugs(folder / FOLDERS[A])) == len(Numbers.rows)
+    assert len(slugs(folder / FOLDERS[A])) == 25
     assert when == "after" or not (folder / FOLDERS[B]).exists()
 
 
@@ -690,7 +748,7 @@ def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
     monkeypatch.setattr(Once, "events", [])
     thirty()
-    assert written(run(folder, sections=None, names=["a"], engine=f"{__name__}.Once"))
+    assert written(run(folder, sections=None, engine=f"{__name__}.Once"))
     pages = [[f"{FOLDERS[host]}/{number}" for number in (1, 2, 3)] for host in (A, B)]
     assert Once.events == ["made", "entered", *pages[0], "ended", *pages[1], "ended", "left"]
     whole(folder, A, B)
