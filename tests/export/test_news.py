@@ -17,8 +17,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import F
 from django.http import Http404
 from django.test import Client, RequestFactory
-from django.urls import resolve
 from django.utils import timezone as django_timezone
+from django.utils.timezone import make_naive
 from hypothesis import HealthCheck, given, settings, strategies as st
 from lxml import etree
 
@@ -29,10 +29,12 @@ from tests.models import Article, Dispatch, Word
 from tests.support import published as looked_at
 from tests.support.articles import Fresh
 from tests.support.configuration import BASE
+from tests.support.factories import SiteFactory
 from tests.support.internals import JOURNAL, MAX_NEWS, NAMESPACES, STATE, conf, fill, host as exports
 from tests.support.killing import dies_at
 from tests.support.native_views import last_parts as slugs
 from tests.support.sections import declare
+from tests.support.ways import native_pages
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.sitemaps09(ENGINE="serial")]
 NOW = datetime(2026, 9, 10, 12, tzinfo=timezone.utc)
@@ -46,8 +48,7 @@ _numbers = count(1)
 def stopped_clock(monkeypatch):
     """The time of all clocks in this package. What `show()` returns depends on `USE_TZ`."""
     found = SimpleNamespace(time=NOW)
-    local = lambda: found.time.astimezone(django_timezone.get_default_timezone())  # noqa: E731
-    found.show = lambda: found.time if configuration.USE_TZ else local().replace(tzinfo=None)
+    found.show = lambda: found.time if configuration.USE_TZ else make_naive(found.time)
 
     class OfAnyDatetime(type):
         def __instancecheck__(cls, value):
@@ -78,12 +79,11 @@ def publish(using="default", **times):
 
 def news_by_slug(data):
     """Return the news elements of each URL; `None` for a URL without news."""
-    found = {}
-    for slug, url in zip(slugs(data), etree.fromstring(data), strict=True):
-        news = url.find(f"{NEWS}news")
-        leaves = [] if news is None else [node for node in news.iter("*") if not len(node)]
-        found[slug] = {node.tag.removeprefix(NEWS): str(node.text) for node in leaves} or None
-    return found
+    leaves = (
+        [node for node in url.iterfind(f"{NEWS}news//*") if not len(node)] for url in etree.fromstring(data)
+    )
+    texts = [{node.tag.removeprefix(NEWS): node.text for node in nodes} or None for nodes in leaves]
+    return dict(zip(slugs(data), texts, strict=True))
 
 
 def with_news(data):
@@ -214,14 +214,9 @@ def test_news_have_all_tags_that_are_required(settings, site, attributes, said):
 ], ids=range(6))  # fmt: skip
 def test_invalid_news_are_skipped_and_reported_and_the_url_stays(folder, attributes):
     publish(a=NOW)
-    sitemaps = {"news": declare(Fresh, **attributes)}
-    [section] = export(output=folder, sitemaps=sitemaps).sections
+    [section] = export(output=folder, sitemaps={"news": declare(Fresh, **attributes)}).sections
     assert news_by_slug(exported(folder)) == {"a": None}
     assert [error.field for error in section.errors] == ["news"]
-    before = looked_at.states(folder)
-    publish(b=NOW)
-    assert not export(output=folder, sitemaps=sitemaps, strict=True).published
-    assert looked_at.states(folder) == before
 
 
 def test_news_are_omitted_if_a_method_returns_none_or_news_is_not_a_method(folder):
@@ -293,11 +288,7 @@ class TestNewsOfAnySitemap:
     @pytest.mark.parametrize("base", [Fresh, Articles])
     def test_are_at_most_a_thousand_in_a_live_page(self, base):
         write(1_100, NOW)
-        declared = {"news": declare(base, limit=50_000)}
-        request, sizes = RequestFactory().get("/"), []
-        for name in slugs(views.sitemap_index(request, sitemaps=declared).content):
-            match = resolve(f"/{name.removesuffix('.gz')}")
-            sizes.append(len(slugs(match.func(request, **{**match.kwargs, "sitemaps": declared}).content)))
+        sizes = [len(page) for _, page in native_pages(declare(base, limit=50_000))]
         assert (sum(sizes), max(sizes) <= MAX_NEWS) == (1_100, True)
         # Rows are never added to a page of a news section, so it needs no room for more.
         assert base is Articles or sizes == [1_000, 100]
@@ -307,13 +298,11 @@ def test_news_of_a_site_are_those_of_the_host_that_is_served_and_of_each_that_is
     fields = {"site_field": "site", "date_field": "at"}
     dispatches = declare(NewsSitemap, model=Dispatch, publication_name="Times", **fields)
     hosts = ["one.example", "two.example"]
-    Site.objects.update_or_create(pk=1, defaults={"domain": hosts[0], "name": "one"})
-    other = Site.objects.create(domain=hosts[1], name="two").pk
+    Site.objects.all().delete()
     Site.objects.clear_cache()
-    for number, site in enumerate((1, other, 1, other, other), 1):
-        Dispatch.objects.create(pk=number, site_id=site, at=NOW - number * HOUR)
-    for number, at in ((6, NOW - 3 * DAY), (7, NOW + HOUR)):
-        Dispatch.objects.create(pk=number, site_id=1, at=at)
+    sites = [SiteFactory(domain=host) for host in hosts]
+    for number, hours in enumerate((1, 2, 3, 4, 5, 72, -1), 1):
+        Dispatch.objects.create(pk=number, site=sites[number in (2, 4, 5)], at=NOW - hours * HOUR)
     wanted = [["1", "3"], ["2", "4", "5"]]
     for host, keys in zip(hosts, wanted, strict=True):
         settings.SITEMAPS09 = {"BASE_URL": f"https://{host}"}
@@ -417,17 +406,13 @@ class TestFilesOfNews:
             assert self.run(folder, Own, force=["words"]).failures == []
             assert names(folder) == first(ceil(amount / 10))
 
-    def test_stay_if_nothing_changed_or_every_article_fails(self, stopped_clock, folder):
+    def test_stay_if_nothing_changed(self, stopped_clock, folder):
         write(27, NOW)
         self.run(folder)
         before = looked_at.states(folder, hidden=True)
         stopped_clock.time += HOUR
         assert self.run(folder).written == ()
         assert looked_at.states(folder, hidden=True) == before
-        before = looked_at.states(folder)
-        report = self.run(folder, declare(Small, location=lambda self, item: "https://other.example/"))
-        assert "every item was skipped" in str(report.sections[0].failure)
-        assert looked_at.states(folder) == before
 
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.lists(steps, min_size=2, max_size=8), st.sampled_from([0, 3_600, 24 * 3_600]))
@@ -467,24 +452,13 @@ class TestFilesOfNews:
         export()
         stopped_clock.time += 3 * DAY
         write(12, stopped_clock.time)
-        found = [Client().get(f"/{name}") for name in first(3)]
-        assert [response.status_code for response in found] == [200, 200, 404]
-        index = Client().get("/sitemap.xml").content
-        assert [name for name in slugs(index) if "-news-" in name] == first(2)
+        *found, missing, index = (Client().get(f"/{name}") for name in (*first(3), "sitemap.xml"))
+        assert missing.status_code == 404
+        assert [name for name in slugs(index.content) if "-news-" in name] == first(2)
         export()
-        live_pages = [gzip.decompress(response.content) for response in found[:2]]
-        assert live_pages == [exported(folder, name) for name in first(2)]
-
-    def test_that_were_added_and_removed_are_reported(self, stopped_clock, folder):
-        """An article that only moves to another page has not changed."""
-        write(15, NOW - HOUR, HOUR)
-        assert self.run(folder, changes=True).changes == {"added": 40, "removed": 0, "changed": 0}
-        before = {*expected(stopped_clock.time)}
-        stopped_clock.time += 36 * HOUR
-        write(3, stopped_clock.time)
-        gone = len(before - {*expected(stopped_clock.time)})
-        assert gone > 0
-        assert self.run(folder, changes=True).changes == {"added": 3, "removed": gone, "changed": 0}
+        assert [response.content for response in found] == [
+            (folder / name).read_bytes() for name in first(2)
+        ]
 
     @pytest.mark.parametrize("reason", ["bytes", "languages"])
     def test_have_the_lowest_numbers_if_a_page_is_split(self, stopped_clock, folder, configure, reason):
