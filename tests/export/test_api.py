@@ -35,11 +35,11 @@ from django_sitemaps09.export.options import (
     VerifyOptions,
     documented_options,
 )
+from tests.models import Article
 from tests.support.configuration import BASE
 from tests.support.exports import (
     Bad,
     Failing,
-    article_model,
     article_sitemap,
     content,
     failing_at,
@@ -51,7 +51,6 @@ from tests.support.exports import (
     plain,
     run_folders,
     touched,
-    write_index,
 )
 from tests.support.factories import write_articles
 from tests.support.internals import JOURNAL, STATE, LocalStore, exclusive_lock
@@ -161,7 +160,8 @@ def test_sections_as_arguments_come_in_the_order_of_the_declarations_and_once(fo
 def test_sections_as_arguments_keep_the_entries_of_others_whose_files_are_there(folder):
     urls = [f"{BASE}/sitemap-b-7.xml", f"{BASE}/sitemap-b-8.xml", "https://cdn.example.net/sitemap-b-7.xml"]
     entries = [f"<sitemap><loc>{url}</loc><lastmod>2026-01-01</lastmod></sitemap>\n" for url in urls]
-    write_index(folder, f"{INDEX}{''.join(entries)}</sitemapindex>")
+    folder.mkdir()
+    (folder / "sitemap.xml").write_text(f"{INDEX}{''.join(entries)}</sitemapindex>")
     (folder / "sitemap-b-7.xml").write_bytes(b"of an earlier version")
     export(["a"], output=folder, sitemaps={"a": Numbers(1), "b": Numbers(1)})
     index = plain(folder, "sitemap.xml").decode()
@@ -182,12 +182,14 @@ LAUGHS = "".join(f'<!ENTITY {b} "{f"&{a};" * 100}">' for a, b in zip("abcdef", "
         f'<!DOCTYPE x [<!ENTITY a "{"ha" * 500}">{LAUGHS}]>{INDEX}<sitemap><loc>&g;</loc></sitemap>'
         "</sitemapindex>",
     ),
-    ("UTF-16", f'<?xml version="1.0" encoding="UTF-16"?>{INDEX}</sitemapindex>'.encode("utf-16")),
-    ("compressed", b"\x1f\x8b\x08\x00"),
+    ("UTF-16", f'<?xml version="1.0" encoding="UTF-16"?>{INDEX}</sitemapindex>'),
+    ("compressed", "\x1f\x8b\x08\x00"),
 ])  # fmt: skip
 def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, name, index):
     sitemaps = {"a": Numbers(1), "b": Numbers(1)}
-    write_index(folder, index)
+    index = index.encode("utf-16" if name == "UTF-16" else "latin-1")
+    folder.mkdir()
+    (folder / "sitemap.xml").write_bytes(index)
     before = touched(folder)
     with pytest.raises(ExportError, match=rf"{folder}: sitemap\.xml is not a sitemap index.*remove the"):
         export(["a"], output=folder, sitemaps=sitemaps)
@@ -195,7 +197,7 @@ def test_sections_as_arguments_are_refused_next_to_an_unreadable_index(folder, n
     # All sections replace it, and later the manifest does.
     export(output=folder, sitemaps=sitemaps)
     whole = content(folder)
-    write_index(folder, index)
+    (folder / "sitemap.xml").write_bytes(index)
     export(["a"], output=folder, sitemaps=sitemaps)
     assert (content(folder), paths(folder)) == (whole, [*numbers(1), *numbers(1)])
 
@@ -252,7 +254,7 @@ def test_the_active_language_and_time_zone_of_the_caller_do_not_affect_an_export
         return [{"en": 1, "de": 2}[translation.get_language()]]
 
     write_articles("a")
-    article_model().objects.update(updated=datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc))
+    Article.objects.update(updated=datetime(2026, 1, 1, 23, 30, tzinfo=timezone.utc))
     sitemaps = {
         "a": declare(Numbers, items=language)(0),
         "b": declare(ContribSitemap, items=language, location=lambda self, item: f"/{item}/"),

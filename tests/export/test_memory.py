@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from django.db import connection
 from django.db.models import F, Value
 from django.db.models.functions import Concat
 
 from django_sitemaps09.export import export, report
+from tests.models import Article, Category
 from tests.support.configuration import BASE
 from tests.support.engine_project import Project
-from tests.support.exports import article_model, article_sitemap
+from tests.support.exports import article_sitemap
 from tests.support.memory import needs_resource, peak_memory
 
 MILLION = 1_000_000
@@ -47,22 +49,20 @@ def test_what_a_system_does_not_report_is_none(monkeypatch):
 
 def exported_peaks(folder, *counts):
     """Return the peak memory after an export of each of these numbers of rows."""
-    from django.db import connection
-
-    model, found = article_model(), []
+    found = []
     with connection.schema_editor() as editor:
-        editor.create_model(model._meta.get_field("category").related_model)
-        editor.create_model(model)
+        for model in (Category, Article):
+            editor.create_model(model)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {model._meta.db_table} (id, slug, published, updated)"  # noqa: S608 no input
+            "INSERT INTO tests_article (id, slug, published, updated)"
             " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %s)"
             " SELECT i, 'article-number-' || i, 1, '2026-01-01 00:00:00' FROM n",
             [max(map(int, counts))],
         )
     for count in map(int, counts):
         location = Concat(Value("/articles/"), F("slug"), Value("/"))
-        sitemap = article_sitemap(queryset=model.objects.filter(pk__lte=count), location=location)
+        sitemap = article_sitemap(queryset=Article.objects.filter(pk__lte=count), location=location)
         # The default limits, for few pages.
         result = export(output=f"{folder}/{count}", sitemaps={"a": sitemap}, base_url=BASE)
         assert result.urls == count, result.failures

@@ -11,24 +11,16 @@ from django.core.files.storage import storages
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export
 from tests.support.configuration import BASE
-from tests.support.exports import local_storage, locations, unpacked
+from tests.support.exports import local_storage
 from tests.support.internals import EXPORTED, ROOT as MANIFEST, STATE
-from tests.support.sections import Numbers
+from tests.support.published import locations
+from tests.support.sections import listing
 from tests.support.stores import Overwriting, saved, storage
 
 pytestmark = [pytest.mark.usefixtures("shared_cache"), pytest.mark.sitemaps09]
 
 TIME = f"{STATE}/{EXPORTED}"
 STRANGE = ("probe-a:b", "run-x\0y/a", "run-C:/a", "section-a\\b.jsonl", "tmp-a:b")
-
-
-class TenOnAPage(Numbers):
-    """A section of the given numbers, ten on each page."""
-
-    limit = 10
-
-    def __init__(self, *numbers):
-        self.numbers = numbers
 
 
 class Counting(Overwriting):
@@ -51,15 +43,15 @@ def in_memory(declare):
 
 
 def run(*numbers, **options):
-    report = export(sitemaps={"n": TenOnAPage(*numbers)}, **options)
+    report = export(sitemaps={"n": listing(numbers, limit=10)}, **options)
     assert report.failures == []
     return report
 
 
 def published(files):
     """Return the last path segment of each URL that a reader of the index finds."""
-    pages = [files[url.removeprefix(f"{BASE}/")] for url in locations(files["sitemap.xml"])]
-    return [url.split("/")[-2] for page in pages for url in locations(unpacked(page))]
+    pages = [files[url.removeprefix(f"{BASE}/")] for url in locations(files["sitemap.xml"], False)]
+    return [url.split("/")[-2] for page in pages for url in locations(page, True)]
 
 
 def test_a_storage_has_the_files_of_a_folder_and_is_left_alone_if_nothing_changed(in_memory, tmp_path):

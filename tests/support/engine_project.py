@@ -28,8 +28,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import F, Value
+from django.db.models.functions import Concat
 from django.http import HttpResponse
-from django.urls import path
+from django.urls import path, set_script_prefix, set_urlconf
 from django.utils.module_loading import import_string
 
 from django_sitemaps09 import Route
@@ -37,7 +39,7 @@ from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
 from tests.support.processes import DEADLINE, ended, environment, forkable, started, until
-from tests.support.published import quick_folder
+from tests.support.published import quick_folder, states
 from tests.support.sections import Numbers, declare, listing
 
 ROWS, PAGE = 600, 100
@@ -163,8 +165,6 @@ def articles(pks=ROWS, **attributes):
     """Return a section factory with pages of key ranges. Spawned workers have no models at import."""
 
     def made():
-        from django.db.models import F
-
         from tests.models import Article
 
         rows = {"queryset": Article.objects.filter(pk__lte=pks), "lastmod": F("updated")}
@@ -281,15 +281,10 @@ def story(folder, engine):
 
     Return the pages of each run, and what the second runs wrote.
     """
-    from django.conf import settings
-    from django.db.models import F, Value
-    from django.db.models.functions import Concat
-
     from tests.models import Article
-    from tests.support.published import states
 
     few = range(60, 320, 20)
-    rows, keys, maps, written = Article.objects, settings.SITEMAPS09, [], []
+    rows, keys, maps, written = Article.objects, django_settings.SITEMAPS09, [], []
     for change in (
         lambda: None,
         lambda: rows.filter(pk__lte=250).update(slug=Concat(F("slug"), Value("x" * 80))),
@@ -297,18 +292,15 @@ def story(folder, engine):
     ):
         change()
         for more in ({}, {"GZIP_LEVEL": 9}):
-            settings.SITEMAPS09 = keys | more
+            django_settings.SITEMAPS09 = keys | more
             forkable()
-            before = states(Path(folder)) if more else {}
+            before = states(Path(folder))
             report = exported(folder, engine, "a")
-            files = report["sections"][0]["files"]
             if more:
                 # Late workers may write hidden files.
-                after = states(Path(folder))
-                written += [
-                    *report["written"],
-                    *(name for name in after if after[name] != before.get(name)),
-                ]
+                changed = states(Path(folder)).items() - before.items()
+                written += [*report["written"], *(name for name, _ in changed)]
+            files = report["sections"][0]["files"]
             maps.append([[file["name"], file["until"], file["urls"], file["digest"]] for file in files])
     rows.all()._raw_delete("default")
     fill()
@@ -317,8 +309,6 @@ def story(folder, engine):
 
 def elsewhere(folder, engine):
     """Export under a prefix and a URLconf that only this process has."""
-    from django.urls import set_script_prefix, set_urlconf
-
     set_script_prefix("/shop/")
     set_urlconf("tests.support.engine_project")
     return exported(folder, engine, "a")
@@ -337,14 +327,13 @@ class Project:
         (folder / "gate").mkdir(parents=True)
         if database:
             shutil.copyfile(database, folder / "db.sqlite3")
-        name = str(folder / "db.sqlite3")
-        backend, options = "django.db.backends.sqlite3", {"timeout": DEADLINE}
-        self.database = {"ENGINE": backend, "NAME": name, "OPTIONS": options}
-        self.settings = {}
+        name, options = str(folder / "db.sqlite3"), {"timeout": DEADLINE}
+        self.database = {"ENGINE": "django.db.backends.sqlite3", "NAME": name, "OPTIONS": options}
+        self.settings = settings
         if broker == "tasks":
             backend = {"BACKEND": DATABASE, "QUEUES": ["default", "sitemaps"]}
             apps = [*django_settings.INSTALLED_APPS, "django_tasks_db"]
-            self.settings = {"INSTALLED_APPS": apps, "TASKS": {"default": backend}}
+            self.settings = {"INSTALLED_APPS": apps, "TASKS": {"default": backend}} | settings
         elif broker:
             self.settings = {
                 "CELERY_BROKER_URL": BROKERS.get(broker, NOWHERE),
@@ -357,19 +346,19 @@ class Project:
                 # The project's settings differ from what the package needs.
                 "CELERY_TASK_SERIALIZER": "pickle",
                 "CELERY_ACCEPT_CONTENT": ["json"],
+                **settings,
             }
-        self.settings |= settings
 
     def gate(self, name=""):
         return self.folder / "gate" / str(name)
 
-    def start(self, *command, is_worker=False, settings=None, out=subprocess.PIPE, **keys):
+    def start(self, *command, is_worker=False, out=subprocess.PIPE, **keys):
         """Start Python with `-m`, a command and keys of the setting `SITEMAPS09`."""
         limits = {"MAX_URLS": PAGE, "MAX_BYTES": 9_000}
         sitemaps = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS", **limits, **keys}
         given = {"DATABASES": {"default": self.database}, "SITEMAPS09": sitemaps, **self.settings}
-        variables = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given | (settings or {}))}
-        variables |= {GATE: self.gate(), QUEUE: self.broker, **({WORKER: "1"} if is_worker else {})}
+        variables = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given), GATE: self.gate(), QUEUE: self.broker}
+        variables |= {WORKER: "1"} if is_worker else {}
         return started(
             *("-m", *command),
             environ=environment(self.folder, "tests.support.engine_settings", **variables),

@@ -52,16 +52,12 @@ class Bad(Numbers):
         return 7.5 if item == 3 else 0.5
 
 
-def article_model():
-    from tests.models import Article  # this module is imported before setup, too
-
-    return Article
-
-
 def article_sitemap(**attributes):
     """Section that is read as columns."""
+    from tests.models import Article  # this module is imported before setup, too
+
     columns = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
-    columns |= {"model": article_model(), "changefreq": "weekly", "priority": 0.8}
+    columns |= {"model": Article, "changefreq": "weekly", "priority": 0.8}
     return declare(**columns | attributes)
 
 
@@ -86,11 +82,7 @@ def touched(folder):
 def plain(folder, name):
     data = (folder / name).read_bytes()
     assert data.startswith(GZIP_HEADER[:3]) == name.endswith(".gz")
-    return unpacked(data)
-
-
-def unpacked(data):
-    return gzip.decompress(data) if data.startswith(GZIP_HEADER[:3]) else data
+    return gzip.decompress(data) if name.endswith(".gz") else data
 
 
 def locations(data):
@@ -122,13 +114,6 @@ def run_folders(folder):
         if (state / root).exists():
             known |= {root, *json.loads((state / root).read_bytes())["sections"].values()}
     return sorted(path.name for path in state.iterdir() if path.name not in known)
-
-
-def write_index(folder, data):
-    folder.mkdir(exist_ok=True)
-    path = folder / "sitemap.xml"
-    path.write_bytes(data.encode() if isinstance(data, str) else data)
-    return path
 
 
 def local_storage(folder, mode=None):

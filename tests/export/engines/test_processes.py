@@ -7,7 +7,6 @@ import os
 import threading
 
 import pytest
-from django.conf import settings as django_settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections, transaction
 from django.test import override_settings
@@ -17,15 +16,12 @@ from django_sitemaps09.export.engines import available_cores
 from tests.models import Article
 from tests.support import engine_project
 from tests.support.configuration import BASE
-from tests.support.databases import require
+from tests.support.databases import parameter, require
 from tests.support.engine_project import ROWS, ByProcess, Project, fill, locations_of, renderers, runs
 from tests.support.exports import content
 from tests.support.processes import DEADLINE
 
 pytestmark = pytest.mark.slow
-POSTGRESQL = [pytest.mark.django_db(transaction=True, databases=["postgresql"])] * (
-    "postgresql" in django_settings.DATABASES
-)
 
 
 project = pytest.fixture(lambda make_project: make_project())
@@ -128,7 +124,7 @@ def with_queries(folder):
     return before, answers(), one == two, two["failures"]
 
 
-@pytest.mark.parametrize("alias", [pytest.param("postgresql", marks=POSTGRESQL)])
+@pytest.mark.parametrize("alias", [parameter("postgresql", transaction=True)])
 def test_connections_of_the_parent_are_its_own_before_and_after(alias, tmp_path):
     require(alias)
     # The rows are visible to other processes.

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
 from contextlib import ExitStack
 from importlib.util import find_spec
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
+from tests.support import engine_project
 from tests.support.engine_project import (
     DOUBLING,
     HASTY,
@@ -27,6 +31,7 @@ from tests.support.engine_project import (
     runs,
 )
 from tests.support.exports import content, touched
+from tests.support.internals import engines
 from tests.support.killing import lives, needs_proc
 from tests.support.processes import DEADLINE, until
 from tests.support.published import states
@@ -168,14 +173,6 @@ def test_a_killed_export_leaves_no_worker_that_changes_what_the_next_one_publish
 
 
 @crews("redis")
-def test_workers_with_other_files_render_nothing(crew, tmp_path):
-    report = crew.run("exported", "", HASTY, "a", ROOT=str(tmp_path))
-    crew.are_idle()
-    assert (report["failures"], content(tmp_path)) == ([], crew.serial("a")[1])
-    assert not (crew.folder / "theirs").exists()
-
-
-@crews("redis")
 def test_an_export_that_is_terminated_while_a_child_renders_leaves_no_child_and_no_files(crew, tmp_path):
     # Claims are old at once by its clock.
     options = ["waiting", "--engine", HURRIED, "--workers", "2", "--output", str(tmp_path)]
@@ -192,10 +189,6 @@ def test_an_export_that_is_terminated_while_a_child_renders_leaves_no_child_and_
 
 
 def send_again():
-    import json
-
-    from tests.support import engine_project
-
     engine_project.Hasty(1).put(json.loads(engine_project.gate("sent").read_text().splitlines()[-1]))
 
 
@@ -215,16 +208,6 @@ def test_two_exports_at_once_share_the_workers(crew, tmp_path):
     for name, process in processes.items():
         assert (crew.result(process), content(tmp_path / name)) == crew.serial("a")
         assert runs(tmp_path / name) == []
-
-
-@pytest.mark.services
-def test_a_worker_with_another_secret_key_refuses_pages_and_the_export_renders_them(make_project, tmp_path):
-    project = make_project("redis")
-    with project.working(1, settings={"SECRET_KEY": "another"}):
-        report, files = project.export(tmp_path, "a")
-        project.are_idle()
-    assert "A message was refused: it is not signed with the SECRET_KEY of this process" in project.log()
-    assert (report | {"warnings": []}, files, runs(tmp_path)) == (*project.serial("a"), [])
 
 
 IMMEDIATE = f"{'django.tasks' if find_spec('django.tasks') else 'django_tasks'}.backends.immediate"
@@ -295,14 +278,6 @@ def test_a_missing_broker_is_one_warning_without_password(url, named, make_proje
 
 def imported_modules():
     """Return the imported modules of Celery, and what the engine says without it."""
-    import sys
-
-    from django.core.exceptions import ImproperlyConfigured
-
-    from django_sitemaps09.export import export
-    from tests.support.internals import engines
-
-    assert export
     found = [name for name in sys.modules if name.partition(".")[0] in ("celery", "kombu")]
     sys.modules["celery"] = None
     try:

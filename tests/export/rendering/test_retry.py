@@ -15,7 +15,6 @@ from contextlib import ExitStack, nullcontext, suppress
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from django.conf import settings as django_settings
 from django.db import DatabaseError, connections, transaction
 from django.db.models import F
 
@@ -23,7 +22,7 @@ from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.export import export
 from tests.models import Article, Word
 from tests.support.configuration import BASE
-from tests.support.databases import require
+from tests.support.databases import SERVERS, parameter, require
 from tests.support.processes import environment, started
 from tests.support.published import quick_folder
 from tests.support.sections import declare
@@ -227,12 +226,7 @@ def published(folder):
     return found | {"sitemap.xml": b"".join(sorted(re.findall(rb"<loc>.*?</loc>", index)))}
 
 
-def parameter(alias):
-    mark = pytest.mark.django_db(transaction=True, databases=[alias])
-    return pytest.param(alias, marks=[mark] if alias in django_settings.DATABASES else [])
-
-
-@pytest.fixture(params=[parameter("postgresql"), parameter("mariadb")])
+@pytest.fixture(params=[parameter(alias, transaction=True) for alias in SERVERS])
 def lab(request):
     require(request.param)
     with quick_folder() as folder, ExitStack() as stack:

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import gettempdir
 from unittest import mock
@@ -32,30 +33,10 @@ def digest(parts):
 KNOWN = [None, digest([b"other"])]
 
 
-class Spied:
-    def __init__(self):
-        self.real, self.given = compressor(6), 0
-
-    def compress(self, data):
-        self.given += len(data)
-        return self.real.compress(data)
-
-    def flush(self):
-        self.given += 1
-        return self.real.flush()
-
-
-class Place:
-    """The staged file of a page; counts how many times it was opened."""
-
-    def __init__(self, folder):
-        self.store, self.path, self.opened = LocalStore(folder), folder / "staged" / "page", 0
-
-    @contextmanager
-    def __call__(self):
-        self.opened += 1
-        with self.store.staged("staged/page") as file:
-            yield file
+def placed(folder):
+    """Return an opener of the staged file of a page."""
+    staged = partial(LocalStore(folder).staged, "staged/page")
+    return mock.Mock(side_effect=staged, path=folder / "staged" / "page")
 
 
 class Slow:
@@ -106,7 +87,7 @@ def threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-")]
 
 
-place = pytest.fixture(lambda tmp_path: Place(tmp_path))
+place = pytest.fixture(lambda tmp_path: placed(tmp_path))
 small_chunks = pytest.fixture(lambda monkeypatch: monkeypatch.setattr(sink, "_CHUNK", 100))
 
 
@@ -119,14 +100,14 @@ small_chunks = pytest.fixture(lambda monkeypatch: monkeypatch.setattr(sink, "_CH
 )
 def test_a_published_page_is_staged_again_if_its_bytes_are_others(tmp_path_factory, parts, other, gz):
     other = parts if other is None else other
-    new, place = (Place(tmp_path_factory.mktemp("sink")) for _ in range(2))
-    stream = Spied()
+    new, place = (placed(tmp_path_factory.mktemp("sink")) for _ in range(2))
+    stream = mock.Mock(wraps=compressor(6))
     first, expected = written(new, compressor(6) if gz else None, parts)
     out, found = written(place, stream if gz else None, parts, digest(other))
     assert found == expected == digest(parts)
     assert (first.unchanged, out.unchanged) == (False, b"".join(parts) == b"".join(other))
     if out.unchanged:
-        assert (out.size, stream.given, place.opened) == (0, 0, 0)
+        assert (out.size, stream.mock_calls, place.mock_calls) == (0, [], [])
         assert list(place.path.parent.parent.iterdir()) == []
     else:
         data = place.path.read_bytes()
