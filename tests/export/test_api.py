@@ -86,7 +86,6 @@ class LazyDict(dict[str, Any]):
 
 @pytest.mark.parametrize("kind", [Lazy, LazyDict])
 def test_an_export_asks_for_neither_the_truth_value_nor_the_length_of_a_mapping(kind, folder):
-    """Contrib's views do not either."""
     assert export(output=folder, sitemaps=kind()).urls == 4
     assert named(folder) == ["sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"]
     assert export(["b"], output=folder, sitemaps=kind()).urls == 1
@@ -340,7 +339,6 @@ class Stumbling(Numbers):
 
 
 def run(folder, a, b, **options):
-    """Export two sections. A number stands for a section of so many numbers."""
     sitemaps = {"a": Numbers(a) if isinstance(a, int) else a, "b": Numbers(b) if isinstance(b, int) else b}
     return export(output=folder, sitemaps=sitemaps, **options)
 

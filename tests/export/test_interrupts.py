@@ -41,7 +41,6 @@ def _no_signal_is_ignored():
 
 
 def meet():
-    """Signal that this process has arrived, and wait for the gate."""
     gate(os.getpid()).touch()
     until(gate("open").exists, "nobody opened the gate")
 
@@ -56,8 +55,6 @@ SECTIONS = {"articles": articles(location=location)}
 
 
 class Site(Project):
-    """A project whose command exports the rows to a folder."""
-
     def __init__(self, folder, database):
         super().__init__(folder, database)
         self.public = folder / "public"
@@ -170,7 +167,6 @@ SPIES = {}
 class TestHandlers:
     @pytest.fixture
     def spy(self, settings):
-        """The section of the next exports."""
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SPIES"}
         SPIES["spy"] = Spy()
         return SPIES["spy"]

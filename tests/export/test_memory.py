@@ -25,7 +25,6 @@ def peaks():
 
 
 def measured_peaks():
-    """Hold 200 MB, and then 300 MB in a child."""
     first = peaks()
     held = b"x" * 200 * MILLION
     del held

@@ -72,7 +72,6 @@ def write(amount, newest, step=timedelta(0)):
 
 
 def publish(using="default", **times):
-    """Create an article for each name, published at this time."""
     rows = [Article(slug=slug, updated=at, day=at and at.date()) for slug, at in times.items()]
     Article.objects.using(using).bulk_create(rows)
 
@@ -101,7 +100,6 @@ def live(sitemap, page=1):
 
 
 def listed(sitemap):
-    """Return the articles on live page 1."""
     return slugs(data) if (data := live(sitemap)) else []
 
 

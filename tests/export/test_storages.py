@@ -24,8 +24,6 @@ STRANGE = ("probe-a:b", "run-x\0y/a", "run-C:/a", "section-a\\b.jsonl", "tmp-a:b
 
 
 class Counting(Overwriting):
-    """A storage that counts files that are written and removed."""
-
     writes = 0
 
     def _save(self, name, content):

@@ -58,7 +58,6 @@ def run(folder, *names, **options):
 
 
 def damaged(verification):
-    """Return the damaged files, and whether each was repaired."""
     return {file.name: file.repaired for file in verification.damaged}
 
 
@@ -313,8 +312,6 @@ def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
 
 
 class Unreliable(Overwriting):
-    """A storage whose files cannot be read."""
-
     fails = False
 
     def open(self, name, mode="rb"):

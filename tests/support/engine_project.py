@@ -67,7 +67,6 @@ def gate(name=""):
 
 
 def entered(folder=None):
-    """Return the processes that have entered."""
     return [int(found.name) for found in (folder or gate()).iterdir() if found.name.isdigit()]
 
 
@@ -141,7 +140,6 @@ def deadly_once(self, item):
 
 
 def steady(self, item):
-    """Take some milliseconds."""
     if in_worker():
         gate(os.getpid()).touch()
     time.sleep(STEADY)
@@ -227,7 +225,6 @@ def __getattr__(name):
 
 
 def prepare():
-    """Create tables and rows."""
     from django.contrib.sites.models import Site
     from django.db import connection
 
@@ -432,7 +429,6 @@ class Project:
             yield processes
 
     def log(self):
-        """Return the logs of all workers."""
         return "".join(log.read_text() for log in self.logs)
 
     def sent(self):
@@ -440,7 +436,6 @@ class Project:
         return len(self.gate("sent").read_text().splitlines()) if self.gate("sent").exists() else 0
 
     def clear(self):
-        """Empty the gate."""
         self.sent_before += self.sent()
         shutil.rmtree(self.gate())
         self.gate().mkdir()
@@ -551,7 +546,6 @@ _CREWS = {
 
 
 def crews(*names):
-    """Use these workers only."""
     return pytest.mark.parametrize("_crew", [_CREWS[name] for name in names], indirect=True)
 
 
@@ -573,7 +567,6 @@ def _crew(request, tmp_path_factory):
 
 @pytest.fixture
 def crew(_crew):
-    """Workers, and an empty gate."""
     _crew.clear()
     return _crew
 
@@ -596,7 +589,6 @@ def backends(settings):
 
 
 def runs(folder):
-    """Return the files that runs have left."""
     return [*folder.glob(".sitemaps09/run-*"), *folder.glob(".sitemaps09/tmp-*")]
 
 

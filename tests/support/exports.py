@@ -53,7 +53,6 @@ class Bad(Numbers):
 
 
 def article_sitemap(**attributes):
-    """Section that is read as columns."""
     from tests.models import Article  # this module is imported before setup, too
 
     columns = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
@@ -65,7 +64,6 @@ def article_sitemap(**attributes):
 
 
 def content(folder):
-    """Return the content of all published files."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 

@@ -277,7 +277,6 @@ def test_a_missing_broker_is_one_warning_without_password(url, named, make_proje
 
 
 def imported_modules():
-    """Return the imported modules of Celery, and what the engine says without it."""
     found = [name for name in sys.modules if name.partition(".")[0] in ("celery", "kombu")]
     sys.modules["celery"] = None
     try:

@@ -23,7 +23,6 @@ Dated = declare(Articles, lastmod=F("day"))
 
 
 def changed(added=(), removed=(), changed=()):
-    """Return the expected changes of articles with these slugs."""
     kinds = {"added": added, "removed": removed, "changed": changed}
     return {kind: {f"/articles/{slug}/" for slug in slugs} for kind, slugs in kinds.items()}
 

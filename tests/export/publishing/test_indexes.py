@@ -73,7 +73,6 @@ class Site:
 
     @property
     def announced(self):
-        """The indexes in robots.txt."""
         return re.findall(rf"^Sitemap: {BASE}/(.*)$", self.robots.read_text(), re.MULTILINE)
 
     def published(self, names=()):
@@ -108,7 +107,6 @@ class Site:
 
 @pytest.fixture
 def site(folder, configure, monkeypatch):
-    """A site with three pages in an index."""
     monkeypatch.setattr("django_sitemaps09.protocol.INDEX_LIMITS", Limits(3, 50_000))
     return Site(folder, configure)
 

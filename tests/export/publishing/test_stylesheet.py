@@ -28,7 +28,6 @@ def run(folder, count=3, **options):
 
 
 def styled(folder):
-    """Return whether each document has the instruction."""
     return [INSTRUCTION in plain(folder, name) for name in ("sitemap.xml", *named(folder))]
 
 

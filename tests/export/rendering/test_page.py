@@ -96,21 +96,6 @@ class TestTheLimits:
 
 
 class TestBadItems:
-    def test_are_skipped_and_reported_and_the_others_stay(self, folder, caplog):
-        report = export(output=folder, sitemaps={"a": Bad(6, [1])})
-        [section] = report.sections
-        assert paths(folder) == [path for path in numbers(6) if path != "/numbers/1/"]
-        location, priority = sorted(section.errors, key=lambda error: int(error.key))
-        assert (location.key, location.field) == ("2", "location")
-        assert (priority.key, priority.field) == ("4", "priority")
-        assert "is not on https://www.example.com" in location.reason
-        assert "7.5 (float) is not a priority" in priority.reason
-        assert (section.skipped_items, section.skipped_elements, section.failure) == (1, 1, None)
-        assert (report.published, report.failures) == (True, [])
-        page = plain(folder, "sitemap-a-1.xml.gz")
-        assert page.count(b"<priority>0.5</priority>") == page.count(b"<priority>") == 4
-        assert {f"Section 'a': skipped {error}" for error in section.errors} <= {*caplog.messages}
-
     def test_are_all_counted_a_thousand_reported_and_three_are_warnings(self, folder, configure, caplog):
         for size in (100_000, 5_000):
             configure(MAX_BYTES=size)

@@ -34,7 +34,6 @@ KNOWN = [None, digest([b"other"])]
 
 
 def placed(folder):
-    """Return an opener of the staged file of a page."""
     staged = partial(LocalStore(folder).staged, "staged/page")
     return mock.Mock(side_effect=staged, path=folder / "staged" / "page")
 
