@@ -13,7 +13,6 @@ import time
 import pytest
 from django.core.management import CommandError, call_command, execute_from_command_line
 
-from django_sitemaps09 import Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.export.interrupts import Interrupted, interruptible, uninterrupted
 from tests.support.configuration import BASE
@@ -21,6 +20,7 @@ from tests.support.engine_project import PAGE, Project, articles, entered, gate,
 from tests.support.killing import lives
 from tests.support.processes import DEADLINE, ended, until
 from tests.support.published import quick_folder
+from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.slow
 # A page has 95 rows, based on the first 200 rows, which are read before all pages.
@@ -145,20 +145,16 @@ def handlers():
     return [signal.getsignal(number) for number, _ in SIGNALS]
 
 
-class Spy(Sitemap):
+class Spy(Numbers):
     """Note the signal handlers while the items are read, after raising a signal."""
 
-    def __init__(self, number=None):
-        self.number, self.seen = number, []
+    number, seen = None, ()
 
     def items(self):
         if self.number:
             signal.raise_signal(self.number)
-        self.seen[:] = handlers()
-        return range(3)
-
-    def location(self, item):
-        return f"/{item}/"
+        self.seen = handlers()
+        return super().items()
 
 
 SPIES = {}
@@ -168,7 +164,7 @@ class TestHandlers:
     @pytest.fixture
     def spy(self, settings):
         settings.SITEMAPS09 = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SPIES"}
-        SPIES["spy"] = Spy()
+        SPIES["spy"] = Spy(3)
         return SPIES["spy"]
 
     def test_of_other_programs_stay(self, tmp_path, spy):
@@ -198,7 +194,7 @@ class TestHandlers:
         before = handlers()
         export(output=tmp_path / "alone")
         assert spy.seen == before
-        spy.seen.clear()
+        spy.seen = None
         options = {"output": str(tmp_path / "thread"), "verbosity": 0}
         thread = threading.Thread(target=call_command, args=["export_sitemaps"], kwargs=options)
         thread.start()

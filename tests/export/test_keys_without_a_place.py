@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import connections, models
-from django.test.utils import CaptureQueriesContext, isolate_apps
+from django.test.utils import CaptureQueriesContext
 
 from django_sitemaps09.export import export
 from tests.models import Coupon, Redemption
@@ -103,15 +103,11 @@ def test_a_view_whose_key_repeats_fails_with_advice_for_views(model_of_view, fol
 ])  # fmt: skip
 def test_keys_that_python_cannot_represent_are_skipped_and_counted(kind, field, values, using, folder):
     arguments = {"max_digits": 5, "decimal_places": 2} if kind == "numeric" else {}
-    meta = type("Meta", (), {"app_label": "tests", "db_table": "sitemaps09_moment"})
-    with isolate_apps("tests"):
-        fields = {"at": field(primary_key=True, **arguments), "number": models.IntegerField()}
-        model = type("Moment", (models.Model,), {"__module__": __name__, "Meta": meta, **fields})
-    with connections[using].cursor() as cursor:
-        cursor.execute(f"CREATE TABLE sitemaps09_moment (at {kind} PRIMARY KEY, number int)")
-        rows = [(value, number) for number, value in enumerate(values)]
-        cursor.executemany("INSERT INTO sitemaps09_moment VALUES (%s, %s)", rows)
-    declared = section(model._default_manager.using(using), "pk")
+    fields = {"at": field(primary_key=True, **arguments), "number": models.IntegerField()}
+    rows = " UNION ".join(
+        f"SELECT '{value}'::{kind} AS at, {n} AS number" for n, value in enumerate(values)
+    )
+    declared = section(view(using, rows, **fields)._default_manager.using(using), "pk")
     [found] = export(sitemaps={"s": declared}, output=folder).sections
     assert (found.failure, found.urls, found.skipped_items) == (None, 1, len(values) - 1)
     assert "is out of range" in str(found.errors[0])

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from unittest.mock import Mock
 
 import pytest
 from django.core import signing
@@ -26,6 +27,7 @@ from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
 from tests.support.internals import STATE, Base, Page, conf, source, stores
+from tests.support.published import states
 
 SALT, MESSAGE = messages._SALTS[REPLY], messages._MESSAGE
 EVIL = "sitemaps09_tests_evil_urls"
@@ -84,25 +86,17 @@ def a_day_ago(monkeypatch, sign):
         return sign()
 
 
-def entries(folder):
-    states = {str(found): found.lstat() for found in folder.rglob("*")}
-    return {name: (state.st_ino, state.st_mtime_ns) for name, state in states.items()}
-
-
 @pytest.fixture
 def is_refused(forging, tmp_path, monkeypatch, caplog):
-    def opened(*where):
-        raise AssertionError(f"{where} was opened")
-
     def check(message, why=f"{UNSIGNED} of this process"):
-        before = entries(tmp_path)
+        before = states(tmp_path, hidden=True)
         with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
-            patched.setattr(stores, "target_store", opened)
+            patched.setattr(stores, "target_store", lambda *where: pytest.fail(f"{where} was opened"))
             handle_message(message)
         [record] = caplog.records
         assert record.getMessage().startswith(f"A message was refused: {why}")
         assert (record.levelname, EVIL in sys.modules, len(queries)) == ("ERROR", False, 0)
-        assert entries(tmp_path) == before
+        assert states(tmp_path, hidden=True) == before
 
     return check
 
@@ -143,18 +137,18 @@ class TestAForgedMessage:
     def test_of_another_run_renders_nothing_in_this_one(self, forging, tmp_path, caplog):
         message = messages.sign(forging)
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
-        before = entries(tmp_path)
+        before = states(tmp_path, hidden=True)
         handle_message(message)
         assert "A message was ignored: no export in" in caplog.text
-        assert entries(tmp_path) == before
+        assert states(tmp_path, hidden=True) == before
 
     @pytest.mark.parametrize("name", ["../x", "/etc/x", "..", ".", "a/b", "A", "a\n", ".hidden"])
     def test_names_only_the_folder_of_a_host_even_if_it_is_signed(self, forging, tmp_path, caplog, name):
-        before = entries(tmp_path)
+        before = states(tmp_path, hidden=True)
         forging["renderer"]["folder"] = name
         handle_message(messages.sign(forging))
         assert "A message was refused: A message contains an invalid stage" in caplog.text
-        assert entries(tmp_path) == before
+        assert states(tmp_path, hidden=True) == before
 
     def test_with_a_valid_signature_would_succeed(self, forging, tmp_path):
         """Prove that the tests above would detect the attack."""
@@ -168,16 +162,13 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(forging, monk
     class SoftLimitError(Exception):
         pass
 
-    def handle(*signal_and_frame):
-        raise SoftLimitError
-
     def rendered(*page, **options):
         with suppress(Exception):
             os.kill(os.getpid(), signal.SIGUSR1)
         raise AssertionError("the time limit was taken for the failure of an item")
 
     monkeypatch.setattr(messages.rendering, "render_page", rendered)
-    before = signal.signal(signal.SIGUSR1, handle)
+    before = signal.signal(signal.SIGUSR1, Mock(side_effect=SoftLimitError))
     try:
         handle_message(messages.sign(forging))
     finally:

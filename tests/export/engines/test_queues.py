@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from django_sitemaps09.export import export_hosts
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.export.engines import queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering import sink
@@ -112,7 +113,7 @@ def test_results_are_those_of_the_export_alone_whoever_renders(queue):
     assert queue.export(*names).written == ()
 
 
-def test_pages_that_splitting_adds_are_sent_and_taken_too(queue, configure):
+def test_pages_that_splitting_adds_are_sent_and_taken_too_and_others_are_merged(queue, configure):
     # The last pages have longer URLs than the first, by which the size of pages is measured.
     for pk in range(PAGE + 1, PAGES * PAGE + 1):
         Article.objects.filter(pk=pk).update(slug=f"{'x' * 100}{pk}")
@@ -123,6 +124,13 @@ def test_pages_that_splitting_adds_are_sent_and_taken_too(queue, configure):
     assert (report.sections[0].split > 0, max(queue.pages()) > PAGES) == (True, True)
     assert queue.public() == serial
     assert len({queue.content(number)["token"] for number in range(len(queue.sent))}) == len(queue.sent)
+    # Then pages are merged, as they are in a copy by the export alone.
+    twin = shutil.copytree(queue.output, queue.output.with_name("twin"))
+    Article.objects.filter(pk__gt=PAGE).exclude(pk__in=range(10, PAGES * PAGE, 8)).delete()
+    sections = [*queue.export(workers=1).sections, *export(["a"], output=twin, engine="serial").sections]
+    by_queue, alone = ([(file.until, file.digest) for file in section.files] for section in sections)
+    assert (by_queue, sections[0].merged > 1) == (alone, True)
+    assert queue.export(workers=1).written == ()
 
 
 def test_a_page_is_finished_by_a_thread_while_the_next_one_is_read(queue, monkeypatch):

@@ -320,7 +320,6 @@ def test_a_cascade_is_switched_on_and_off_and_no_url_is_lost_meanwhile(site, clo
             assert {*known(site.folder).indexes} == {*expected}
             assert site.announced == (["sitemap.xml"] if on else ["sitemap.xml", "sitemap-2.xml"])
             assert site(a=9).written == ()
-    assert "sitemap-1.xml" in known(site.folder).removed
     clock.time += timedelta(days=1)
     site(a=9)
     assert site.indexed == PLAIN
