@@ -6,11 +6,7 @@ from tests.support.configuration import BASE
 
 
 class Notifications:
-    def __init__(self):
-        self.written = []
-        self.removed = []
-        self.urls = []
-        self.calls = 0
+    calls, written, removed, urls = 0, (), (), ()
 
     def __call__(self, published, **kwargs):
         self.calls += 1

@@ -46,10 +46,10 @@ def tree(folder):
     return states(folder, hidden=True), [(path.stat().st_mtime_ns, path.stat().st_mode) for path in folders]
 
 
-def run(folder, **counts):
-    robots = counts.pop("robots", None)
-    sitemaps = {name: Numbers(count) for name, count in counts.items()}
-    return export(output=folder, sitemaps=sitemaps, robots=robots)
+def run(folder, robots=None, a=1, options=None, **counts):
+    """Export sections of so many numbers."""
+    sitemaps = {name: Numbers(count) for name, count in {"a": a, **counts}.items()}
+    return export(output=folder, sitemaps=sitemaps, robots=robots, **options or {})
 
 
 @pytest.mark.parametrize("offset", [None, timedelta(days=2), timedelta(hours=3)])
@@ -231,10 +231,6 @@ def path(tmp_path):
     return tmp_path / "web" / "robots.txt"
 
 
-def announce(folder, robots, count=1, **options):
-    return export(output=folder, sitemaps={"a": Numbers(count)}, robots=robots, **options)
-
-
 def names(path):
     return sorted(entry.name for entry in path.parent.iterdir())
 
@@ -247,14 +243,14 @@ def is_published_without(report, folder, count=1):
 def test_robots_txt_is_created_with_our_block_alone_and_then_left_alone(folder, path, configure):
     for robots in (str(path), None):
         configure(ROBOTS_TXT=None if robots else path)
-        report = announce(folder, robots)
+        report = run(folder, robots)
         assert (path.read_text(), report.robots) == (BLOCK, "written")
         assert report.failures == report.warnings == []
         # It is not written again if it lists the index, in our block or in a line of its owner.
         for text in (BLOCK, f"sitemap:{BASE}/sitemap.xml"):
             path.write_text(text)
             before = touched(path.parent), path.parent.stat().st_mtime_ns
-            assert announce(folder, path, 9).robots == "unchanged"
+            assert run(folder, path, 9).robots == "unchanged"
             assert (touched(path.parent), path.parent.stat().st_mtime_ns) == before
         path.unlink()
 
@@ -263,7 +259,7 @@ def test_robots_txt_keeps_every_byte_outside_the_block(folder, path):
     mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
     path.write_bytes(mine)
     for public, base in ((folder, BASE), (folder.with_name("moved"), "https://example.org")):
-        announce(public, path, base_url=base)
+        run(public, path, options={"base_url": base})
         block = f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base)
         assert path.read_bytes() == mine + block.encode()
 
@@ -280,7 +276,7 @@ def test_robots_txt_keeps_its_mode_its_owner_and_its_extended_attributes(folder,
         os.setxattr(path, "user.note", b"mine")
         attributes = {"user.note": b"mine"}
     path.chmod(mode)
-    assert announce(folder, path).robots == "written"
+    assert run(folder, path).robots == "written"
     status = path.stat()
     assert (stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)) == (mode, owner)
     assert {name: os.getxattr(path, name) for name in attributes} == attributes
@@ -293,7 +289,7 @@ def test_a_link_to_robots_txt_stays_a_link(folder, path, tmp_path, there):
     if there:
         real.write_text(MINE)
     path.symlink_to(Path("../real") / real.name)
-    report = announce(folder, path)
+    report = run(folder, path)
     assert (report.robots, report.failures, path.is_symlink()) == ("written", [], True)
     assert (real.read_text(), names(real)) == (f"{MINE}\n{BLOCK}" if there else BLOCK, [real.name])
 
@@ -302,7 +298,7 @@ def test_a_link_to_robots_txt_stays_a_link(folder, path, tmp_path, there):
 def test_a_robots_txt_that_is_refused_is_not_changed_and_the_sitemap_is_published(folder, path, mine, why):
     path.write_bytes(mine)
     before = touched(path.parent)
-    report = announce(folder, path)
+    report = run(folder, path)
     assert is_published_without(report, folder)
     [failure] = report.failures
     assert (touched(path.parent), str(path) in failure, why in failure) == (before, True, True)
@@ -312,7 +308,7 @@ def test_robots_txt_cannot_be_a_folder_or_in_one_that_does_not_exist(folder, tmp
     missing = tmp_path / "missing" / "robots.txt"
     advice = f": the folder {missing.parent} does not exist. Create it, or name another path with --robots"
     for path, why in ((tmp_path, ""), (missing, f"{advice} or SITEMAPS09['ROBOTS_TXT'].")):
-        report = announce(folder, path)
+        report = run(folder, path)
         [failure] = report.failures
         assert is_published_without(report, folder)
         assert failure.startswith(f"{path} was not changed")
@@ -320,8 +316,8 @@ def test_robots_txt_cannot_be_a_folder_or_in_one_that_does_not_exist(folder, tmp
     assert not missing.parent.exists()
     # A dry run does not create the target, in which it can be.
     target = tmp_path / "new"
-    assert announce(target, target / "robots.txt", dry_run=True).failures == []
-    assert announce(target, target / "robots.txt").robots == "written"
+    assert run(target, target / "robots.txt", options={"dry_run": True}).failures == []
+    assert run(target, target / "robots.txt").robots == "written"
 
 
 def test_a_robots_txt_that_a_disk_fails_to_write_is_whole_or_as_it_was(folder, path, monkeypatch):
@@ -330,7 +326,7 @@ def test_a_robots_txt_that_a_disk_fails_to_write_is_whole_or_as_it_was(folder, p
         path.write_text(MINE)
         with monkeypatch.context() as patch, suppress(OSError):
             patch.setattr(os, "fsync", failing_at(call, os.fsync))
-            states.append((announce(folder / str(call), path).robots, path.read_text() == MINE))
+            states.append((run(folder / str(call), path).robots, path.read_text() == MINE))
         assert path.read_text() in (MINE, f"{MINE}\n{BLOCK}")
         assert names(path) == ["robots.txt"]
         if states[-1:] == [("written", False)]:
@@ -347,7 +343,7 @@ def test_a_link_of_another_user_is_not_followed(folder, path, tmp_path, far):
     os.chown(link, 1234, 2345, follow_symlinks=False)
     if far:
         path.symlink_to(link)
-    report = announce(folder, path)
+    report = run(folder, path)
     assert is_published_without(report, folder)
     assert (victim.read_text(), path.is_symlink()) == ("mine\n", True)
     assert f"{link} is a symbolic link owned by another user" in report.failures[0]
@@ -356,7 +352,7 @@ def test_a_link_of_another_user_is_not_followed(folder, path, tmp_path, far):
 def test_a_link_to_itself_ends_no_run_and_no_journal(folder, path, monkeypatch):
     path.symlink_to(path)
     for count_ in (1, 2):
-        report = announce(folder, path, count_)
+        report = run(folder, path, count_)
         assert is_published_without(report, folder, count_)
         assert "links form a loop" in report.failures[0]
     # The same holds for a run that is killed before its end, and that the next run finishes.
@@ -364,10 +360,10 @@ def test_a_link_to_itself_ends_no_run_and_no_journal(folder, path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(publication, "replace_manifest", Mock(side_effect=OSError("killed")))
         with pytest.raises(OSError, match="killed"):
-            announce(folder, path, 3)
+            run(folder, path, 3)
     path.unlink()
     path.symlink_to(path)
-    report = announce(folder, path, 3)
+    report = run(folder, path, 3)
     assert (report.recovered, report.robots, paths(folder)) == (True, "failed", numbers(3))
     assert not (folder / STATE / JOURNAL).exists()
 
@@ -389,7 +385,7 @@ def test_a_robots_txt_that_its_owner_edits_meanwhile_has_the_edits(folder, path,
         return real(*arguments)
 
     monkeypatch.setattr(robots_files, "create_whole", create)
-    report = announce(folder, path)
+    report = run(folder, path)
     if how == "always":
         assert is_published_without(report, folder)
         assert {line[:9] for line in path.read_text().splitlines()} == {"User-agen", "Disallow:"}
@@ -403,7 +399,7 @@ def test_a_robots_txt_that_its_owner_edits_meanwhile_has_the_edits(folder, path,
 def test_a_killed_replacement_leaves_no_file_after_the_next_run(folder, path):
     path.write_text(MINE)
     path.with_name(".robots.txt.1.tmp").write_text("of another program")
-    export(output=folder, sitemaps={"a": Numbers(1)})
+    run(folder)
     number = os.fork()
     if not number:
         os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
@@ -412,5 +408,5 @@ def test_a_killed_replacement_leaves_no_file_after_the_next_run(folder, path):
         os._exit(1)
     assert os.waitpid(number, 0)[1] == signal.SIGKILL
     assert len(names(path)) == 3
-    assert announce(folder, path).robots == "written"
+    assert run(folder, path).robots == "written"
     assert names(path) == [".robots.txt.1.tmp", "robots.txt"]

@@ -23,7 +23,7 @@ from tests.support.sections import listing
 
 __all__ = ["engine"]
 
-pytestmark = [pytest.mark.sitemaps09(INDEXNOW_KEY=KEY), pytest.mark.usefixtures("no_pause")]
+pytestmark = pytest.mark.sitemaps09(INDEXNOW_KEY=KEY)
 PAGE = "sitemap-a-1.xml.gz"
 
 
@@ -74,14 +74,10 @@ class Site:
 
 
 @pytest.fixture
-def run(folder, engine, configure):
-    return Site(folder, engine, configure)
-
-
-@pytest.fixture
-def no_pause(monkeypatch):
-    """Let a host be submitted again at once."""
+def run(folder, engine, configure, monkeypatch):
+    # A host can be submitted again at once.
     monkeypatch.setattr("django_sitemaps09.notify.engines.PAUSE", -1.0)
+    return Site(folder, engine, configure)
 
 
 def is_in(words, texts):

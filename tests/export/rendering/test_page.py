@@ -35,10 +35,6 @@ from tests.support.sections import Numbers, declare, listing
 pytestmark = pytest.mark.sitemaps09
 
 
-def sizes(folder):
-    return [len(plain(folder, name)) for name in named(folder)]
-
-
 def test_files_are_the_same_bytes_for_the_same_input_even_later(folder, tmp_path, monkeypatch):
     # More than a slice of rows.
     export(output=folder, sitemaps={"a": Numbers(4_321)})
@@ -77,8 +73,9 @@ class TestTheLimits:
         folder = tmp_path_factory.mktemp("limits")
         assert export(output=folder, sitemaps={"a": article_sitemap()}).failures == []
         assert sorted(paths(folder)) == sorted(f"/articles/{slug}/" for slug in slugs)
-        assert max(sizes(folder)) <= size
-        assert all(1 <= len(locations(plain(folder, name))) <= urls for name in named(folder))
+        pages = [plain(folder, name) for name in named(folder)]
+        assert max(map(len, pages)) <= size
+        assert all(1 <= len(locations(page)) <= urls for page in pages)
 
     @pytest.mark.sitemaps09(MAX_BYTES=400)
     @pytest.mark.parametrize("format_", ["xml", "text"])
