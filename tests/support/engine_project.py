@@ -28,8 +28,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.sitemaps import Sitemap as ContribSitemap
 from django.core.exceptions import ImproperlyConfigured
-from django.db.models import F, Value
-from django.db.models.functions import Concat
+from django.db.models import F
 from django.http import HttpResponse
 from django.urls import path, set_script_prefix, set_urlconf
 from django.utils.module_loading import import_string
@@ -38,8 +37,8 @@ from django_sitemaps09 import Route
 from tests.support import killing, services
 from tests.support.configuration import BASE
 from tests.support.exports import content, locations, named
-from tests.support.processes import DEADLINE, ended, environment, forkable, started, until
-from tests.support.published import quick_folder, states
+from tests.support.processes import DEADLINE, ended, environment, started, until
+from tests.support.published import quick_folder
 from tests.support.sections import Numbers, declare, listing
 
 ROWS, PAGE = 600, 100
@@ -271,37 +270,6 @@ def exported(folder, engine, *names, **options):
 def again(folder, engine):
     """Export twice; the second export has nothing to render."""
     return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
-
-
-def story(folder, engine):
-    """Export rows whose pages are split, and then merged, each time twice, then by another codec.
-
-    Return the pages of each run, and what the second runs wrote.
-    """
-    from tests.models import Article
-
-    few = range(60, 320, 20)
-    rows, keys, maps, written = Article.objects, django_settings.SITEMAPS09, [], []
-    for change in (
-        lambda: None,
-        lambda: rows.filter(pk__lte=250).update(slug=Concat(F("slug"), Value("x" * 80))),
-        lambda: rows.filter(pk__range=(60, 320)).exclude(pk__in=few)._raw_delete("default"),
-    ):
-        change()
-        for more in ({}, {"GZIP_LEVEL": 9}):
-            django_settings.SITEMAPS09 = keys | more
-            forkable()
-            before = states(Path(folder))
-            report = exported(folder, engine, "a")
-            if more:
-                # Late workers may write hidden files.
-                changed = states(Path(folder)).items() - before.items()
-                written += [*report["written"], *(name for name, _ in changed)]
-            files = report["sections"][0]["files"]
-            maps.append([[file["name"], file["until"], file["urls"], file["digest"]] for file in files])
-    rows.all()._raw_delete("default")
-    fill()
-    return maps, written
 
 
 def elsewhere(folder, engine):
@@ -539,17 +507,17 @@ def make_project(tmp_path, request):
         yield made
 
 
-_CREWS = {
+CREWS = {
     "processes": pytest.param("", id="processes"),
     **{name: pytest.param(name, marks=pytest.mark.services) for name in (*BROKERS, "tasks")},
 }
 
 
 def crews(*names):
-    return pytest.mark.parametrize("_crew", [_CREWS[name] for name in names], indirect=True)
+    return pytest.mark.parametrize("_crew", [CREWS[name] for name in names], indirect=True)
 
 
-@pytest.fixture(scope="module", params=_CREWS.values())
+@pytest.fixture(scope="module", params=CREWS.values())
 def _crew(request, tmp_path_factory):
     """Start two workers for all tests that leave them unchanged.
 

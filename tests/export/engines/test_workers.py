@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.support import engine_project
 from tests.support.engine_project import (
+    CREWS,
     DOUBLING,
     HASTY,
     HURRIED,
@@ -56,14 +57,6 @@ def test_an_export_is_the_same_as_by_the_command_alone(crew, tmp_path):
     assert sorted(int(error["key"]) for error in lame["errors"]) == keys
 
 
-def test_pages_are_split_and_merged_as_by_the_command_alone_and_a_second_run_writes_nothing(crew, tmp_path):
-    maps, rewritten = crew.run("story", tmp_path / "serial", "serial")
-    for level in (1, 6):
-        assert crew.run("story", tmp_path / f"{level}", crew.engine, GZIP_LEVEL=level) == [maps, []]
-    # The comparison covers pages that were split or merged.
-    assert (rewritten, len(maps[4]) < len(maps[0]) < len(maps[2])) == ([], True)
-
-
 def test_an_export_is_rendered_by_two_workers_at_once(crew, tmp_path):
     report, _ = crew.export(tmp_path, "meeting", GZIP=False)
     pids, how = renderers(tmp_path, "meeting")
@@ -93,16 +86,10 @@ def test_workers_have_the_prefix_and_the_urlconf_of_the_command(crew, tmp_path):
 
 
 @needs_proc
-@pytest.mark.parametrize(
-    ("broker", "why"),
-    [
-        ("", "two worker processes in a row died unexpectedly"),
-        # A process of Celery's pool dies, or the whole worker of Django Tasks; then a child of the command.
-        pytest.param("redis", "Section 'deadly', page ", marks=pytest.mark.services),
-        pytest.param("tasks", "Section 'deadly', page ", marks=pytest.mark.services),
-    ],
-)
-def test_a_page_that_kills_whatever_renders_it_fails_its_section_alone(broker, why, make_project, tmp_path):
+@pytest.mark.parametrize("broker", [CREWS[name] for name in ("processes", "redis", "tasks")])
+def test_a_page_that_kills_whatever_renders_it_fails_its_section_alone(broker, make_project, tmp_path):
+    # A process of Celery's pool dies, or the whole worker of Django Tasks; then a child of the command.
+    why = "Section 'deadly', page " if broker else "two worker processes in a row died unexpectedly"
     project = make_project(broker)
     project.export(tmp_path, "deadly", engine="serial")
     pages = {name: state for name, state in touched(tmp_path).items() if "deadly" in name}
@@ -228,27 +215,26 @@ def test_an_export_is_the_same_if_tasks_are_called_at_once(broker, make_project,
     assert (found, runs(tmp_path)) == (project.serial("a", "odd", "one"), [])
 
 
+QUEUES = {
+    "redis": f"'{{0}}' of redis://{REDIS} (celery -A shop worker -Q {{0}})",
+    "rabbitmq": f"'{{0}}' of amqp://{SERVER} (celery -A shop worker -Q {{0}})",
+    "tasks": "'sitemaps' of the backend 'default' of TASKS (with django-tasks-db: manage.py db_worker "
+    "--backend default --queue-name sitemaps)",
+}
+
+
 @pytest.mark.services
-@pytest.mark.parametrize(
-    ("broker", "worker", "place", "command"),
-    [
-        ("redis", "Celery worker", f"'{{}}' of redis://{REDIS}", "celery -A shop worker -Q {}"),
-        ("rabbitmq", "Celery worker", f"'{{}}' of amqp://{SERVER}", "celery -A shop worker -Q {}"),
-        (
-            *("tasks", "worker of Django Tasks", "'sitemaps' of the backend 'default' of TASKS"),
-            "with django-tasks-db: manage.py db_worker --backend default --queue-name sitemaps",
-        ),
-    ],
-)
-def test_an_export_without_workers_names_a_queue(broker, worker, place, command, make_project, tmp_path):
+@pytest.mark.parametrize("broker", QUEUES)
+def test_an_export_without_workers_names_a_queue(broker, make_project, tmp_path):
     project = make_project(broker)
     # Half a minute by its clock is over at once.
     options = ["--engine", HURRIED, "--output", str(tmp_path / "public")]
     status, _, warned = project.said("django", "export_sitemaps", "a", "one", *options)
     [line] = warned.splitlines()
+    worker = "worker of Django Tasks" if broker == "tasks" else "Celery worker"
     expected = f"CommandError: No {worker} took a page, so the export itself rendered all. Start"
     assert line.startswith(expected)
-    assert f"that reads the queue {place} ({command})".replace("{}", project.queue) in line
+    assert f"that reads the queue {QUEUES[broker].format(project.queue)}" in line
     assert (status, bool(PASSWORD) and PASSWORD in warned) == (1, False)
     assert content(tmp_path / "public") == project.serial("a", "one")[1]
 
