@@ -19,7 +19,7 @@ from django.http import Http404
 from django.test import Client, RequestFactory
 from django.utils import timezone as django_timezone
 from django.utils.timezone import make_naive
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 from lxml import etree
 
 from django_sitemaps09 import ModelSitemap, News, NewsSitemap, Route, views
@@ -357,30 +357,6 @@ class TestFilesOfNews:
     def _words(self):
         Word.objects.bulk_create(Word(word=f"w{number:02}") for number in range(25))
 
-    @pytest.mark.parametrize("keep", [0, 24 * 3600])
-    def test_that_are_not_needed_are_removed_and_can_return(self, stopped_clock, folder, configure, keep):
-        """A file that is needed again is not deleted, regardless of which run comes first."""
-        configure(KEEP_REMOVED=keep)
-
-        def pages(amount, later):
-            stopped_clock.time += later
-            Article.objects.all().delete()
-            write(amount, stopped_clock.time)
-            before, listed = files(folder), names(folder)
-            report = self.run(folder)
-            assert report.failures == []
-            assert names(folder) == first(ceil(amount / fill(10)))
-            # Each is named as removed once, by the run that does not list it any more.
-            assert report.sections[0].removed == len({*listed} - {*names(folder)})
-            assert {*report.deleted} == {*before} - {*files(folder)}
-            return len(files(folder))
-
-        # A file that is no longer listed still exists for crawlers that have the previous index. In the
-        # third run it would be deleted if it were not needed again.
-        steps = [(27, HOUR), (5, HOUR), *[(27, 25 * HOUR)] * 3, (5, HOUR), (15, HOUR), (5, 23 * HOUR)]
-        found = [pages(*step) for step in (*steps, (5, 25 * HOUR), (15, 25 * HOUR))]
-        assert found == [3, 3, 3, 3, 3, 3, 2 if keep == 0 else 3, 2, 1, 2]
-
     def test_shrink_as_they_like_and_other_sections_do_not(self, stopped_clock, folder):
         write(900, NOW)
         Word.objects.bulk_create(Word(word=f"x{number:03}") for number in range(300))
@@ -413,35 +389,43 @@ class TestFilesOfNews:
         assert looked_at.states(folder, hidden=True) == before
 
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(st.lists(steps, min_size=2, max_size=8), st.sampled_from([0, 3_600, 24 * 3_600]))
+    @given(st.lists(steps, min_size=2, max_size=8), st.sampled_from([0 * HOUR, HOUR, DAY]))
+    # In the last run, files of the first are kept; needed again when they are due; or deleted.
+    @example([(27, HOUR, None, True), (0, TWO_DAYS, None, True), (0, 23 * HOUR, None, True)], DAY)
+    @example([(27, HOUR, None, True), (0, TWO_DAYS, None, True), (27, 25 * HOUR, None, True)], DAY)
+    @example([(27, HOUR, None, True), (0, TWO_DAYS, None, True), (0, HOUR, None, True)], 0 * HOUR)
     def test_have_the_lowest_numbers_at_any_time(self, stopped_clock, configure, register, steps, keep):
         Article.objects.all().delete()
         stopped_clock.time = NOW
         register(**SITEMAPS)
         with looked_at.quick_folder() as folder:
             configure(KEEP_REMOVED=keep, ROOT=folder)
-            most, named_since = 0, {}
+            # When each file was removed from the index.
+            removed = {}
             for amount, later, option, compressed in steps:
                 stopped_clock.time += later
                 write(amount, stopped_clock.time, timedelta(minutes=90))
                 configure(GZIP=compressed)
-                assert export(**({option: True} if option else {})).failures == []
+                listed = names(folder)
+                report = export(**({option: True} if option else {}))
                 recent = expected(stopped_clock.time)
                 pages, suffix = ceil(len(recent) / fill(10)), "xml.gz" if compressed else "xml"
-                most = max(most, pages)
                 wanted = [f"sitemap-news-{number}.{suffix}" for number in range(1, pages + 1)]
-                assert names(folder) == wanted
-                assert all_of(folder) == recent
-                assert all(int(name.split("-")[2].split(".")[0]) <= most for name in files(folder))
+                assert (names(folder), all_of(folder), report.failures) == (wanted, recent, [])
+                # A file that is no longer listed still exists for crawlers that have an earlier index.
+                # It is not deleted if it is needed again, regardless of which run comes first.
+                removed = {name: since for name, since in removed.items() if name not in wanted}
+                due = {name for name, since in removed.items() if stopped_clock.time - since >= keep}
+                gone = {*listed} - {*wanted}
+                removed = {name: removed[name] for name in removed.keys() - due}
+                removed |= dict.fromkeys(gone, stopped_clock.time)
+                assert files(folder) == sorted({*wanted, *removed})
+                assert {name for name in report.deleted if "-news-" in name} == due
+                assert report.sections[0].removed == len(gone)
                 for name in wanted:
                     cache.clear()
                     content = Client().get(f"/{name}").content
                     assert (gzip.decompress(content) if compressed else content) == exported(folder, name)
-                # Files that a recent index listed still exist.
-                for name, since in named_since.items():
-                    if (stopped_clock.time - since).total_seconds() < keep:
-                        assert name in files(folder)
-                named_since |= dict.fromkeys(wanted, stopped_clock.time)
 
     def test_show_the_current_rows_live_before_an_export(self, stopped_clock, folder, configure, register):
         register(**SITEMAPS)
