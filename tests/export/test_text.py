@@ -20,7 +20,8 @@ from tests.models import Article
 from tests.support import published as looked_at
 from tests.support.articles import Articles, write_keys
 from tests.support.configuration import BASE
-from tests.support.internals import STATE, LocalStore
+from tests.support.exports import promoting
+from tests.support.internals import STATE
 from tests.support.manifests import known
 from tests.support.native_views import last_parts
 from tests.support.sections import declare, listing
@@ -236,17 +237,15 @@ class TestAnExportOfText:
 #: Formats and compression, by the suffix of page names.
 WAYS = {"xml.gz": (Articles, True), "xml": (Articles, False)}
 WAYS |= {"txt": (TextArticles, True), "txt, plain": (TextArticles, False)}
-promote = LocalStore.promote
 
 
-def looking(folder, stays):
-    """Return a step of publishing after which these URLs must be there."""
+def keep_all(monkeypatch, folder, stays):
+    """Check that these URLs are there after each step of publishing."""
 
-    def promoted(self, *arguments):
-        promote(self, *arguments)
+    def look(*arguments):
         assert indexed(folder) >= stays
 
-    return promoted
+    promoting(monkeypatch, after=look)
 
 
 class TestASectionThatChangesItsFormat:
@@ -281,7 +280,7 @@ class TestASectionThatChangesItsFormat:
                 Article.objects.bulk_create(Article(pk=pk, slug=f"p{pk}") for pk in sorted(new))
                 with pytest.MonkeyPatch.context() as patch:
                     if earlier:
-                        patch.setattr(LocalStore, "promote", looking(folder, before & published_urls()))
+                        keep_all(patch, folder, before & published_urls())
                     self.run(folder, way, **({option: True} if option else {}))
                 if keep:
                     assert earlier <= {path.name for path in folder.iterdir()}
@@ -328,7 +327,7 @@ class TestASectionThatChangesItsFormat:
         for lost in (folder / STATE).iterdir():
             if lost.is_file():
                 lost.unlink()
-        monkeypatch.setattr(LocalStore, "promote", looking(folder, published_urls()))
+        keep_all(monkeypatch, folder, published_urls())
         self.run(folder, then)
         # Numbers are never used again, and the export still recognizes its old files.
         stems = [{name.split(".")[0] for name in each} for each in (before, names(folder))]

@@ -19,6 +19,7 @@ from django_sitemaps09.export.publishing.file_checks import CheckedFile, Expecte
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
+from tests.support.exports import promoting
 from tests.support.internals import (
     BACKUP,
     ROOT,
@@ -296,14 +297,8 @@ def test_an_export_meanwhile_does_not_make_its_files_look_damaged(public, monkey
 
 
 def test_an_export_meanwhile_can_be_at_any_step(public, monkeypatch):
-    promote, results = LocalStore.promote, []
-
-    def verified(store, staged, name):
-        for step in (lambda: None, lambda: promote(store, staged, name)):
-            step()
-            results.append(run(public))
-
-    monkeypatch.setattr(LocalStore, "promote", verified)
+    results, verified = [], lambda store, name: results.append(run(public))
+    promoting(monkeypatch, before=verified, after=verified)
     rename(2, 4)
     write_articles(7, 8, 9)
     report = export(output=public, sitemaps=sections(9))

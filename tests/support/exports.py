@@ -17,7 +17,7 @@ from django.db.models import F
 
 from django_sitemaps09 import Route
 from tests.support.configuration import BASE
-from tests.support.internals import BACKUP, EXPORTED, HISTORY, ROOT as MANIFEST, STATE
+from tests.support.internals import BACKUP, EXPORTED, HISTORY, ROOT as MANIFEST, STATE, LocalStore
 from tests.support.published import SPACE
 from tests.support.sections import Numbers, declare
 
@@ -118,6 +118,18 @@ def local_storage(folder, mode=None):
     options = {"location": str(folder), "base_url": "/never/used/"}
     options |= {} if mode is None else {"file_permissions_mode": mode}
     return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": options}
+
+
+def promoting(monkeypatch, before=lambda store, name: None, after=lambda store, name: None):
+    """Call these functions before and after each file is published."""
+    promote = LocalStore.promote
+
+    def promoted(store, staged, name):
+        before(store, name)
+        promote(store, staged, name)
+        after(store, name)
+
+    monkeypatch.setattr(LocalStore, "promote", promoted)
 
 
 def failing_at(call, function):

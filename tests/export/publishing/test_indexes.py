@@ -15,8 +15,8 @@ from django_sitemaps09.export import export
 from tests.models import Article
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
-from tests.support.exports import locations
-from tests.support.internals import ROOT, STATE, Limits, LocalStore, index_name, index_number
+from tests.support.exports import locations, promoting
+from tests.support.internals import ROOT, STATE, Limits, index_name, index_number
 from tests.support.killing import Killed
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
@@ -36,16 +36,13 @@ def names_in(data):
 @contextmanager
 def killed_at_the_index(*, is_replaced=False):
     """Kill the export in the block before, or right after, it replaces the first index."""
-    promote = LocalStore.promote
 
-    def killed(store, staged, name):
-        if name != "sitemap.xml" or is_replaced:
-            promote(store, staged, name)
+    def kill(store, name):
         if name == "sitemap.xml":
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalStore, "promote", killed)
+        promoting(patch, **{"after" if is_replaced else "before": kill})
         with pytest.raises(Killed):
             yield
 

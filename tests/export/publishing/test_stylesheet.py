@@ -9,8 +9,8 @@ import pytest
 
 from django_sitemaps09.export import export
 from tests.support.configuration import BASE
-from tests.support.exports import named, plain, touched
-from tests.support.internals import ROOT as MANIFEST, STATE, LocalStore, writer
+from tests.support.exports import named, plain, promoting, touched
+from tests.support.internals import ROOT as MANIFEST, STATE, writer
 from tests.support.sections import Numbers
 
 pytestmark = pytest.mark.sitemaps09(STYLESHEET=True)
@@ -34,13 +34,7 @@ def styled(folder):
 @pytest.mark.parametrize("compressed", [True, False])
 def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure, monkeypatch, compressed):
     promoted = []
-    promote = LocalStore.promote
-
-    def listen(store, staged, name):
-        promoted.append(name)
-        promote(store, staged, name)
-
-    monkeypatch.setattr(LocalStore, "promote", listen)
+    promoting(monkeypatch, lambda store, name: promoted.append(name))
     configure(GZIP=compressed)
     run(folder, count=0)
     assert not sheet.exists()
