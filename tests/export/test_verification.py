@@ -15,7 +15,6 @@ import pytest
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import export, verify
 from django_sitemaps09.export.publishing import file_checks
-from django_sitemaps09.export.publishing.file_checks import CheckedFile, ExpectedFile, check_file
 from tests.models import Article
 from tests.support import published
 from tests.support.configuration import BASE
@@ -353,7 +352,7 @@ WHOLE = compress(CONTENT)
 
 
 def expected(content=CONTENT, name=NAME, urls=9):
-    return ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
+    return file_checks.ExpectedFile(name, frozenset([sha256(content).hexdigest()]), "a", urls, len(content))
 
 
 @pytest.fixture
@@ -362,7 +361,7 @@ def check(tmp_path):
 
     def written(content, file):
         (tmp_path / file.name).write_bytes(content)
-        return check_file(LocalStore(tmp_path), file)
+        return file_checks.check_file(LocalStore(tmp_path), file)
 
     return written
 
@@ -377,7 +376,7 @@ def test_every_bit_that_changes_the_content_and_every_truncation_is_found(check)
             harmless += 1
     # Bits of the time in the header, for example.
     assert harmless < 10 * 8
-    assert check(WHOLE, expected()) == CheckedFile(NAME, "a", 9, len(CONTENT))
+    assert check(WHOLE, expected()) == file_checks.CheckedFile(NAME, "a", 9, len(CONTENT))
     assert all(check(WHOLE[:length], expected()).problem is not None for length in range(len(WHOLE)))
 
 
@@ -394,7 +393,8 @@ def test_urls_are_counted_across_chunks(check, monkeypatch, size):
     monkeypatch.setattr(compression, "_CHUNK", size)
     assert check(CONTENT, expected(name=PLAIN)).urls == 9
     text = b"https://a/1/\nhttps://a/2/\n"
-    assert check(text, expected(text, "sitemap-a-1.txt", 2)) == CheckedFile("sitemap-a-1.txt", "a", 2, 26)
+    found = check(text, expected(text, "sitemap-a-1.txt", 2))
+    assert found == file_checks.CheckedFile("sitemap-a-1.txt", "a", 2, 26)
     problem = check(WHOLE, expected(urls=10)).problem
     assert problem == "it has 9 URLs, but the manifest has 10"
 
@@ -413,7 +413,7 @@ def test_a_file_needs_little_memory_and_a_huge_one_is_not_read_to_its_end(check,
             return ""
 
     monkeypatch.setattr(file_checks, "sha256", Digest)
-    file = ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
+    file = file_checks.ExpectedFile(NAME, frozenset([""]), "a", 0, 40_000_000)
     with traced() as memory:
         assert check(whole, file).problem is None
     assert (read, memory.peak < 8_000_000) == (40_000_000, True)

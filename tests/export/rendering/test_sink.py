@@ -17,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.export.rendering import sink
-from django_sitemaps09.export.rendering.sink import Sink
 from tests.support.internals import LocalStore, compressor
 from tests.support.processes import DEADLINE, until
 
@@ -76,7 +75,7 @@ def write_all(out, parts, written=None):
 
 
 def written(place, stream, parts, known=None):
-    with Sink(place, stream, known) as out:
+    with sink.Sink(place, stream, known) as out:
         write_all(out, parts)
         ended = out.end()
     return out, ended()
@@ -127,7 +126,7 @@ def test_a_writer_that_fails_leaves_no_thread_and_no_open_or_staged_file(place):
     descriptors = Path("/proc/self/fd")
     before = len([*descriptors.iterdir()]) if descriptors.exists() else 0
     for known in (*KNOWN, digest(DATA)):
-        with suppress(ZeroDivisionError), Sink(place, compressor(6), known) as out:
+        with suppress(ZeroDivisionError), sink.Sink(place, compressor(6), known) as out:
             out.write(DATA[0])
             raise ZeroDivisionError
     assert (place.path.exists(), threads()) == (False, [])
@@ -162,7 +161,7 @@ class TestADiskThatIsFull:
 class TestTheThread:
     def test_is_one_besides_that_of_the_caller(self):
         slow = Slow()
-        with Sink(lambda: slow, None) as out:
+        with sink.Sink(lambda: slow, None) as out:
             write_all(out, CHUNKS[:2])
             assert slow.inside.wait(DEADLINE)
             time.sleep(0.2)
@@ -174,7 +173,7 @@ class TestTheThread:
 
     def test_lets_no_more_than_a_few_chunks_wait(self):
         slow, written = Slow(), []
-        with Sink(lambda: slow, None) as out:
+        with sink.Sink(lambda: slow, None) as out:
             writer = threading.Thread(target=write_all, args=[out, CHUNKS, written], daemon=True)
             writer.start()
             until(lambda: len(written) == sink._WAITING, "no chunk waits")
@@ -187,7 +186,7 @@ class TestTheThread:
 
     def test_has_its_error_raised_by_a_later_write(self):
         full, written = Full(), []
-        with Sink(lambda: full, None) as out, pytest.raises(OSError, match=r"No space left.*page"):
+        with sink.Sink(lambda: full, None) as out, pytest.raises(OSError, match=r"No space left.*page"):
             write_all(out, CHUNKS, written)
         # All chunks are written at once, except those that waited.
         assert (full.taken, 10 <= len(written) <= 11 + sink._WAITING) == (CHUNKS[:10], True)
@@ -197,7 +196,7 @@ class TestTheThread:
 
     def test_does_not_write_what_waits_if_the_writer_fails(self):
         slow = Slow()
-        with suppress(ZeroDivisionError), Sink(lambda: slow, None) as out:
+        with suppress(ZeroDivisionError), sink.Sink(lambda: slow, None) as out:
             write_all(out, CHUNKS[:2])
             assert slow.inside.wait(DEADLINE)
             threading.Timer(0.2, slow.go.set).start()
