@@ -317,12 +317,13 @@ class Project:
     def gate(self, name=""):
         return self.folder / "gate" / str(name)
 
-    def start(self, *command, is_worker=False, out=subprocess.PIPE, **keys):
+    def start(self, *command, is_worker=False, settings=None, out=subprocess.PIPE, **keys):
         """Start Python with `-m`, a command and keys of the setting `SITEMAPS09`."""
         limits = {"MAX_URLS": PAGE, "MAX_BYTES": 9_000}
         sitemaps = {"BASE_URL": BASE, "SITEMAPS": f"{__name__}.SECTIONS", **limits, **keys}
         given = {"DATABASES": {"default": self.database}, "SITEMAPS09": sitemaps, **self.settings}
-        variables = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given), GATE: self.gate(), QUEUE: self.broker}
+        variables = {"SITEMAPS09_TESTS_SETTINGS": json.dumps(given | (settings or {}))}
+        variables |= {GATE: self.gate(), QUEUE: self.broker}
         variables |= {WORKER: "1"} if is_worker else {}
         return started(
             *("-m", *command),

@@ -160,6 +160,24 @@ def test_a_killed_export_leaves_no_worker_that_changes_what_the_next_one_publish
 
 
 @crews("redis")
+def test_workers_with_other_files_render_nothing(crew, tmp_path):
+    report = crew.run("exported", "", HASTY, "a", ROOT=str(tmp_path))
+    crew.are_idle()
+    assert (report["failures"], content(tmp_path)) == ([], crew.serial("a")[1])
+    assert not (crew.folder / "theirs").exists()
+
+
+@pytest.mark.services
+def test_a_worker_with_another_secret_key_refuses_pages_and_the_export_renders_them(make_project, tmp_path):
+    project = make_project("redis")
+    with project.working(1, settings={"SECRET_KEY": "another"}):
+        report, files = project.export(tmp_path, "a")
+        project.are_idle()
+    assert "A message was refused: it is not signed with the SECRET_KEY of this process" in project.log()
+    assert (report | {"warnings": []}, files, runs(tmp_path)) == (*project.serial("a"), [])
+
+
+@crews("redis")
 def test_an_export_that_is_terminated_while_a_child_renders_leaves_no_child_and_no_files(crew, tmp_path):
     # Claims are old at once by its clock.
     options = ["waiting", "--engine", HURRIED, "--workers", "2", "--output", str(tmp_path)]
