@@ -127,13 +127,13 @@ def exported(section):
         return _of_files(folder, run())
 
 
-def changed_only(section, change=lambda: None):
+def changed_only(section, change=None):
     """Export, which `--changed-only` must not repeat; then call `change`, and export with that option."""
     with folder_of(section) as (folder, run):
         found = _of_files(folder, run())
-        if not found[0]:
+        assert not found[0] or not run(changed_only=True).written
+        if change is None or not found[0]:
             return found
-        assert not run(changed_only=True).written
         change()
         run(changed_only=True)
         return _flat(published_pages(folder, whole)), found[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import NamedTuple
@@ -175,25 +175,7 @@ class Case:
     gzip: bool
     by_method: bool
     rows: int
-    steps: tuple[Step, ...]
-
-    def smaller(self):
-        """Yield the case without some of its steps, and with fewer rows: the greatest changes first."""
-        size = len(self.steps) // 2
-        while size:
-            for start in range(0, len(self.steps), size):
-                yield replace(self, steps=self.steps[:start] + self.steps[start + size :])
-            size //= 2
-        if self.rows:
-            yield replace(self, rows=self.rows // 2)
-        for position, step in enumerate(self.steps):
-            if step.process:
-                changed = step._replace(process=0)
-                yield replace(self, steps=(*self.steps[:position], changed, *self.steps[position + 1 :]))
-
-    def __str__(self):
-        options = {name: value for name, value in vars(self).items() if name not in ("name", "steps")}
-        return "\n".join([f"SITEMAPS09_FUZZ_CASE={self.name}", f"{options}", *map(repr, self.steps)])
+    steps: tuple[Step, ...] = field(repr=False)
 
 
 #: How often each step occurs, and its amounts: a list to choose from, a range of whole numbers, or shares.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import sys
 from collections import Counter
 from itertools import pairwise
 from unittest import mock
@@ -30,13 +29,6 @@ NEIGHBOURS, PAGES = 0.85, 2.4
 _LEASE, _MANIFEST, _RENDERING = 11, 11, 61
 
 
-class Broken(Exception):
-    """An invariant that does not hold. The arguments are the name of its function, and the reason."""
-
-    def __init__(self, reason, name=None):
-        super().__init__(name or sys._getframe(1).f_code.co_name, reason)
-
-
 def few(entries):
     found = sorted(entries)
     return f"{len(found)} rows, such as {found[:3]}" if len(found) > 3 else f"the rows {found}"
@@ -47,15 +39,13 @@ def no_answer_is_an_error(site, answer):
     if answer.is_database_failing or site.is_section_failing or answer.status in (200, 304, 404):
         return
     is_busy = answer.is_index and answer.status == 503 and "Retry-After" in answer.headers
-    if not is_busy or not site.may_be_locked(answer.at, _LEASE):
-        raise Broken(str(answer))
+    assert is_busy, str(answer)
+    assert site.may_be_locked(answer.at, _LEASE), str(answer)
 
 
 def no_page_is_over_the_limit(site, answer):
-    if answer.is_rows and len(answer.urls) > PROTOCOL["urls"]:
-        raise Broken(f"{answer} lists {len(answer.urls)} URLs")
-    if len({*answer.urls}) < len(answer.urls):
-        raise Broken(f"{answer} lists a URL twice")
+    assert not answer.is_rows or len(answer.urls) <= PROTOCOL["urls"], f"{answer}: {len(answer.urls)} URLs"
+    assert len({*answer.urls}) == len(answer.urls), f"{answer} lists a URL twice"
 
 
 def pages_are_of_one_recent_moment(site, answer):
@@ -69,8 +59,8 @@ def pages_are_of_one_recent_moment(site, answer):
         # The page as it was before is better than none.
         return
     moments = site.table.at_any_time_since(answer.at - site.staleness)
-    if not any(_is_of(site, answer, rows) for rows in moments):
-        raise Broken(f"{answer} lists {_wrong(site, answer, moments[0])} (the ETag is {answer.etag})")
+    difference = {*answer.entries} ^ {*_due(site, answer, moments[0])}
+    assert any(_is_of(site, answer, rows) for rows in moments), f"{answer}: {few(difference)} now"
 
 
 def _is_of(site, answer, rows):
@@ -90,32 +80,25 @@ def _due(site, answer, rows):
     return sorted((n, version) for n, version in rows.items() if start <= n < end)
 
 
-def _wrong(site, answer, rows):
-    found, due = {*answer.entries}, {*_due(site, answer, rows)}
-    return f"{few(found - due)} that are not in its range, and lacks {few(due - found)} of {len(due)}"
-
-
 def an_etag_is_of_one_body(site, answer):
     """An ETag has one body. A body of a range has one ETag, on any replica, with any unused columns."""
     if answer.status != 200 or answer.etag is None or answer.method != "GET":
         return
-    if site.bodies.get((answer.address, answer.etag), answer.content) != answer.content:
-        raise Broken(f"{answer} has another body than before with {answer.etag}")
+    body = site.bodies.get((answer.address, answer.etag), answer.content)
+    assert body == answer.content, f"{answer} has another body than before with {answer.etag}"
     if site.table.range_of(answer.address) is None or answer.at <= site.failed_at + site.staleness:
         # A number can get another range, and a fingerprint that could not be read is not read again.
         return
     version = site.version(answer.process)._replace(has_all_columns=False)
     etag = site.etags.setdefault((answer.address, version, answer.content), answer.etag)
-    if etag != answer.etag:
-        raise Broken(f"{answer} has the ETag {answer.etag}, but had {etag}")
+    assert etag == answer.etag, f"{answer} has the ETag {answer.etag}, but had {etag}"
 
 
 def not_modified_is_of_the_body_now(site, answer, etag, body):
     """`body` is what was answered with the ETag before, as if it were answered now."""
     if answer.status != 304:
         return
-    if answer.content:
-        raise Broken(f"{answer} has a body")
+    assert not answer.content, f"{answer} has a body"
     pages_are_of_one_recent_moment(site, body)
     if not site.is_settled():
         # A request without a condition may read newer rows.
@@ -124,8 +107,8 @@ def not_modified_is_of_the_body_now(site, answer, etag, body):
         # The range of a number, too, may be that of the last response.
         site.clock.seconds += site.staleness + 0.001
         again = site.request(answer.process, answer.address, etag)
-        if again.status == 304 and _is_outdated(site, again, body):
-            raise Broken(f"{answer} for {etag}, but the body is another")
+        is_outdated = again.status == 304 and _is_outdated(site, again, body)
+        assert not is_outdated, f"{answer} for {etag}, but the body is another"
 
 
 def _is_outdated(site, answer, body):
@@ -143,9 +126,8 @@ def crawls_list_all_rows(site, crawl):
     # Number 1, if it was the only page, has all keys until the first export, or for one export after that.
     later = [time for time in site.exports if crawl.index.at < time + _MANIFEST]
     is_divided = len(crawl.pages) == 1 and (later == site.exports != [] or len(later) > 1)
-    if missing and not (is_busy and not crawl.pages) and not is_divided:
-        reason = f"a crawl of {len(crawl.pages)} pages lacks {few(missing)} of {len(due)}"
-        raise Broken(f"{reason}: {_statuses(crawl)}")
+    is_complete = not missing or (is_busy and not crawl.pages) or is_divided
+    assert is_complete, f"a crawl lacks {few(missing)} of {len(due)}: {_statuses(crawl)}"
 
 
 def _may_be_cut(site, crawl, row):
@@ -159,8 +141,7 @@ def _may_be_cut(site, crawl, row):
 
 
 def _statuses(crawl):
-    pages = [f"{page.address[len('/sitemap-') :]}: {page.status}, {len(page.urls)}" for page in crawl.pages]
-    return "; ".join(pages[:12]) + (" ..." if len(pages) > 12 else "")
+    return [(page.address, page.status, len(page.urls)) for page in crawl.pages]
 
 
 def no_row_is_listed_twice(site, crawl):
@@ -169,16 +150,14 @@ def no_row_is_listed_twice(site, crawl):
         return
     counts = Counter(number for page in crawl.pages for number, _ in page.entries)
     twice = [number for number, count in counts.items() if count > 1]
-    if twice:
-        raise Broken(f"an index lists {few(twice)} twice: {_statuses(crawl)}")
+    assert not twice, f"an index lists {few(twice)} twice: {_statuses(crawl)}"
 
 
 def ranges_are_adjacent(site, index):
     """The ranges of an index cover all keys once."""
     ranges = [site.table.range_of(address) for address in index.pages]
     for before, after in pairwise([(0, 0), *ranges, (NUMBERS, NUMBERS)] if ranges else []):
-        if before is not None and after is not None and before[1] != after[0]:
-            raise Broken(f"{index} lists {index.pages}")
+        assert None in (before, after) or before[1] == after[0], f"{index} lists {index.pages}"
 
 
 def pages_are_full_and_few(site, crawl):
@@ -189,15 +168,11 @@ def pages_are_full_and_few(site, crawl):
     limit, rows = site.version(crawl.index.process).limit, len(site.table.rows)
     counts = [len(page.urls) for page in crawl.pages]
     sizes = f"limit {limit}, {rows} rows, pages of {counts}"
-    if len(counts) > PAGES * -(-rows // limit) + 2:
-        raise Broken(f"too many pages: {sizes}")
-    if 0 in counts or max(counts, default=0) > limit:
-        raise Broken(f"an empty page, or one that is too full: {sizes}")
+    assert len(counts) <= PAGES * -(-rows // limit) + 2, f"too many pages: {sizes}"
+    assert all(0 < count <= limit for count in counts), f"an empty page, or one that is too full: {sizes}"
     # 95 % of the limit is what a new page has at most.
     least = int(NEIGHBOURS * (limit - limit // 20))
-    small = [pair for pair in pairwise(counts) if sum(pair) <= least]
-    if small:
-        raise Broken(f"neighbours that fit on one page {small}: {sizes}")
+    assert all(sum(pair) > least for pair in pairwise(counts)), f"neighbours that fit on one page: {sizes}"
 
 
 def addresses_answer(site, answer):
@@ -206,8 +181,7 @@ def addresses_answer(site, answer):
     A process reads the manifest at most once a second.
     """
     is_new = site.table.range_of(answer.address) is None and answer.at < max([0, *site.exports]) + 1
-    if answer.status == 404 and not (is_new or _is_forgotten(site, answer)):
-        raise Broken(str(answer))
+    assert answer.status != 404 or is_new or _is_forgotten(site, answer), str(answer)
 
 
 def numbers_list_what_was_exported(site, answer):
@@ -217,9 +191,8 @@ def numbers_list_what_was_exported(site, answer):
     if answer.status != 200 or not is_known or _is_forgotten(site, answer) or site.is_racing:
         return
     missing = entries & site.table.always_since(published_at).items() - {*answer.entries}
-    if missing and (answer.is_stored or len(answer.urls) < PROTOCOL["urls"]):
-        reason = f"{answer} lists {len(answer.urls)} URLs, but not {few(missing)}"
-        raise Broken(reason)
+    is_cut = not answer.is_stored and len(answer.urls) >= PROTOCOL["urls"]
+    assert not missing or is_cut, f"{answer} lists {len(answer.urls)} URLs, but not {few(missing)}"
 
 
 def _is_forgotten(site, answer):
@@ -232,37 +205,30 @@ def indexes_list_all_sections(site, answer):
         return
     due = site.table.always_since(answer.at - site.grace - 1)
     is_busy = not answer.is_stored and site.may_be_locked(answer.at, _LEASE)
-    if due and not answer.pages and not is_busy:
-        how = "while the database fails" if answer.is_database_failing else "without a failure"
-        raise Broken(f"an index lost a section with {len(due)} rows {how}")
+    assert not due or answer.pages or is_busy, f"{answer} lost a section with {len(due)} rows"
     if any("-fixed-" in url for url in answer.urls):
         return
-    if site.is_durable and site.fixed_at and answer.at < site.fixed_at + site.case.keep_removed - 10:
-        raise Broken("an index lost the pages of a section that failed")
-    if answer.is_stored:
-        headers = {name: answer.headers.get(name) for name in ("ETag", "Cache-Control")}
-        raise Broken(f"an index without a section that failed has {headers}")
+    is_kept = site.is_durable and site.fixed_at and answer.at < site.fixed_at + site.case.keep_removed - 10
+    assert not is_kept, f"{answer} lost the pages of a section that failed"
+    assert not answer.is_stored, f"{answer} is stored without a section that failed: {answer.headers}"
 
 
 def failures_are_temporary(site, answer):
     """An index that cannot be made because of the database is 503, with the time to try again."""
     if not answer.is_database_failing or not answer.is_index or answer.status in (200, 304):
         return
-    if answer.status != 503 or "Retry-After" not in answer.headers:
-        raise Broken(f"{answer} while the database fails")
+    assert (answer.status, "Retry-After" in answer.headers) == (503, True), str(answer)
 
 
 def head_is_as_get(site, head, get):
-    if head.content:
-        raise Broken(f"{head} has a body")
+    assert not head.content, f"{head} has a body"
     if not site.is_settled() or site.may_be_locked(get.at, 61):
         # Other rows, or an outdated page while a killed process holds the lock for rendering it.
         return
     # HEAD may lack the length.
     first = {"Content-Length": get.headers.get("Content-Length"), **head.headers}
     second = {"Content-Length": None, **get.headers}
-    if (head.status, first) != (get.status, second):
-        raise Broken(f"{head} has {first}; GET is {get.status} and has {second}")
+    assert (head.status, first) == (get.status, second), f"{head} has {first}; {get} has {second}"
 
 
 #: What is checked of each answer, in order.
@@ -280,10 +246,10 @@ class History:
         self.site = site
 
     def run(self):
-        """Do all steps. Raise `Broken` at the first answer that breaks an invariant."""
+        """Do and print all steps, up to the first answer that breaks an invariant."""
         self.site.table.write(extended({}, self.site.case.rows))
         for step in self.site.case.steps:
-            self.site.steps += 1
+            print(step)  # noqa: T201
             self.process, self.amount = step.process, step.amount
             self.rng = random.Random(step.seed)  # noqa: S311 random steps are not secret
             rows = getattr(self, step.name)()

@@ -116,8 +116,6 @@ class Site:
         self.failed_at = self.killed_at = 0.0
         # Times of exports, what they published last for each number, and when they removed a number.
         self.exports, self.exported, self.removed = [], {}, {}
-        # Numbers of answers, and of steps that began.
-        self.answers = self.steps = 0
 
     @property
     def is_durable(self):
@@ -179,7 +177,6 @@ class Site:
         content = b"".join(response) if response.streaming else response.content
         is_whole = response.status_code == 200 and method == "GET"
         plain = gzip.decompress(content) if is_whole and address.endswith(".gz") else content
-        self.answers += 1
         urls, error = urls_of(plain) if is_whole else (), " ".join(errors)
         sent = (response.status_code, dict(response.items()), plain, urls)
         return Answer(process, address, self.now, *sent, fails, error, losses, method)
