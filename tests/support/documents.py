@@ -121,19 +121,6 @@ def section(of, **more):
     return declare(**declared | more)
 
 
-def wrong(*arguments):
-    if arguments[-1].pk == 2:
-        raise ValueError("a bad one")
-
-
-KINDS = {
-    **{name: {name: wrong} for name in ("images", "videos", "news", "alternates")},
-    "x_default": {"i18n": True, "alternates": True, "x_default": wrong},
-    "shop": {"extensions": [Extension("shop", SHOP, wrong)]},
-    **{name: {name: wrong} for name in CORE},
-}
-
-
 def shop(xml, *others):
     return {"extensions": [Extension("shop", SHOP, xml), *others]}
 
