@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tests.invariants.strict_readers import sitemap_js
-from tests.invariants.twins import twins
 from tests.support.documents import articles, serve
 from tests.support.tables import shelf
 
-__all__ = ["articles", "serve", "shelf", "sitemap_js", "twins"]
+__all__ = ["articles", "serve", "shelf", "sitemap_js"]

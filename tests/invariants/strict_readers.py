@@ -1,18 +1,8 @@
 """The strictest third-party sitemap reader, and its results for documents with extensions.
 
-It is sitemap.js (by npm). Three of its parts are used, and nothing is let pass:
-
-* its parser, with every error of which `ErrorLevel.THROW` throws the first. It complains of XML that is
-  not well-formed; of every element or attribute that it does not know under that very name: a wrong case,
-  a prefix that is not the usual one, a namespace declared below the root, `video:tvshow`; of a date but
-  `YYYY-MM-DD` and `YYYY-MM-DDThh:mm:ss`, with three decimals or none; of a `<loc>` that is not http(s) or
-  longer than 2,048; of numbers out of range; of more than 100 alternates, 1,000 images, 100 videos or 32
-  tags; of a title of a video over 100, its description over 2,048 or a title of news over 200, where what
-  is outside the Basic Multilingual Plane (an emoji) counts twice;
-* `validateSMIOptions` on what was parsed, which knows what a video and news must have, and the platforms,
-  the form of countries and tickers, and the languages of news: two or three letters, `zh-cn` and `zh-tw`;
-* the protocol's schema that it ships: namespaces, order, what is required, the words of `<changefreq>`.
-  It is lax here on extensions, whose schemas would have to be fetched.
+It is sitemap.js (by npm), of which three parts are used: its parser, with all errors; `validateSMIOptions`
+on what was parsed; and the protocol's schema that it ships, which is lax here on extensions, whose schemas
+would have to be fetched.
 
 The parser drops without a word a `<changefreq>`, a yes or a no that is none, and of two values where it
 takes one it keeps the last or joins them; so the values of a document are compared with those it gave.

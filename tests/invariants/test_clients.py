@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from functools import partial
@@ -22,7 +21,7 @@ import pytest
 
 import django_sitemaps09
 from tests.invariants.strict_readers import require
-from tests.support.processes import ROOT
+from tests.support.processes import ROOT, ended, environment, started
 
 EXAMPLE = ROOT / "example_project"
 ARTICLES, PRODUCTS = 3_000, 60
@@ -35,17 +34,10 @@ SITEMAPS09 = {**SITEMAPS09, "MAX_URLS": 1_000}
 PATH = "/!$&'()*+,;=:@"
 
 
-def usp(base):
+def usp(base, **options):
     from usp.tree import sitemap_tree_for_homepage
 
-    return [page.url for page in sitemap_tree_for_homepage(f"{base}/", use_known_paths=False).all_pages()]
-
-
-def usp_guessing(base):
-    """Return what ultimate-sitemap-parser finds, with the usual names of sitemaps requested as well."""
-    from usp.tree import sitemap_tree_for_homepage
-
-    return [page.url for page in sitemap_tree_for_homepage(f"{base}/").all_pages()]
+    return [page.url for page in sitemap_tree_for_homepage(f"{base}/", **options).all_pages()]
 
 
 def advertools(base):
@@ -82,7 +74,9 @@ def scrapy(base):
 
 
 READERS = {
-    "usp": (usp, "ultimate-sitemap-parser"), "usp_guessing": (usp_guessing, "ultimate-sitemap-parser"),
+    "usp": (partial(usp, use_known_paths=False), "ultimate-sitemap-parser"),
+    # It requests the usual names of sitemaps as well.
+    "usp_guessing": (usp, "ultimate-sitemap-parser"),
     "advertools": (advertools, "advertools"), "scrapy": (scrapy, "scrapy"),
 }  # fmt: skip
 
@@ -98,17 +92,14 @@ class Handler(SimpleHTTPRequestHandler):
 def run(folder, base, *command):
     """Return what a process says that can import the example and uses no proxy."""
     package = Path(django_sitemaps09.__file__).parents[1]
-    kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    paths = os.pathsep.join(map(str, [folder, EXAMPLE, package, ROOT]))
     database = f"sqlite:///{folder / 'db.sqlite3'}"
-    kept |= {
-        "PYTHONPATH": os.pathsep.join(map(str, [folder, EXAMPLE, package, ROOT])),
-        "DJANGO_SETTINGS_MODULE": "client_settings", "EXAMPLE_BASE_URL": base,
-        "EXAMPLE_DATABASE_URL": database, "EXAMPLE_DEBUG": "",
-    }  # fmt: skip
-    command, told = [sys.executable, *map(str, command)], {"capture_output": True, "encoding": "utf-8"}
-    done = subprocess.run(command, env=kept, cwd=folder, timeout=90, check=False, **told)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    example = {"EXAMPLE_BASE_URL": base, "EXAMPLE_DATABASE_URL": database, "EXAMPLE_DEBUG": ""}
+    environ = environment(folder, "client_settings", PYTHONPATH=paths, **example)
+    environ = {name: value for name, value in environ.items() if not name.lower().endswith("_proxy")}
+    status, out, err = ended(started(*command, environ=environ, cwd=folder), 90)
+    assert status == 0, out + err
+    return out
 
 
 @pytest.fixture(scope="module")

@@ -6,19 +6,17 @@ import random
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from itertools import product
-from math import floor
-from statistics import fmean
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import DatabaseError, models as django_models, transaction
-from django.db.models import DateTimeField, Value, functions
+from django.db.models import DateField, DateTimeField, Value, functions
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 
@@ -43,135 +41,54 @@ KINDS = {
 WORDS = "abc"
 
 
-class Note(NamedTuple):
-    word: str
-    score: int | None
-    at: datetime | None
-
-
-class Tag(NamedTuple):
-    name: str
-    rank: int | None
-    at: datetime | None
-
-
-@dataclass(eq=False)
-class Fact:
-    """A row. Times are naive: in UTC if `USE_TZ` is on, else in `TIME_ZONE`."""
-
-    slug: str
-    flag: bool
-    weight: int | None
-    at: datetime | None
-    day: date | None
-    group: int | None
-    group_at: datetime | None
-    parent: Fact | None
-    notes: list[Note]
-    tags: list[Tag]
-    children: list[Fact] = field(default_factory=list)
-
-    def related(self, path):
-        """Return the rows at the end of a path of relations, as often as joins would repeat them."""
-        rows = [self]
-        for name in path.split("__"):
-            found = [getattr(row, name) for row in rows]
-            rows = [row for part in found for row in (part if isinstance(part, list) else [part]) if row]
-        return rows
-
-
-def facts(kind, seed):
-    """Return rows, the same ones for the same seed."""
-    rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
-    groups = [moment(rng) for _ in range(3)]
-    tags = [Tag(word, rng.choice([None, 1, 2, 3]), _maybe(moment(rng), rng)) for word in WORDS]
-    found = []
-    for number in range(ROWS):
-        group = rng.choice([None, 0, 1, 2])
-        made = Fact(
-            slug=f"s{number * 5 % ROWS:02}", flag=rng.random() < 0.5, weight=rng.choice([None, 1, 2, 3, 4]),
-            at=_maybe(moment(rng), rng), day=_maybe(moment(rng).date(), rng), group=group,
-            group_at=None if group is None else groups[group], parent=None, notes=[], tags=[],
-        )  # fmt: skip
-        if kind != "composite":
-            made.parent = rng.choice([None, *found[:4]])
-            made.notes = [_note(rng) for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4]))]
-            made.tags = rng.sample(tags, rng.choice([0, 1, 1, 2, 3]))
-        if made.parent is not None:
-            made.parent.children.append(made)
-        found.append(made)
-    return found
-
-
-def _note(rng):
-    return Note(rng.choice(WORDS), rng.choice([None, 0, 1, 2, 2, 3, 4]), _maybe(moment(rng), rng))
-
-
-def _maybe(value, rng):
-    return None if rng.random() < 0.15 else value
-
-
 def moment(rng):
     """Return a time in the daytime, since clocks change at night."""
-    day = datetime(2020, 1, 1) + timedelta(days=rng.randrange(1_800))
-    return day.replace(hour=rng.randrange(5, 24), minute=rng.randrange(60), second=rng.randrange(60))
+    time = {"hour": rng.randrange(5, 24), "minute": rng.randrange(60), "second": rng.randrange(60)}
+    return stored(datetime(2020, 1, 1, **time) + timedelta(days=rng.randrange(1_800)))
 
 
 def stored(value):
-    return value and (value.replace(tzinfo=UTC) if settings.USE_TZ else value)
+    """Return a time as rows have it: in UTC if `USE_TZ` is on, else naive."""
+    return value.replace(tzinfo=UTC) if settings.USE_TZ else value
 
 
-def write(kind, known, using):
+def write(kind, seed, using):
+    """Write rows, the same ones for the same seed, and return them by their slugs."""
+    rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
     model, key = KINDS[kind]
-    groups = {fact.group: fact.group_at for fact in known if fact.group is not None}
-    models.Group.objects.using(using).bulk_create(
-        models.Group(id=_own(kind, n), name=f"g{n}", at=stored(at)) for n, at in groups.items()
-    )
-    if kind == "relation":
-        models.Anchor.objects.using(using).bulk_create(
-            models.Anchor(id=key(n)["anchor_id"]) for n in range(1, len(known) + 1)
-        )
-    made = {}
-    for number, fact in enumerate(known, 1):
-        own = {} if kind == "composite" else {"parent": fact.parent and made[fact.parent.slug]}
-        made[fact.slug] = model(
-            slug=fact.slug, number=(number * 5) % 29,
-            group_id=None if fact.group is None else _own(kind, fact.group), flag=fact.flag,
-            weight=fact.weight, at=stored(fact.at), day=fact.day, **own, **key(number),
+    maybe = lambda value: None if rng.random() < 0.15 else value  # noqa: E731
+    # Ids that no other kind uses.
+    first = [*KINDS].index(kind) * 10 + 1
+    groups = [models.Group(id=first + n, name=f"g{n}", at=moment(rng)) for n in range(3)]
+    tags = [
+        models.Tag(id=first + n, name=word, rank=rng.choice([None, 1, 2, 3]), at=maybe(moment(rng)))
+        for n, word in enumerate(WORDS)
+    ]
+    rows, notes, tagged = [], [], []
+    for number in range(1, ROWS + 1):
+        row = model(
+            slug=f"s{number * 5 % ROWS:02}", number=number * 5 % 29, group=rng.choice([None, *groups]),
+            flag=rng.random() < 0.5, weight=rng.choice([None, 1, 2, 3, 4]), at=maybe(moment(rng)),
+            day=maybe(moment(rng).date()), **key(number),
         )  # fmt: skip
-    model._base_manager.using(using).bulk_create(made.values())
-    if kind != "composite":
-        _write_related(kind, known, made, using)
+        if kind != "composite":
+            row.parent = rng.choice([None, *rows[:4]])
+            note, tag = model._meta.get_field("notes").related_model, model.tags.through
+            score = lambda: rng.choice([None, 0, 1, 2, 2, 3, 4])  # noqa: E731
+            notes += [
+                note(thing=row, word=rng.choice(WORDS), score=score(), at=maybe(moment(rng)))
+                for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4]))
+            ]
+            found = rng.sample(tags, rng.choice([0, 1, 1, 2, 3]))
+            tagged += [tag(**{model._meta.model_name: row, "tag": each}) for each in found]
+        rows.append(row)
+    anchors = [models.Anchor(id=row.anchor_id) for row in rows] if kind == "relation" else []
+    for created in (groups, tags, anchors, rows, notes, tagged):
+        if created:
+            type(created[0])._base_manager.using(using).bulk_create(created)
+    return {row.slug: row for row in rows}
 
 
-def _write_related(kind, known, made, using):
-    model = KINDS[kind][0]
-    note = model._meta.get_field("notes").related_model
-    note.objects.using(using).bulk_create(
-        note(thing=made[fact.slug], word=word, score=score, at=stored(at))
-        for fact in known
-        for word, score, at in fact.notes
-    )
-    names = {tag.name: tag for fact in known for tag in fact.tags}
-    tags = {
-        name: models.Tag(id=_own(kind, WORDS.index(name)), name=name, rank=tag.rank, at=stored(tag.at))
-        for name, tag in names.items()
-    }
-    models.Tag.objects.using(using).bulk_create(tags.values())
-    through = model.tags.through
-    through.objects.using(using).bulk_create(
-        through(**{model._meta.model_name: made[fact.slug], "tag": tags[tag.name]})
-        for fact in known
-        for tag in fact.tags
-    )
-
-
-def _own(kind, number):
-    """Return an id that no other kind uses."""
-    return [*KINDS].index(kind) * 10 + number + 1
-
-
-#: A naive time, as in `Fact`.
 OLD = datetime(2019, 5, 17, 22, 30)
 LEAP = date(2016, 2, 29)
 #: The number, the time and the text of the rows at the end of a path.
@@ -214,27 +131,6 @@ class Aggregate(NamedTuple):
         # An average has other digits on each database.
         return f"Cast(Floor({made}), IntegerField())" if self.function == "Avg" else made
 
-    def value(self, fact):
-        """Return the aggregate of all rows that are related to a row."""
-        number = RELATIONS[self.path][0]
-        rows = fact.related(self.path)
-        if self.least is not None:
-            rows = [row for row in rows if (getattr(row, number) or 0) > self.least]
-        if not self.field:
-            # The rows of a relation have no value that is equal in two of them.
-            return len({*map(id, rows)} if self.distinct else rows)
-        values = [value for row in rows if (value := getattr(row, self.field)) is not None]
-        if self.distinct:
-            values = [*{*values}]
-        if self.function == "Count":
-            return len(values)
-        if not values:
-            return None
-        return _FUNCTIONS[self.function](values)
-
-
-_FUNCTIONS = {"Sum": sum, "Max": max, "Min": min, "Avg": lambda values: floor(fmean(values))}
-
 
 def a_time(rng, *, but=None):
     """Return the first or the last time of related rows, not of the relation `but`."""
@@ -269,85 +165,56 @@ class Number(NamedTuple):
 class Lastmod(NamedTuple):
     """A declared lastmod.
 
-    `value` takes a fact, the row, and the values of `aggregates`. Without `value`, only Django knows it.
+    `value` takes a row, the item, and the values of `aggregates`. Without `value`, it is that of the
+    expression for the row alone, or if that `is_of_annotations`, only Django knows it.
     """
 
     source: str
-    value: Callable[..., date | None] | None
+    value: Callable[..., date | None] | None = None
     aggregates: tuple[Aggregate, ...] = ()
+    is_of_annotations: bool = False
 
 
-def _midnight(value, **parts):
-    return value.replace(hour=0, minute=0, second=0, **parts)
-
-
-PLAIN = {
-    "None": lambda fact: None,
-    "LEAP": lambda fact: LEAP,
-    "F('at')": lambda fact: fact.at,
-    "F('day')": lambda fact: fact.day,
-    "F('group__at')": lambda fact: fact.group_at,
-    "Coalesce('at', old())": lambda fact: fact.at or OLD,
-    "Coalesce('day', Value(LEAP))": lambda fact: fact.day or LEAP,
-    "Coalesce('at', 'group__at')": lambda fact: fact.at or fact.group_at,
-    "TruncYear(at(), tzinfo=zone())": lambda fact: _midnight(fact.at or OLD, month=1, day=1),
-    "TruncMonth(at(), tzinfo=zone())": lambda fact: _midnight(fact.at or OLD, day=1),
-    "TruncDay(at(), tzinfo=zone())": lambda fact: _midnight(fact.at or OLD),
-    "TruncHour(at(), tzinfo=zone())": lambda fact: (fact.at or OLD).replace(minute=0, second=0),
-    "TruncDate(at(), tzinfo=zone())": lambda fact: (fact.at or OLD).date(),
-    "TruncMonth('day')": lambda fact: fact.day and fact.day.replace(day=1),
-    "TruncDay('day')": lambda fact: fact.day,
-    "Cast('at', DateField())": lambda fact: fact.at and fact.at.date(),
-    "Cast('day', DateTimeField())": lambda fact: (
-        fact.day and datetime(fact.day.year, fact.day.month, fact.day.day)
-    ),
-    "Case(When(flag=True, then=F('at')), default=old())": lambda fact: fact.at if fact.flag else OLD,
-    "Case(When(weight__gt=2, then=F('day')), default=Value(LEAP))": lambda fact: (
-        fact.day if (fact.weight or 0) > 2 else LEAP
-    ),
-    "Case(When(group__name='g1', then=F('group__at')))": lambda fact: (
-        fact.group_at if fact.group == 1 else None
-    ),
-    "Greatest(at(), Coalesce('group__at', Cast(old(), DateTimeField())))": lambda fact: max(
-        fact.at or OLD, fact.group_at or OLD
-    ),
-}
-RELATED = {
-    "F('parent__at')": lambda fact: fact.parent and fact.parent.at,
-    "Subquery(notes().filter(thing=OuterRef('pk'), at__isnull=False).order_by('-at').values('at')[:1])": (
-        lambda fact: max((note.at for note in fact.notes if note.at), default=None)
-    ),
-}
-#: Expressions around one or two aggregates, and their values for a fact and the values of the aggregates.
+PLAIN = [
+    "None", "LEAP", "F('at')", "F('day')", "F('group__at')", "Coalesce('at', old())",
+    "Coalesce('day', Value(LEAP))", "Coalesce('at', 'group__at')", "TruncYear(at(), tzinfo=zone())",
+    "TruncMonth(at(), tzinfo=zone())", "TruncDay(at(), tzinfo=zone())", "TruncHour(at(), tzinfo=zone())",
+    "TruncDate(at(), tzinfo=zone())", "TruncMonth('day')", "TruncDay('day')", "Cast('at', DateField())",
+    "Cast('day', DateTimeField())", "Case(When(flag=True, then=F('at')), default=old())",
+    "Case(When(weight__gt=2, then=F('day')), default=Value(LEAP))",
+    "Case(When(group__name='g1', then=F('group__at')))",
+    "Greatest(at(), Coalesce('group__at', Cast(old(), DateTimeField())))",
+]  # fmt: skip
+RELATED = [
+    "F('parent__at')",
+    "Subquery(notes().filter(thing=OuterRef('pk'), at__isnull=False).order_by('-at').values('at')[:1])",
+]
+#: Expressions around one or two aggregates, and their values for a row and the values of the aggregates.
 AROUND = {
-    "{0}": lambda fact, first: first,
-    "Coalesce({0}, 'at', old())": lambda fact, first: first or fact.at or OLD,
-    "Case(When(flag=True, then={0}), default=F('at'))": lambda fact, first: first if fact.flag else fact.at,
-    "Coalesce({0}, {1})": lambda fact, first, second: first or second,
-    "Greatest(Coalesce({0}, old()), Coalesce({1}, old()))": lambda fact, first, second: max(
-        first or OLD, second or OLD
+    "{0}": lambda row, first: first,
+    "Coalesce({0}, 'at', old())": lambda row, first: first or row.at or stored(OLD),
+    "Case(When(flag=True, then={0}), default=F('at'))": lambda row, first: first if row.flag else row.at,
+    "Coalesce({0}, {1})": lambda row, first, second: first or second,
+    "Greatest(Coalesce({0}, old()), Coalesce({1}, old()))": lambda row, first, second: max(
+        first or stored(OLD), second or stored(OLD)
     ),
 }
 
 
 def lastmod(rng, kind, times):
     if kind == "composite" or rng.random() < 0.3:
-        made = rng.choice([*PLAIN.items(), *([] if kind == "composite" else RELATED.items())])
-        return Lastmod(made[0], lambda fact, row: made[1](fact))
+        return Lastmod(rng.choice(PLAIN if kind == "composite" else PLAIN + RELATED))
     if times and rng.random() < 0.5:
         name = rng.choice(times)
         if rng.random() < 0.5:
-            return Lastmod(f"F('{name}')", lambda fact, row: row[name])
+            return Lastmod(f"F('{name}')", lambda row, item: item(name))
         source = rng.choice(["Max('{0}')", "Max(Coalesce('notes__at', '{0}'))", "Min('{0}')"])
-        return Lastmod(source.format(name), None)
+        return Lastmod(source.format(name), is_of_annotations=True)
     source = rng.choice([*AROUND, "{0}", "{0}", "{0}"])
     first = a_time(rng)
     parts = (first, a_time(rng, but=first.path)) if "{1}" in source else (first,)
     around = AROUND[source]
-    return Lastmod(source.format(*parts), lambda fact, row, *values: around(fact, *values), parts)
-
-
-Rng = random.Random
+    return Lastmod(source.format(*parts), lambda row, item, *values: around(row, *values), parts)
 
 
 class Chain(NamedTuple):
@@ -610,22 +477,22 @@ CHANGES = {
     "another slug": "for row in rows:\n            row.slug = row.slug.upper()",
     "a changed dict": "for row in rows:\n            row['slug'] = row['slug'].upper()",
 }
-NONE = Lastmod("None", lambda fact, row: None)
+NONE = Lastmod("None")
 #: Any lastmod, if only Django knows the value.
 ANY = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """A section. `located` and `named` are the numbers and the annotations in its locations.
 
-    `facts` are the rows by slug. Without `lastmod`, the method `lastmod` returns the attribute `dated`.
+    `known` are the rows by slug. Without `lastmod`, the method `lastmod` returns the attribute `dated`.
     """
 
     name: str
     using: str
     chain: Chain
-    facts: Mapping[str, Fact]
+    known: Mapping[str, Any]
     form: str = "queryset"
     change: str = ""
     named: tuple[str, ...] = ()
@@ -685,7 +552,7 @@ class Case:
 
     @property
     def depends_on_aggregates_of_annotations(self):
-        return self.lastmod is not None and self.lastmod.value is None
+        return self.lastmod is not None and self.lastmod.is_of_annotations
 
     def rows(self):
         """Return the queryset, which no other code shares."""
@@ -706,6 +573,18 @@ class Case:
             "LEAP": LEAP, "notes": notes and notes._base_manager.all, "using": self.using,
             "reverse": reverse, "Route": Route, "Sitemap": Sitemap, "ModelSitemap": ModelSitemap,
         }  # fmt: skip
+
+    @cache  # noqa: B019 a case lives as long as its test
+    def alone(self, source):
+        """Return the value of an expression for each row by its slug, by a query of nothing else."""
+        made = eval(source, self._names)  # noqa: S307 our own code
+        if not hasattr(made, "resolve_expression"):
+            made = Value(made, output_field=DateField() if made else DateTimeField())
+        if self.using == "mariadb" and "default=old()" in source:
+            # Django cannot convert the text that MariaDB returns; the package can.
+            made = Cast(made, DateTimeField())
+        rows = KINDS[self.chain.kind][0]._base_manager.using(self.using).annotate(value=made)
+        return {row.slug: row.value for row in rows}
 
     def items(self):
         """Return the items as the code of the project returns them."""
@@ -773,23 +652,23 @@ def expected(case, items):
 def _row(case, item, values):
     get = partial(_get, case, item)
     slug = str(get("slug"))
-    fact = case.facts[slug.lower()]
+    row = case.known[slug.lower()]
     own = tuple(get(name) for name in case.named)
-    possible = lambda parts: product(*(values[part](fact.slug) for part in parts))  # noqa: E731
+    possible = lambda parts: product(*(values[part](row.slug) for part in parts))  # noqa: E731
     located = product(*({n.value(*v) for v in possible(n.aggregates)} for n in case.located))
     words = [
-        "-".join(map(str, [slug if case.by_method else fact.slug, case.odd, *own, *parts]))
+        "-".join(map(str, [slug if case.by_method else row.slug, case.odd, *own, *parts]))
         for parts in located
     ]
-    lastmods: set[Any]
     if case.lastmod is None:
         lastmods = {text(get(case.dated))}
-    elif case.lastmod.value is None:
+    elif case.depends_on_aggregates_of_annotations:
         lastmods = {ANY}
+    elif case.lastmod.value is None:
+        lastmods = {text(case.alone(case.lastmod.source)[row.slug])}
     else:
-        row = {name: naive(get(name)) for name in case.chain.times if _is_selected(case.chain, name)}
         found = possible(case.lastmod.aggregates)
-        lastmods = {text(aware(case.lastmod.value(fact, row, *parts))) for parts in found}
+        lastmods = {text(case.lastmod.value(row, get, *parts)) for parts in found}
     urls = [reverse("word", args=[word]) for word in words]
     return Row(slug, own, frozenset(product(urls, lastmods)))
 
@@ -811,7 +690,7 @@ def _possible_values(case, aggregate):
     """
     rows = case.rows()
     query = rows.query
-    related = lambda slug: {aggregate.value(case.facts[slug])}  # noqa: E731
+    related = lambda slug: {case.alone(str(aggregate))[slug]}  # noqa: E731
     if query.combinator or query.is_sliced or query.distinct_fields or query.where.contains_over_clause:
         return related
     if query.distinct and query.group_by is not None and divides_groups(query):
@@ -828,7 +707,7 @@ def _possible_values(case, aggregate):
         for found in [rows, rows.order_by()] if rows.ordered else [rows]:
             for item in found.annotate(value=annotation):
                 slug = _get(case, item, "slug")
-                joined.setdefault(slug, set()).add(naive(_get(case, item, "value")))
+                joined.setdefault(slug, set()).add(_get(case, item, "value"))
     repeats = len({_get(case, item, "slug") for item in rows.all()}) < len(rows.all())
     # One of these may join the relation, for which values in Python would repeat the rows.
     has_joined = any(name[0] in "jx" for name in (*case.chain.numbers, *case.chain.texts))
@@ -843,16 +722,6 @@ def _possible_values(case, aggregate):
     return lambda slug: (
         joined[slug] if is_plain and slug in joined else joined.get(slug, set()) | related(slug)
     )
-
-
-def naive(value):
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
-
-
-def aware(value):
-    if isinstance(value, datetime) and settings.USE_TZ:
-        return value.replace(tzinfo=UTC)
-    return value
 
 
 def text(value):
