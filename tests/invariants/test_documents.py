@@ -71,7 +71,7 @@ def comparable(document):
 
 
 @pytest.mark.usefixtures("articles")
-@pytest.mark.parametrize("declared", COMBINATIONS, ids=str)
+@pytest.mark.parametrize("declared", COMBINATIONS)
 def test_a_combination_is_one_valid_document_by_each_way(declared, schema, serve, tmp_path):
     found = section(declared)
     serve(found)

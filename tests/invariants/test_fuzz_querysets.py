@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from contextlib import contextmanager
 from itertools import groupby, product
-from unittest import mock
 
 import pytest
 from django.conf import settings as configured
@@ -26,11 +24,9 @@ from tests.support.internals import (
     checks,
     has_window_function,
     lastmod_text,
-    members,
-    slices,
     sources,
 )
-from tests.support.sources import BASE, LIMITS
+from tests.support.sources import BASE, LIMITS, set_slices
 from tests.support.ways import compatible, exported_pages, native_pages, url_dicts
 
 # Django warns in the compatibility views, as with contrib. The content of pages is asserted.
@@ -182,13 +178,6 @@ def admitted(case):
     return not (case.using == "mariadb" or has_window_column)
 
 
-@contextmanager
-def settings_of(use_tz):
-    options = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
-    with override_settings(USE_TZ=use_tz, SITEMAPS09=options):
-        yield
-
-
 def parts():
     """Return the cases of each test, for each database, with and without time zones."""
     each = -(-CASES // (2 * len(configured.DATABASES)))
@@ -199,10 +188,11 @@ def parts():
 
 
 @pytest.mark.parametrize(("using", "use_tz", "part", "size"), list(parts()))
-def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part, size):
+def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part, size, monkeypatch):
     require(using)
     outcomes = Counter()
-    with settings_of(use_tz):
+    options = {"BASE_URL": str(BASE), "GZIP": False, "ENGINE": "serial"}
+    with override_settings(USE_TZ=use_tz, SITEMAPS09=options):
         seed = f"{SEED}:{using}:{use_tz}:{part}"
         known = {kind: write(kind, seed, using) for kind in KINDS}
         for name in [ONE] if ONE else [f"{seed}:{number}" for number in range(size)]:
@@ -212,21 +202,10 @@ def test_pages_have_the_rows_of_any_queryset_and_their_dates(using, use_tz, part
             if not admitted(case):
                 continue
             print(f"SITEMAPS09_FUZZ_CASE={name}: {using}\n{case.source}")  # noqa: T201
-            with transaction.atomic(using), sliced(len(name) % 2 == 0):
+            # Slices may end within a page.
+            set_slices(monkeypatch, 4 if len(name) % 2 == 0 else 1_500)
+            with transaction.atomic(using):
                 outcomes[check(case)] += 1
     # Of all cases, a third are read by ranges of the key, and four fifths are read at all.
     assert ONE or outcomes["QuerySource"] >= size // 20
     assert ONE or outcomes["QuerySource"] + outcomes["PositionSource"] >= size // 2
-
-
-@contextmanager
-def sliced(small):
-    """Read slices that end within a page."""
-    size = 4 if small else 1_500
-    with (
-        mock.patch.object(slices, "SLICE", size),
-        mock.patch.object(slices, "COLUMNS_SLICE", size),
-        mock.patch.object(slices, "COSTLY_SLICE", size),
-        mock.patch.object(members, "FEWEST", size),
-    ):
-        yield

@@ -47,11 +47,11 @@ from tests.models import Article, Comment, Invoice, Recent, Seat
 from tests.support.databases import ALIASES, parameter
 from tests.support.internals import checks, lastmod_text
 from tests.support.sections import declare
-from tests.support.sources import set_slices
 from tests.support.ways import WAYS, by, changed_only, compatible_index
 
 # Django warns on its own pages; what they list is asserted.
 pytestmark = [
+    pytest.mark.usefixtures("small_slices"),
     pytest.mark.sitemaps09(GZIP=False, ENGINE="serial"),
     pytest.mark.filterwarnings("ignore::django.core.paginator.UnorderedObjectListWarning"),
     pytest.mark.parametrize(
@@ -72,11 +72,6 @@ OLD = datetime(2020, 5, 17, 22, 30, tzinfo=UTC)
 
 def at_least(old):
     return Coalesce("updated", Cast(Value(old), DateTimeField()))
-
-
-@pytest.fixture(autouse=True)
-def small_slices(monkeypatch):
-    set_slices(monkeypatch, 3)
 
 
 def read(section, way):

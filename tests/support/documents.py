@@ -39,10 +39,6 @@ class Combination(NamedTuple):
     videos: bool = False
     news: bool = False
 
-    def __str__(self):
-        names = [name for name in ("core", "images", "videos", "news") if getattr(self, name)]
-        return "+".join([*names, self.alternates])
-
     @property
     def namespaces(self):
         """Return exactly the namespaces that a document must declare."""

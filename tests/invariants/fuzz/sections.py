@@ -148,20 +148,6 @@ def a_number(rng):
     return Aggregate(function, path, field, least, distinct)
 
 
-class Number(NamedTuple):
-    """A whole number in a location: an aggregate, or the sum of two."""
-
-    aggregates: tuple[Aggregate, ...]
-
-    def __str__(self):
-        if len(self.aggregates) == 1:
-            return str(self.aggregates[0])
-        return " + ".join(f"Coalesce({aggregate}, 0)" for aggregate in self.aggregates)
-
-    def value(self, *values):
-        return values[0] if len(values) == 1 else sum(value or 0 for value in values)
-
-
 class Lastmod(NamedTuple):
     """A declared lastmod.
 
@@ -484,7 +470,7 @@ ANY = object()
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A section. `located` and `named` are the numbers and the annotations in its locations.
+    """A section. Its locations have the annotations `named`, and the aggregate or the sum `located`.
 
     `known` are the rows by slug. Without `lastmod`, the method `lastmod` returns the attribute `dated`.
     """
@@ -496,7 +482,7 @@ class Case:
     form: str = "queryset"
     change: str = ""
     named: tuple[str, ...] = ()
-    located: tuple[Number, ...] = ()
+    located: tuple[Aggregate, ...] = ()
     by_method: bool = False
     lastmod: Lastmod | None = NONE
     dated: str = "at"
@@ -521,7 +507,9 @@ class Case:
             lines += ["    def location(self, item):"]
             lines += [f"        return reverse('word', args=['-'.join(map(str, [{parts}]))])"]
         else:
-            values = [*map(repr, self.named), *map(str, self.located)]
+            several = " + ".join(f"Coalesce({aggregate}, 0)" for aggregate in self.located)
+            number = several if len(self.located) > 1 else "".join(map(str, self.located))
+            values = filter(None, [*map(repr, self.named), number])
             texts = [f"Coalesce(Cast({value}, CharField()), Value('None'))" for value in values]
             word = ", Value('-'), ".join(["'slug'", f"Value({self.odd!r})", *texts])
             lines += [f"    location = Route('word', word=Concat({word}))"]
@@ -539,13 +527,12 @@ class Case:
         return f"item.{name}"
 
     @property
-    def aggregates(self):
-        return tuple(aggregate for group in self._groups for aggregate in group)
+    def _groups(self):
+        return self.located, self.lastmod.aggregates if self.lastmod else ()
 
     @property
-    def _groups(self):
-        lastmods = self.lastmod.aggregates if self.lastmod else ()
-        return [*(number.aggregates for number in self.located), lastmods]
+    def aggregates(self):
+        return sum(self._groups, ())
 
     def is_mixed(self, aggregate):
         return any(aggregate in group and len(group) > 1 for group in self._groups)
@@ -580,9 +567,9 @@ class Case:
         made = eval(source, self._names)  # noqa: S307 our own code
         if not hasattr(made, "resolve_expression"):
             made = Value(made, output_field=DateField() if made else DateTimeField())
-        if self.using == "mariadb" and "default=old()" in source:
-            # Django cannot convert the text that MariaDB returns; the package can.
-            made = Cast(made, DateTimeField())
+        if self.using == "mariadb" and ("LEAP" in source or "old()" in source):
+            # MariaDB returns text, which the package converts, but Django does not.
+            made = Cast(made, DateField() if "LEAP" in source else DateTimeField())
         rows = KINDS[self.chain.kind][0]._base_manager.using(self.using).annotate(value=made)
         return {row.slug: row.value for row in rows}
 
@@ -610,7 +597,7 @@ def case_of(name, using, known):
         named.append("stats")
     located = ()
     if not by_method and chain.is_related and rng.random() < 0.35:
-        located = (Number(tuple(a_number(rng) for _ in range(rng.choice([1, 1, 1, 2])))),)
+        located = tuple(a_number(rng) for _ in range(rng.choice([1, 1, 1, 2])))
     made = lastmod(rng, kind, times)
     if chain.fields == "groups" or rng.random() < 0.15:
         made = NONE
@@ -655,11 +642,12 @@ def _row(case, item, values):
     row = case.known[slug.lower()]
     own = tuple(get(name) for name in case.named)
     possible = lambda parts: product(*(values[part](row.slug) for part in parts))  # noqa: E731
-    located = product(*({n.value(*v) for v in possible(n.aggregates)} for n in case.located))
-    words = [
-        "-".join(map(str, [slug if case.by_method else row.slug, case.odd, *own, *parts]))
-        for parts in located
-    ]
+    numbers = [[]]
+    if case.located:
+        found = possible(case.located)
+        numbers = [[v[0] if len(v) == 1 else sum(number or 0 for number in v)] for v in found]
+    first = slug if case.by_method else row.slug
+    words = ["-".join(map(str, [first, case.odd, *own, *number])) for number in numbers]
     if case.lastmod is None:
         lastmods = {text(get(case.dated))}
     elif case.depends_on_aggregates_of_annotations:

@@ -593,16 +593,13 @@ class Site:
         self.state = self.area / "state" if is_apart else self.public / ".sitemaps09"
         self.area.mkdir()
         keys = {"BASE_URL": BASE, "MAX_URLS": 10, "INDEXNOW_KEY": KEY, "INDEXNOW_URLS": [engine.url]}
-        self.configure(keys | ({"STATE": "apart"} if is_apart else {}))
-
-    def configure(self, keys):
+        settings.SITEMAPS09 = keys | ({"STATE": "apart"} if is_apart else {})
         backend = "django.core.files.storage.FileSystemStorage"
         apart = {"BACKEND": backend, "OPTIONS": {"location": str(self.area / "state")}}
         settings.STORAGES = {**settings.STORAGES, "apart": apart}
         # The storages are built from the settings only once.
         storages.__dict__.pop("backends", None)
         storages._backends = None
-        settings.SITEMAPS09 = keys
 
     @property
     def sections(self):
