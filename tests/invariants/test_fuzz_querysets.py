@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from itertools import groupby, product
 
 import pytest
@@ -60,54 +61,11 @@ def each_once(rows):
     ]
 
 
-def read(case, section, source, rows):
-    """Yield the readers that list other entries than the rows, and what is different."""
-    ranged = isinstance(source, QuerySource)
-    wanted = each_once(rows) if ranged else rows
-    again = case.limit == 2
-    found = []
-    readers = {
-        "native": lambda: native_pages(section), "exported": lambda: exported_pages(section, again=again),
-        "compatible": lambda: [(None, compatible(section))],
-        "get_urls": lambda: [(None, url_dicts(section))],
-    }  # fmt: skip
-    for name, reader in readers.items():
-        try:
-            with transaction.atomic(case.using):
-                pages = reader()
-        except Exception as error:  # noqa: BLE001 each is a defect
-            yield f"{name} {type(error).__name__}", str(error)
-            continue
-        found = [entry for _, page in pages for entry in page]
-        if problem := difference(found, wanted if name in ("native", "exported") else rows):
-            others = other_rows(case, rows) if name in ("compatible", "get_urls") else ()
-            if all(difference(found, other) for other in others):
-                yield name, problem
-                continue
-        if name in ("native", "exported") and not all(0 < len(page) <= case.limit for _, page in pages):
-            yield f"{name} limit", str([len(page) for _, page in pages])
-        if name in ("native", "exported") and ranged and case.lastmod is not None:
-            yield from newest_of_pages(name, pages)
-    if not case.chain.fields and case.lastmod is not None:
-        try:
-            yield from newest_of_section(case, section, found)
-        except Exception as error:  # noqa: BLE001 each is a defect
-            yield f"get_latest_lastmod {type(error).__name__}", str(error)
-
-
-def newest_of_pages(name, pages):
-    for newest, page in pages:
-        lastmods = [lastmod for _, lastmod in page]
-        if newest != (None if None in lastmods else max(map(str, lastmods))):
-            yield f"{name} index", f"{newest} of {lastmods}"
-
-
-def newest_of_section(case, section, found):
-    lastmods = [lastmod for _, lastmod in found]
-    with transaction.atomic(case.using):
-        newest = lastmod_text(section().get_latest_lastmod())
-    if found and newest != (None if None in lastmods else max(map(str, lastmods), default=None)):
-        yield "get_latest_lastmod", f"{newest} of {lastmods}"
+def assert_newest(newest, entries, what):
+    """Check the lastmod of entries: the newest, or none if an entry has none."""
+    lastmods = [lastmod for _, lastmod in entries]
+    expected = None if None in lastmods else max(map(str, lastmods), default=None)
+    assert newest == expected, f"{what}: {newest} of {lastmods}"
 
 
 def other_rows(case, rows):
@@ -133,14 +91,40 @@ def check(case):
         source = sources.source("s", section, BASE, LIMITS)
     except (ImproperlyConfigured, FieldError) as error:
         assert errors or case.form != "queryset", f"no check for {error}"  # noqa: PT017
-        return f"refused {' '.join(errors) or error}"
-    problems = dict(read(case, section, source, expected(case, items)))
-    refusals = [problems.get(f"native {name}") for name in ("ImproperlyConfigured", "FieldError")]
-    if any(refusals) and (errors or case.chain.fields or case.change or case.form != "queryset"):
+        return f"refused {error}"
+    try:
+        with transaction.atomic(case.using):
+            native_pages(section)
+    except (ImproperlyConfigured, FieldError) as error:
         # The rows of values() and of a method, and those that the project has read, are known only then.
-        return f"refused late {' '.join(errors)} {refusals}"
+        is_late = errors or case.chain.fields or case.change or case.form != "queryset"
+        assert is_late, f"refused late: {error}"  # noqa: PT017
+        return f"refused late: {error}"
     assert not (errors and items), f"{errors} are no errors"
-    assert not problems, problems
+    ranged = isinstance(source, QuerySource)
+    rows = expected(case, items)
+    for name, reader in {
+        "native": native_pages, "exported": partial(exported_pages, again=case.limit == 2),
+        "compatible": lambda section: [(None, compatible(section))],
+        "get_urls": lambda section: [(None, url_dicts(section))],
+    }.items():  # fmt: skip
+        is_ours = name in ("native", "exported")
+        with transaction.atomic(case.using):
+            pages = reader(section)
+        found = [entry for _, page in pages for entry in page]
+        problem = difference(found, each_once(rows) if is_ours and ranged else rows)
+        others = other_rows(case, rows) if problem and not is_ours else ()
+        assert not problem or any(not difference(found, other) for other in others), f"{name}: {problem}"
+        if is_ours:
+            assert all(0 < len(page) <= case.limit for _, page in pages), name
+        if is_ours and ranged and case.lastmod is not None:
+            for newest, page in pages:
+                assert_newest(newest, page, f"{name} index")
+    if not case.chain.fields and case.lastmod is not None:
+        with transaction.atomic(case.using):
+            newest = lastmod_text(section().get_latest_lastmod())
+        if found:
+            assert_newest(newest, found, "get_latest_lastmod")
     return type(source).__name__
 
 
