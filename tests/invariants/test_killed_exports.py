@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import threading
+from hashlib import sha256
 
 import pytest
 from django.conf import settings as django_settings
@@ -335,4 +336,4 @@ def assert_is_clean(storage, found):
     for name, record in manifest.sections.items():
         for page in record.pages:
             content = gzip.decompress(found[f"sitemap-{name}-{page.number}.xml.gz"])
-            assert published.sha256(content).hexdigest() == page.digest
+            assert sha256(content).hexdigest() == page.digest

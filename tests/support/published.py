@@ -11,7 +11,6 @@ import re
 import tempfile
 from contextlib import contextmanager
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -51,10 +50,6 @@ def locations(content, compressed):
 def urls(folder, name):
     """Return the URLs of a file, which must be complete."""
     return locations((folder / name).read_bytes(), name.endswith(".gz"))
-
-
-def digest(folder, name):
-    return sha256(plain((folder / name).read_bytes(), name.endswith(".gz"))).hexdigest()
 
 
 def _walk(folder, index):
