@@ -501,4 +501,5 @@ def test_bars_and_numbers_are_inside_the_plot(counts, separates):
             assert baseline < int(bar["y"]) + int(bar["height"]) <= full_height
             assert bar["class"] == ("unknown" if name == LABELS[-1] else "")
     assert sorted(widths, key=counts.__getitem__) == sorted(widths, key=lambda n: (widths[n], counts[n]))
+    assert (document.attrib["role"], document[0].text) == ("img", "Freshness of the exported pages")
     assert document[1].text.startswith(f"{sum(counts.values()):,} pages")

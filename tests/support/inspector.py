@@ -1,6 +1,6 @@
 """Use `site` for a site with the inspector, in Django's admin or without it, and `client_of` for its users.
 
-This module is the URLconf of the site without Django's admin; `serving_site` serves either to browsers.
+This module is the URLconf of the site without Django's admin.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from types import ModuleType
 from django.conf import settings
 from django.conf.urls.i18n import i18n_patterns
 from django.contrib.auth.models import Permission, User
-from django.core.handlers.wsgi import WSGIHandler
 from django.test import Client, override_settings
 from django.urls import include, path
 
 from django_sitemaps09.export import export
 from tests import urls
 from tests.support.sections import Numbers
-from tests.support.services import BrowserServer, serve, sharing_connection
 
 POLICY = "default-src 'self'"
 INSPECTOR = include("django_sitemaps09.inspector.urls")
@@ -84,26 +82,6 @@ def client_of(name="", *permissions, **attributes):
 
 def superuser():
     return client_of("root", is_staff=True, is_superuser=True)
-
-
-@contextmanager
-def serving_site():
-    """Serve the site of the current settings from threads, and yield its address.
-
-    There is no icon, which a browser asks for at a time of its own: a 404 would be an error in its console.
-    """
-    from django.contrib.staticfiles.handlers import StaticFilesHandler  # not before the setup of Django
-
-    handler = StaticFilesHandler(WSGIHandler())
-
-    def application(environ, start_response):
-        if environ["PATH_INFO"] == "/favicon.ico":
-            start_response("204 No Content", [])
-            return []
-        return handler(environ, start_response)
-
-    with sharing_connection(application) as shared, serve(shared, BrowserServer) as address:
-        yield address
 
 
 def export_full_sections(count, register):

@@ -6,28 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from django.contrib import sitemaps as contrib
 from django.contrib.auth.models import User
 from django.contrib.flatpages.models import FlatPage
 from django.core.paginator import Paginator
-from django.db.models import Case, Exists, F, Max, Model, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, F, Model, OuterRef, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Lower
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from typing_extensions import assert_type
 
 import django_sitemaps09 as sitemaps09
-from django_sitemaps09 import (
-    GenericSitemap,
-    ModelSitemap,
-    PathTemplate,
-    Route,
-    Sitemap,
-    register,
-    views,
-)
+from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route, Sitemap, register, views
 from django_sitemaps09.exceptions import SitemapError
 from django_sitemaps09.export import (
     PageFile,
@@ -41,7 +33,6 @@ from django_sitemaps09.export import (
     verify,
     verify_hosts,
 )
-from tests.support.internals import Changefreq
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -97,13 +88,6 @@ class OtherColumns(Full):
     lastmod = F("date_joined")
 
 
-class OtherExpressions(ModelSitemap[User]):
-    location = Lower("username")
-    lastmod = Max("date_joined")
-    changefreq = Subquery(User.objects.filter(pk=OuterRef("pk")).values("username")[:1])
-    priority = Exists(User.objects.filter(pk=OuterRef("pk")))
-
-
 class PathsByLanguage(ModelSitemap[User]):
     i18n = True
     location = {
@@ -135,7 +119,7 @@ class OtherMethods(ModelSitemap[User]):
     def lastmod(self, item: User) -> date | None:
         return item.date_joined.date()
 
-    def changefreq(self, item: User) -> Changefreq | None:
+    def changefreq(self, item: User) -> Literal["weekly"] | None:
         return "weekly" if item.is_active else None
 
     def priority(self, item: User) -> Decimal | None:
@@ -251,7 +235,8 @@ class Paths(Sitemap[str]):
 
 
 class Rows(Sitemap[User]):
-    lastmod = F("last_login")
+    location = F("username")
+    lastmod = Subquery(User.objects.filter(pk=OuterRef("pk")).values("last_login")[:1])
 
     def items(self) -> QuerySet[User]:
         rows: QuerySet[User] = User.objects.all()
@@ -404,10 +389,7 @@ def nightly(folder: Path, sitemaps: dict[str, type[Sitemap[Any]]]) -> int:
             assert_type(file.lastmod, str | None)
     export(output="public", robots="public/robots.txt", progress=print)
     assert_type(verify(["articles"], repair=True), Verification)
-    assert_type(
-        verify_hosts(base_urls=["https://a.example"], workers=2),
-        dict[str, Verification],
-    )
+    assert_type(verify_hosts(base_urls=["https://a.example"], workers=2), dict[str, Verification])
     reports = export_hosts(["https://a.example"], ["articles"], remove={"old"}, on_published=announce)
     assert_type(reports, dict[str, Report])
     statuses = [report.exit_status for report in reports.values() if not report.is_busy]
