@@ -139,49 +139,6 @@ def body_of(module, source):
     return names
 
 
-def kept(method):
-    """Decorate a method without an effect."""
-
-    @functools.wraps(method)
-    def wrapper(*args):
-        return method(*args)
-
-    return wrapper
-
-
-class Post(Entry):
-    """The model of all methods, with properties and methods that these use."""
-
-    viewname = "entry"
-
-    class Meta:
-        proxy = True
-        app_label = "blog"
-
-    @property
-    def url_kwargs(self):
-        return {"slug": str(self.slug)}
-
-    @property
-    def path_of_kind(self):
-        return f"/{self.kind}/"
-
-    @property
-    def returned(self):
-        path = "/%s/" % self.kind  # noqa: UP031 as projects do
-        path += "all/"
-        return path
-
-    def get_path(self):
-        return "/posts/" + self.slug + "/"
-
-    def is_draft(self):
-        return "draft" in f"{self.slug}"
-
-    def get_absolute_url(self):
-        return f"/posts/{self.slug}/"
-
-
 PATTERN = "/posts/%s/"
 BASE = "/base"
 ROUTE = "entry"
@@ -305,8 +262,6 @@ class Computed(Form):
         => Path("/{value_0}/", value_0=If(Q(path="") then F("slug")) else F("path"), TEXT))
     reverse("section-entry", args=[self.section.slug, self.slug]) => ! reads of NULL `self.section.slug`
     reverse("rank", args=[self.rank]) => ! passes NULL to it
-    @kept
-    return f"/posts/{self.slug}/" => ! has a decorator
     path = self.returned; return path + str(self.pk) => ! has `path += 'all/'`
     f"/{self.rank}/" => ! writes NULL in it
     f"/{self.author}/" => ! writes `self.author`
@@ -477,10 +432,39 @@ def moved(method):
     return wrapper
 
 
-class Helpers(Post):
-    """A model with helpers, which the methods of the corpus use by the names of this class."""
+class Helpers(Entry):
+    """The model of all methods, with what these use."""
 
+    viewname = "entry"
     root = "/root"
+
+    class Meta:
+        proxy = True
+        app_label = "blog"
+
+    @property
+    def url_kwargs(self):
+        return {"slug": str(self.slug)}
+
+    @property
+    def path_of_kind(self):
+        return f"/{self.kind}/"
+
+    @property
+    def returned(self):
+        path = "/%s/" % self.kind  # noqa: UP031 as projects do
+        path += "all/"
+        return path
+
+    def get_path(self):
+        return "/posts/" + self.slug + "/"
+
+    def is_draft(self):
+        return "draft" in f"{self.slug}"
+
+    def get_absolute_url(self):
+        return f"/posts/{self.slug}/"
+
     locals().update(
         body_of(
             __name__,
@@ -511,10 +495,6 @@ anonymous = lambda self: self.slug
 """,
         )
     )
-
-    class Meta:
-        proxy = True
-        app_label = "blog"
 
 
 class Followed(Form):
@@ -589,8 +569,8 @@ class HiddenInSitemaps(Form):
     """
 
 
-class HiddenInText(Form):
-    of_the_model = r"""
+class Hidden(Form):
+    of_the_model = """
     reverse(getattr(self, "view_%s" % self.kind, "entry"), args=[self.slug]) => ! calls `getattr()`
     MOVED.get(f"/posts/{self.slug}/", f"/posts/{self.slug}/") => ! calls `MOVED.get()`
     slug = str(self.slug); return f"/posts/{slug}/" if slug else f"/posts/{self.pk}/"
@@ -619,11 +599,6 @@ class HiddenInText(Form):
     ("/" + str(self.slug) + "/%s/") % self.pk => ! formats it
     CLEAN + f"{self.path}" => ! reads `CLEAN`
     MOVED.get(p := getattr(self, "get_path")(), p) if self.pk else self.get_path() => ! calls `MOVED.get()`
-    """
-
-
-class HiddenElsewhere(Form):
-    of_the_model = """
     "/hidden/" if self.public is False else reverse("entry", args=[self.slug])
         => ! compares `self.public is False`
     f"/{self.slug}/" if type(self.rank) in (str,) else "/rank/" => ! compares `type(self.rank) in (str,)`
@@ -641,7 +616,7 @@ class HiddenElsewhere(Form):
 pytestmark = [pytest.mark.urls("tests.suggestions.blog.urls"), pytest.mark.sitemaps09()]
 
 PARTS = 3
-HIDDEN = ("HiddenInText", "HiddenElsewhere", "HiddenInHelpers", "HiddenInSitemaps")
+HIDDEN = ("Hidden", "HiddenInHelpers", "HiddenInSitemaps")
 PLAIN = ("Chains", "Reverse", "Formats", "Followed")
 # The URLs of these methods are invalid for most rows.
 UNLISTED = (
