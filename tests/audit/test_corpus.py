@@ -30,14 +30,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.sitemaps09, pytest.mark.urls("t
 CORPUS = Path(__file__).parent / "corpus"
 #: Agents whose rules in robots.txt are checked beside those for all.
 AGENTS = ["Newsbot"]
-#: The ids of rules whose names in `faulty.txt` differ. Rename a rule here.
-NAMES = (
-    {"robots-other-host": "robots-host", "robots-html": "robots-type", "old-lastmod": "lastmod-old"}
-    | {"crawler-blocked": "robots-blocks-crawler", "several-canonicals": "page-canonicals"}
-    | {"stray-text": "element-text", "stray-attribute": "element-attribute", "both-slashes": "url-slash"}
-    | {"placeholder-in-url": "url-placeholder", "url-in-url": "url-nested", "session-in-url": "url-session"}
-    | {"encoded-twice": "url-encoding-twice", "document-as-page": "url-document"}
-)
 _ROBOTS = f"User-agent: *\nDisallow:\n\nSitemap: {BASE}/sitemap.xml\n"
 _XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 _ROOTS = {
@@ -103,7 +95,7 @@ def _cases(name):
         title, _, rules = head.partition(" | ")
         files = dict(map(_file, parts))
         named = (rule.split() for rule in rules.split(",") if rule.strip())
-        words = {NAMES.get(rule, rule): texts for rule, *texts in named}
+        words = {rule: texts for rule, *texts in named}
         yield Case(title.strip(), words, {"robots.txt": File(_ROBOTS), **files})
 
 
