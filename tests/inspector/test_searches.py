@@ -29,8 +29,10 @@ from django_sitemaps09.routing.routes import resolve_path
 from tests.models import Article, Word
 from tests.support.configuration import BASE
 from tests.support.internals import ExportState, LocalStore, alias, compression, protocol
-from tests.support.sources import compiled, declaration, keys_of, page_map, source_of
+from tests.support.sources import compiled, declaration, keys_of, kind, page_map, source_of
 from tests.urls import nothing
+
+__all__ = ["kind"]
 
 pytestmark = [pytest.mark.urls(__name__), pytest.mark.usefixtures("cached_site")]
 
