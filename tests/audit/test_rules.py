@@ -40,11 +40,9 @@ BOMB = gzip.compress(urlset(url()).encode() + b" " * (4 * MAX_BYTES), 9)
 LAUGHS = "<!ENTITY e0 'lol'>" + "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10}'>" for n in range(1, 12))
 NAMESPACE, LONG = f'{SPACE} xmlns:i="urn:example"', f"{SPACE} xmlns:i='{'a' * 100_000}'"
 UNORDERED = [f"<url><lastmod>2026-01-31</lastmod><loc>{BASE}/words/{n}/</loc></url>" for n in range(9)]
-GOOGLEBOT = f"User-agent: Googlebot\nDisallow: /%s\n\nUser-agent: *\nDisallow:\n{NAMED}"
 LINE = f"{BASE}/words/{'a' * 2_000_000}/"
 SPACES = [url(f"/words/{n} /") for n in range(30)]
 ENTITY, LISTED = "<!ENTITY e SYSTEM 'SECRET'>", f"<urlset {SPACE}><url><loc>&e;</loc></url>"
-BLOCKS, FORBIDDEN = "robots-blocks-crawler", "is forbidden for Googlebot"
 CHAIN = {f"sitemap-{n}.xml": index(f"sitemap-{n + 1}.xml") for n in range(2, 20)}
 
 
@@ -60,8 +58,7 @@ def found(folder, changes):
     return report, {finding.rule: finding for finding in report.findings}
 
 
-HOSTS = [STAGING, "http://www.example.com"]
-OTHER_HOST = f"is not in {BASE}/; BASE_URL is {BASE}, the Site is example.com"
+OTHER_HOST = f": {STAGING}/a is not in {BASE}/; BASE_URL is {BASE}, the Site is example.com"
 #: The files that differ from a sound site, the number of URLs, the rules with their counts, and what the
 #: first example says.
 TABLE = [
@@ -77,10 +74,8 @@ TABLE = [
     ({PAGE: urlset(*SPACES)}, 31, {"url-encoding": 30}, f"{PAGE}:3: {BASE}/words/0 /"),
     # The order of elements is reported once for each document.
     ({PAGE: urlset(*UNORDERED)}, 10, {"element-order": 1}, "/words/0/ (schema only: lastmod loc)"),
-    # The robots.txt of another environment, and a crawler that is blocked alone
-    *(({ROBOTS: f"Sitemap: {at}/a"}, 3, {"robots-host": 1}, f": {at}/a {OTHER_HOST}") for at in HOSTS),
-    ({ROBOTS: GOOGLEBOT % "words/"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/words/a/ {FORBIDDEN}"),
-    ({ROBOTS: GOOGLEBOT % "sitemap"}, 3, {BLOCKS: 1}, f"robots.txt: {BASE}/sitemap.xml {FORBIDDEN}"),
+    # The robots.txt of another environment
+    ({ROBOTS: f"Sitemap: {STAGING}/a"}, 3, {"robots-host": 1}, OTHER_HOST),
 ]
 
 
@@ -361,13 +356,10 @@ def test_a_sitemap_can_be_a_query_of_the_home_page():
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        (BASE, f"{BASE}/"),
-        ("HTTPS://WWW.Example.com", f"{BASE}/"),
         (f"{BASE}:443?a=b", f"{BASE}/?a=b"),
         ("http://www.example.com:443/", "http://www.example.com:443/"),
         (f"{BASE}/%61%2f%c3/a/../b/./c/..", f"{BASE}/a%2F%C3/b/"),
         (f"{BASE}/../a", f"{BASE}/a"),
-        (f"{BASE}/a?b=../%7e", f"{BASE}/a?b=../~"),
         (f"{BASE}/a//b/", f"{BASE}/a//b/"),
         ("not a URL/%61", "not a URL/%61"),
     ],
@@ -394,7 +386,6 @@ def blocking(text, *agents):
 @pytest.mark.parametrize(
     ("agent", "name", "is_blocked"),
     [
-        ("Googlebot", "Googlebot/2.1", True),
         ("Googlebot/2.1", "googlebot", True),
         ("Googlebot-News", "Googlebot", True),
         ("Googlebot", "Googlebot-News", False),
@@ -473,19 +464,11 @@ def test_the_url_of_an_entry_is_stored_once_for_all_its_links():
     scratch.close()
 
 
-VALID = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
-
-
-@pytest.mark.parametrize(
-    ("codes", "expected"),
-    [
-        (VALID, (None,)),
-        # A language or a country that Google may not know.
-        (["qqq", "xyz", "yue", "en-ZZ"], ("hreflang-unsupported",)),
-        (["xx-en"], ("hreflang-code", "there is no language 'xx'")),
-        (["us-en"], ("hreflang-code", "the language comes first: write en-US")),
-    ],
-)
-def test_the_codes_of_languages_are_valid_or_named_with_the_reason(codes, expected):
-    found = {code: parse_language(code)[1 : 1 + len(expected)] for code in codes}
-    assert found == dict.fromkeys(codes, expected)
+def test_the_codes_of_languages_are_valid_or_named_with_the_reason():
+    """There are others in the corpus. Google may not know those that are unsupported."""
+    valid = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
+    unsupported = ["qqq", "xyz", "yue", "en-ZZ"]
+    expected = dict.fromkeys(valid) | dict.fromkeys(unsupported, "hreflang-unsupported")
+    assert {code: parse_language(code)[1] for code in expected} == expected
+    assert parse_language("xx-en")[1:] == ("hreflang-code", "there is no language 'xx'")
+    assert parse_language("us-en")[1:] == ("hreflang-code", "the language comes first: write en-US")
