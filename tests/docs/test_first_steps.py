@@ -33,10 +33,10 @@ for path in {paths}:
 """
 
 
-@pytest.fixture
-def shell(tmp_path):
-    """Return a function that runs a script in which `python` and `django-admin` are those of this test."""
-    interpreter = shlex.quote(sys.executable)
+@pytest.mark.slow
+def test_the_tutorial_produces_its_output(tmp_path):
+    project, interpreter = tmp_path / "site", shlex.quote(sys.executable)
+    project.mkdir()
     (tmp_path / "bin").mkdir()
     for name, command in {"python": interpreter, "django-admin": f"{interpreter} -m django"}.items():
         (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
@@ -45,19 +45,12 @@ def shell(tmp_path):
     environ["PATH"] = f"{tmp_path / 'bin'}:{environ.get('PATH', '')}"
     del environ["DJANGO_SETTINGS_MODULE"]
 
-    def execute(script):
-        options = {"cwd": tmp_path / "site", "env": environ, "capture_output": True, "encoding": "utf-8"}
+    def shell(script):
+        """Run a script in which `python` and `django-admin` are those of this test."""
+        options = {"cwd": project, "env": environ, "capture_output": True, "encoding": "utf-8"}
         done = subprocess.run(["/bin/sh", "-euc", script], timeout=90, check=False, **options)  # noqa: S603 ours
         assert done.returncode == 0, done.stderr
         return done.stdout
-
-    return execute
-
-
-@pytest.mark.slow
-def test_the_tutorial_produces_its_output(tmp_path, shell):
-    project = tmp_path / "site"
-    project.mkdir()
 
     def fetch(*paths):
         code = shlex.quote(FETCH.format(paths=paths))

@@ -398,16 +398,6 @@ class TestASection:
 
 @pytest.mark.usefixtures("exporting")
 class TestTheExport:
-    def test_can_be_missing_or_unreadable(self, register, folder):
-        register(numbers=Numbers(3))
-        state = seen()
-        assert (state.status.export.run, state.status.export.error, state.runs) == (None, None, [])
-        export()
-        (folder / STATE / "manifest.json").write_bytes(b"{")
-        state = seen()
-        assert "cannot be read" in str(state.status.export.error)
-        assert (state.status.sections[0].record, len(state.runs)) == (None, 1)
-
     def test_that_failed_at_first_is_shown_by_its_own_host_alone(self, register):
         register(numbers=Failing(9, 0))
         assert export_hosts(["https://b.example"])["https://b.example"].failures
@@ -440,6 +430,7 @@ class TestTheExport:
 @pytest.mark.usefixtures("exporting")
 def test_problems_are_said_in_words_with_the_part_that_shows_them(register, folder):
     register(bad=Numbers(3), gone=Numbers(3))
+    assert (seen().runs, seen().status.export.run, seen().status.export.error) == ([], None, None)
     for _ in range(2):
         assert [*problems(seen())] == []
         export()
@@ -457,6 +448,7 @@ def test_problems_are_said_in_words_with_the_part_that_shows_them(register, fold
     assert "was killed while publishing" in next(problems(seen()))[1]
     (state.folder / manifest.ROOT).write_text("{")
     assert next(problems(seen()))[1].startswith("The export cannot be read: ")
+    assert ([each.record for each in seen().status.sections], len(seen().runs)) == ([None], 3)
 
 
 TODAY = date(2026, 11, 23)

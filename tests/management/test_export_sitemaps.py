@@ -36,12 +36,6 @@ ALL_FILES = {"sitemap.xml", "sitemap-a-1.xml.gz", "sitemap-products-1.xml.gz"}
 pytestmark = pytest.mark.sitemaps09(SITEMAPS="tests.support.commands.FINE")
 
 
-@pytest.fixture
-def use(configure):
-    """Use the sections with this name."""
-    return lambda name: configure(SITEMAPS=f"tests.support.commands.{name}")
-
-
 class Undated(Bad):
     """Section whose `lastmod` raises for every item, and whose item number 1 has no valid location."""
 
@@ -125,8 +119,8 @@ def test_the_table_counts_skipped_items_and_elements_apart(folder, monkeypatch):
     ("FINE", "--dry-run", ["to write", "to remove"], "Without --dry-run, 3 files would be written."),
     ("LAME", "--strict", ["not written", "not removed"], "Nothing was written."),
 ])  # fmt: skip
-def test_the_table_does_not_say_written_if_nothing_was(folder, use, sections, option, words, end):
-    use(sections)
+def test_the_table_does_not_say_written_if_nothing_was(folder, configure, sections, option, words, end):
+    configure(SITEMAPS=f"tests.support.commands.{sections}")
     if option == "--strict":
         out, _, error = failed("--output", folder, option)
         assert str(error) == "Nothing was published, because items or elements were skipped (strict)."

@@ -137,28 +137,20 @@ def test_keys_that_are_not_written_are_named_once_a_section_but_only_a_few(warni
     assert report.as_dict()["sections"][0]["ignored_keys"] == section.ignored_keys
 
 
-class Hooked(Sitemap):
-    i18n = alternates = x_default = True
-    changefreq = "daily"
-
-    def items(self):
-        return [1]
-
-    def location(self, item):
-        return f"/pages/{item}/"
-
-    def images(self, item):
-        return [Image("/cover.jpg")]
-
-    def get_urls(self, *args, **kwargs):
-        return super().get_urls(*args, **kwargs)
+HOOKED = listing(
+    [1],
+    **dict.fromkeys(("i18n", "alternates", "x_default"), True),
+    changefreq="daily",
+    images=lambda self, item: [Image("/cover.jpg")],
+    get_urls=lambda self, *args, **kwargs: Sitemap.get_urls(self, *args, **kwargs),
+)
 
 
 @pytest.mark.usefixtures("cached_site")
 def test_keys_of_contrib_and_those_that_a_hook_gave_are_not_named(tmp_path):
     images = adding({"images": [{"loc": "/a.jpg"}], "videos": None})
     assert exported(tmp_path / "a", pages=images).sections[0].ignored_keys == ["images"]
-    assert exported(tmp_path / "b", hooked=Hooked, pages=PAGES).warnings == []
+    assert exported(tmp_path / "b", hooked=HOOKED, pages=PAGES).warnings == []
     assert b"image:loc" in unpacked(tmp_path / "b")["sitemap-hooked-1.xml.gz"]
 
 

@@ -70,6 +70,7 @@ def test_json_is_the_report_alone_with_one_for_each_of_several_hosts(folder, eng
     queue(folder=folder / "b.example.com")
     document = json.loads(printed(*(f"--base-url={base}" for base in bases), "--format=json"))
     assert [len(document["hosts"][base]["endpoints"]) for base in bases] == [0, 1]
+    assert engine.submitted == sorted(2 * URLS)
 
 
 def test_a_failure_exits_with_1_after_the_table(engine, queue):
