@@ -73,14 +73,14 @@ PATTERNS = [path(text, lambda request, **kwargs: HttpResponse(), name=name) for 
 PRODUCT = PATTERNS[-1]
 
 
-def block_of(page, heading, number=0, needs=()):
-    """Pass a function to a test that runs a block of Python. The test fails if it does not call it."""
-    return pytest.mark.parametrize("snippet", [row(page, heading, number, needs)], indirect=True)
+def block_of(page, heading, number=0):
+    """Pass a block of Python to a test, which has to run it."""
+    return pytest.mark.parametrize("snippet", [row(page, heading, number)])
 
 
-def row(page, heading, number=0, needs=(), more=()):
+def row(page, heading, number=0, more=()):
     block = take(page, heading, number)
-    return pytest.param((block, needs), *more, id=str(block))
+    return pytest.param(block, *more, id=str(block))
 
 
 class Shown(NamedTuple):
@@ -147,21 +147,6 @@ def use_urls(settings):
         settings.ROOT_URLCONF = patterns
 
     return change
-
-
-@pytest.fixture
-def snippet(request):
-    block, needed = request.param
-    if needed:
-        require_packages(*needed)
-    modules = []
-
-    def run_it(**given):
-        modules.append(run(block, **given))
-        return modules[-1]
-
-    yield run_it
-    assert modules, "a test that asks for a snippet has to run it"
 
 
 @pytest.fixture
@@ -235,7 +220,7 @@ def test_the_command_of_the_quick_start_writes_the_same_documents(can, folder, m
 @pytest.mark.parametrize(("debug", "base"), [(True, "http://localhost:8000"), (False, BASE)])
 def test_a_development_server_has_local_urls(snippet, can, settings, debug, base, monkeypatch, tmp_path):
     monkeypatch.setenv("INDEXNOW_KEY", "0123456789abcdef")
-    settings.SITEMAPS09 = snippet(BASE_DIR=tmp_path, DEBUG=debug, os=os).SITEMAPS09
+    settings.SITEMAPS09 = run(snippet, BASE_DIR=tmp_path, DEBUG=debug, os=os).SITEMAPS09
     # The site of this test also has the view robots_txt.
     assert [each for each in checked() if "W094" not in each] == []
     Site.objects.update(domain="localhost:8000")
@@ -249,7 +234,7 @@ def test_old_pages_stay_or_are_redirected(snippet, can, use_urls, settings, both
     module = ModuleType("shop.sitemaps")
     module.sitemaps = {"products": declared()}
     monkeypatch.setitem(sys.modules, "shop.sitemaps", module)
-    use_urls(*snippet().urlpatterns, PRODUCT)
+    use_urls(*run(snippet).urlpatterns, PRODUCT)
     assert checked() == []
     old = reverse("django.contrib.sitemaps.views.sitemap", kwargs={"section": "products"})
     paths = (old, "/sitemap-products-1.xml", "/sitemap.xml")
@@ -284,7 +269,7 @@ def test_suggestions_can_be_used_in_python(snippet, can):
             return "daily"
 
     register("products", Daily)
-    assert 'changefreq = "daily"' in snippet().suggestions["products"]
+    assert 'changefreq = "daily"' in run(snippet).suggestions["products"]
 
 
 @pytest.mark.parametrize("module", ["", ".views"])
@@ -337,7 +322,7 @@ def test_a_class_with_a_line_of_the_page_gives_what_the_page_says(line, query, f
 @block_of(*LANGUAGES)
 def test_languages_give_the_document_shown(snippet, can, both, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")), *i18n_patterns(PRODUCT))
-    assert both("products", snippet().ProductSitemap).content == IN_LANGUAGES
+    assert both("products", run(snippet).ProductSitemap).content == IN_LANGUAGES
 
 
 GERMAN = "https://www.example.de/garden/watering-can/"
@@ -356,11 +341,10 @@ ARTICLE = [f"{BASE}/articles/news/", "weekly", "2026-11-19T08:15:00Z"]
         row(REFERENCE, "Classes and hooks", more=["ArticleSitemap", [LOC, CHANGEFREQ, LASTMOD], ARTICLE]),
         row(HOSTS_PAGE, "URLs on other hosts", more=["BlogSitemap", [LOC], BLOGS]),
     ],
-    indirect=["snippet"],
 )
 def test_the_section_of_a_page_lists_what_the_page_says(snippet, name, queries, found, can, both):
     Article.objects.create(slug="news", title="News", published_at=MOMENT)
-    assert both("section", getattr(snippet(), name)).find(*queries) == found
+    assert both("section", getattr(run(snippet), name)).find(*queries) == found
 
 
 @block_of(*MEDIA)
@@ -368,7 +352,7 @@ def test_images_and_videos_give_the_document_shown(snippet, can, both):
     Photo.objects.create(product=can, file="can.jpg")
     texts = {"title": "Watering", "summary": "How to water & what not to."}
     Film.objects.create(product=can, still="can.png", file="can.mp4", length=90, **texts)
-    assert both("products", snippet().ProductSitemap).content == WITH_MEDIA
+    assert both("products", run(snippet).ProductSitemap).content == WITH_MEDIA
 
 
 @block_of(MEDIA[0], "News")
@@ -377,7 +361,7 @@ def test_news_are_the_articles_of_two_days_the_newest_first(snippet, db, both):
     for slug, age in {"yesterday": 30, "last-week": 7 * 24, "today": 1, "hidden": 2}.items():
         fields = {"title": f"{slug} & more", "public": slug != "hidden"}
         Article.objects.create(slug=slug, published_at=now - timedelta(hours=age), **fields)
-    snippet()
+    run(snippet)
     page = both("news")
     names = ("publication/news:name", "publication/news:language", "publication_date", "title")
     assert page.urls == [f"{BASE}/articles/today/", f"{BASE}/articles/yesterday/"]
@@ -396,7 +380,7 @@ def test_a_text_page_has_one_url_on_each_line(can):
 
 @block_of("docs/howto/large-sites.md", "Keep a date of related rows as a column")
 def test_a_column_keeps_the_newest_date_of_related_rows(snippet, can, both):
-    receive = snippet().update_reviewed_at
+    receive = run(snippet).update_reviewed_at
     section = declare(model=Product, lastmod=F("reviewed_at"))
     try:
         days = [Review.objects.create(product=can, created_at=MOMENT + timedelta(day)) for day in (3, 9, 5)]
@@ -430,7 +414,7 @@ def live_articles():
 @pytest.mark.usefixtures("_articles")
 @block_of(HOSTS_PAGE, "Choose rows and locations by host")
 def test_a_sitemap_for_a_host_lists_the_rows_that_its_method_chose(snippet, folder):
-    register("articles", snippet().ArticleSitemap)
+    register("articles", run(snippet).ArticleSitemap)
     live_articles()
     export_hosts([f"https://{host}" for host in HOSTS], output=folder)
     for host, slugs in HOSTS.items():
@@ -442,7 +426,7 @@ def test_a_sitemap_for_a_host_lists_the_rows_that_its_method_chose(snippet, fold
 @block_of(HOSTS_PAGE, "Rows that belong to a site")
 def test_a_site_lists_its_own_rows_live_and_exported(snippet, can, tmp_path, folder, monkeypatch, settings):
     del settings.SITE_ID
-    register("articles", snippet().ArticleSitemap)
+    register("articles", run(snippet).ArticleSitemap)
     live_articles()
     run(SITEMAP)
     program, *arguments = shlex.split(EXPORT_HOSTS.text.replace("\\\n", ""))
@@ -510,45 +494,47 @@ def use(settings, module):
         row(ENGINES, "Several hosts", more=[lambda: type(conf.indexnow_key), dict]),
         row(ENGINES, "Ping other services", more=[lambda: conf.ping_urls, PINGS]),
     ],
-    indirect=["snippet"],
 )
 def test_settings_of_a_page_pass_the_checks_and_are_read(snippet, read, value, settings):
-    use(settings, snippet())
+    use(settings, run(snippet))
     assert read() == value
 
 
-@block_of("docs/howto/workers.md", "With Django Tasks", needs=["django_tasks_db"])
+@block_of("docs/howto/workers.md", "With Django Tasks")
 @pytest.mark.django_db  # Django's own check of a JSONField asks SQLite once
 @pytest.mark.services
 def test_the_settings_of_django_tasks_pass_the_checks(snippet, settings):
+    require_packages("django_tasks_db")
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django_tasks_db"]
-    use(settings, snippet())
+    use(settings, run(snippet))
 
 
 @block_of(ENGINES, "Set it up")
 def test_the_key_of_the_settings_is_served(snippet, settings, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")))
-    use(settings, snippet())
+    use(settings, run(snippet))
     assert live(f"/{conf.indexnow_key}.txt") == str(conf.indexnow_key).encode()
 
 
-@block_of("docs/howto/schedule.md", "In a worker", needs=["celery"])
+@block_of("docs/howto/schedule.md", "In a worker")
 @pytest.mark.services
 def test_the_schedule_of_celery_beat_exports(snippet, products):
+    require_packages("celery")
     from django_sitemaps09 import tasks
 
-    for entry in snippet().CELERY_BEAT_SCHEDULE.values():
+    for entry in run(snippet).CELERY_BEAT_SCHEDULE.values():
         assert entry["task"] == tasks.export.name
         assert tasks.export(*entry.get("args", ()), **entry.get("kwargs", {}))["status"] == 0
     assert (products / "sitemap.xml").exists()
 
 
-@block_of("docs/howto/schedule.md", "In a worker", 1, needs=["django_tasks_db"])
+@block_of("docs/howto/schedule.md", "In a worker", 1)
 @pytest.mark.services
 def test_django_tasks_export(snippet, products, settings, backends):
+    require_packages("django_tasks_db")
     settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django_tasks_db"]
     backends(default="Immediate")
-    snippet()
+    run(snippet)
     assert (products / "sitemap.xml").exists()
 
 
@@ -589,7 +575,7 @@ def test_receivers_get_the_files_that_were_written_and_removed_and_the_changes(p
 
 @block_of("docs/howto/ci.md", "Continuous integration")
 def test_a_project_can_test_its_export(snippet, products):
-    test = snippet().test_the_sitemap_is_complete
+    test = run(snippet).test_the_sitemap_is_complete
     test(products)
     register("broken", declared("location = '/a#b'"))
     with pytest.raises(AssertionError):
@@ -604,7 +590,7 @@ def test_pending_changes_are_submitted_from_python(snippet, products, settings, 
     engine.answer(403)
     export(output="public/", submit=True)
     engine.answer(200)
-    snippet()
+    run(snippet)
     assert capsys.readouterr().out == "[('www.example.com', 2, 0)]\n"
     urls = [f"{BASE}/garden/can/", f"{BASE}/garden/watering-can/"]
     assert engine.requests[-1].document["urlList"] == urls
@@ -623,12 +609,12 @@ def test_the_table_that_is_shown_is_the_one_that_is_printed(tmp_path, monkeypatc
 def test_a_project_can_test_its_sitemaps(snippet, products, use_urls):
     use_urls(path("", include("django_sitemaps09.urls")))
     with pytest.raises(AssertionError):
-        snippet().test_the_sitemaps_are_valid(None)
+        run(snippet).test_the_sitemaps_are_valid(None)
 
 
 @block_of("docs/howto/robots.md", "Serve robots.txt live")
 def test_a_robots_txt_is_served_with_rules(snippet, db, use_urls):
-    use_urls(path("", include("django_sitemaps09.urls")), *snippet().urlpatterns)
+    use_urls(path("", include("django_sitemaps09.urls")), *run(snippet).urlpatterns)
     first, second, *_, last = live("/robots.txt").decode().splitlines()
     assert (first, second) == ("User-agent: *", "Disallow: /private/")
     assert last == f"Sitemap: {BASE}/sitemap.xml"
@@ -636,7 +622,7 @@ def test_a_robots_txt_is_served_with_rules(snippet, db, use_urls):
 
 @block_of(BROWSER, "Readable in a browser")
 def test_the_document_shown_is_served_and_exported_beside_the_stylesheet(snippet, settings, can, folder):
-    use(settings, snippet())
+    use(settings, run(snippet))
     run(SITEMAP)
     assert export(output=folder).failures == []
     assert live("/sitemap-products-1.xml") == (folder / "sitemap-products-1.xml").read_bytes() == STYLED
@@ -647,7 +633,7 @@ def test_the_document_shown_is_served_and_exported_beside_the_stylesheet(snippet
 def test_a_view_in_front_of_the_include_serves_another_stylesheet(snippet, settings, use_urls, tmp_path):
     (tmp_path / "sitemap.css").write_text("url { display: block; }")
     settings.TEMPLATES = [{**settings.TEMPLATES[0], "DIRS": [tmp_path]}]
-    use_urls(*snippet().urlpatterns)
+    use_urls(*run(snippet).urlpatterns)
     assert live("/sitemap.css") == b"url { display: block; }"
 
 
@@ -659,7 +645,7 @@ def test_the_documented_cost_of_the_stylesheet_is_the_length_of_the_instruction(
 
 @block_of(INSPECTOR, "Inspect sitemaps in the admin")
 def test_the_include_shows_the_inspector_in_the_admin(snippet, db):
-    with site(admin=True), override_settings(ROOT_URLCONF=snippet()):
+    with site(admin=True), override_settings(ROOT_URLCONF=run(snippet)):
         response = superuser().get("/admin/sitemaps/")
     assert (response.status_code, b"Django administration" in response.content) == (200, True)
 
@@ -681,7 +667,7 @@ def test_the_template_links_to_the_inspector_for_those_who_may_use_it(tmp_path, 
 @block_of(INSPECTOR, "Who may use it")
 def test_a_permission_of_the_project_lets_staff_in(snippet, db):
     clients = ("ann", "shop.view_product"), ("bob",)
-    with site(admin=False), override_settings(ROOT_URLCONF=snippet()):
+    with site(admin=False), override_settings(ROOT_URLCONF=run(snippet)):
         answers = [client_of(*names, is_staff=True).get("/sitemaps/").status_code for names in clients]
     assert answers == [200, 403]
 
@@ -690,3 +676,10 @@ def test_every_answer_and_every_bound_of_the_inspector_is_described():
     texts = [f"`{PERMISSION}`", f"last {MAX_RUNS} runs", f"at most {MAX_FILES};"]
     texts += [f"\n| {heading} |" for heading in HEADINGS.values()]
     assert [text for text in texts if text not in PAGES[INSPECTOR]] == []
+
+
+def test_each_snippet_that_a_test_takes_is_run():
+    codes = {name: value.__code__ for name, value in globals().items() if hasattr(value, "__code__")}
+    takers = {name: code.co_names for name, code in codes.items() if "snippet" in code.co_varnames}
+    assert len(takers) > 20
+    assert [name for name, used in takers.items() if "run" not in used] == []
