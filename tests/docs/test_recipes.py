@@ -25,9 +25,9 @@ from django.contrib.sitemaps import GenericSitemap
 from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.db.models import F
-from django.utils import timezone, translation
+from django.utils import timezone
 
-from django_sitemaps09 import Image, NewsSitemap, Route, Sitemap, StaticViewSitemap
+from django_sitemaps09 import Route, Sitemap, StaticViewSitemap
 from django_sitemaps09.export import export
 from tests.docs.pages import PAGES, run, take
 from tests.models import Article, Category, Word
@@ -51,18 +51,10 @@ SECONDS = 30
 ARTICLE = Route("article", slug=F("slug"))
 
 
-def every_kind():
-    slugs = lambda self: [category.slug for category in Category.objects.order_by("pk")]  # noqa: E731
-    news = {"date_field": "updated", "publication_name": "The Example Times", "location": ARTICLE}
-    news |= {"queryset": Article.objects.filter(updated__isnull=False), "title": lambda self, row: row.slug}
-    languages = {"i18n": True, "alternates": True, "languages": ("en", "de"), "items": slugs}
+def sections():
+    """Return a section of each form of files: by keys, by positions, as text, of views, and of contrib."""
     return {
         "columns": declare(model=Article, location=ARTICLE, lastmod=F("updated"), limit=10),
-        "pictures": declare(
-            model=Category,
-            location=lambda self, item: f"/categories/{item.slug}/",
-            images=lambda self, item: [Image(f"/media/{item.slug}.jpg")],
-        ),
         "views": declare(StaticViewSitemap, viewnames=("home", "about")),
         "listed": declare(
             Sitemap,
@@ -71,30 +63,22 @@ def every_kind():
             limit=3,
         ),
         "texts": declare(model=Word, location=Route("word", word=F("word")), format="text", limit=4),
-        "headlines": declare(NewsSitemap, **news),
-        "translations": declare(
-            Sitemap, **languages, location=lambda self, item: f"/{translation.get_language()}/{item}/"
-        ),
         "contrib": GenericSitemap({"queryset": Article.objects.order_by("pk"), "date_field": "updated"}),
     }
 
 
-SITEMAPS = every_kind()
+SITEMAPS = sections()
 
 
 def expected():
     """Return the paths of each section, from the rows and without any code of the package."""
     articles = {f"/articles/{slug}/" for slug in Article.objects.values_list("slug", flat=True)}
-    categories = list(Category.objects.values_list("slug", flat=True))
     words = Word.objects.values_list("word", flat=True)
     return {
         "columns": articles,
-        "pictures": {f"/categories/{slug}/" for slug in categories},
         "views": {"/home/", "/about/"},
-        "listed": {f"/listed/{number}/" for number in range(len(categories))},
+        "listed": {f"/listed/{number}/" for number in range(Category.objects.count())},
         "texts": {f"/words/{word}/" for word in words},
-        "headlines": articles,
-        "translations": {f"/{language}/{slug}/" for language in ("en", "de") for slug in categories},
         "contrib": articles,
     }
 
@@ -118,7 +102,7 @@ def change_rows():
 
 
 def run_export(output=None, **options):
-    report = export(sitemaps=every_kind(), output=output, **options)
+    report = export(sitemaps=sections(), output=output, **options)
     assert (report.failures, report.published) == ([], True)
 
 
@@ -137,7 +121,7 @@ def crawl(fetch):
         section = re.sub(r"^sitemap-|-\d+\..*|\..*", "", name)
         assert all(url.startswith(f"{BASE}/") for url in urls)
         paths = found.setdefault(section, set())
-        assert paths.isdisjoint(url.removeprefix(BASE) for url in urls) or section == "translations"
+        assert paths.isdisjoint(url.removeprefix(BASE) for url in urls)
         paths.update(url.removeprefix(BASE) for url in urls)
     return found
 
@@ -236,7 +220,7 @@ def served(folder, tmp_path):
     return lambda more="": nginx(server(text + more), tmp_path / "nginx")
 
 
-def test_nginx_serves_every_kind_of_section(folder, served):
+def test_nginx_serves_all_sections(folder, served):
     robots = folder / "robots.txt"
     with served() as address:
         fetch = over_http(address)
@@ -371,7 +355,7 @@ def from_bucket(bucket):
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_the_command_line_of_aws_copies_every_kind_of_section(s3, bucket, tmp_path, compressed):
+def test_the_command_line_of_aws_copies_all_sections(s3, bucket, tmp_path, compressed):
     programs = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     if shutil.which("aws", path=programs) is None:
         missing("the command line of AWS is not installed (pip install awscli, not in this environment)")
@@ -390,7 +374,7 @@ def test_the_command_line_of_aws_copies_every_kind_of_section(s3, bucket, tmp_pa
 
 
 @pytest.mark.usefixtures("shared_cache")
-def test_an_export_to_s3_has_every_kind_of_section(bucket):
+def test_an_export_to_s3_has_all_sections(bucket):
     crawl_twice(from_bucket(bucket(querystring_auth=False)), run_export)
 
 
@@ -511,7 +495,7 @@ class TestNginx:
 
         return start
 
-    def test_caches_every_kind_of_section_for_a_minute(self, in_front, views):
+    def test_caches_all_sections_for_a_minute(self, in_front, views):
         address, rows = in_front(), expected()
         assert crawl(over_http(address)) == rows
         requests = len(views.requests)
