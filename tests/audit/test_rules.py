@@ -27,6 +27,7 @@ from django_sitemaps09.audit.rules.urls import UrlRules
 from django_sitemaps09.audit.scratch import Scratch
 from django_sitemaps09.exceptions import DocumentError
 from tests.audit.hostile_sites import SITES, write_site
+from tests.audit.test_corpus import VALID
 from tests.support.configuration import BASE
 from tests.support.internals import MAX_BYTES, parse_base, protocol
 from tests.support.sections import listing
@@ -206,30 +207,15 @@ def test_alternates_whose_entries_do_not_follow_each_other_link_back(tmp_path, m
     assert f"{BASE}/words/en7/ links to {BASE}/words/de7/" in finding.examples[0]
 
 
-NEWS = "<news:publication><news:name>Times</news:name><news:language>en</news:language></news:publication>"
-FULL = urlset(
-    url(
-        "/words/en/",
-        "<lastmod>2026-01-31T10:30:00Z</lastmod>"
-        f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/words/en/"/>'
-        f"<video:video><video:thumbnail_loc>{BASE}/a.jpg</video:thumbnail_loc><video:title>A</video:title>"
-        f"<video:description>B</video:description><video:content_loc>{BASE}/a.mp4</video:content_loc>"
-        "</video:video>",
-    ),
-    url(
-        "/words/b/",
-        f"<changefreq>daily</changefreq><priority>0.5</priority><news:news>{NEWS}"
-        "<news:publication_date>2026-01-31</news:publication_date><news:title>A</news:title></news:news>",
-    ),
-    root=ALL,
-)
-CONTENTS = {**sound(), PAGE: FULL}
+SITES_OF_FILES = [case for case in VALID if not any("/" in name for name in case.files)]
 
 
 @st.composite
 def changed(draw):
-    name = draw(st.sampled_from([PAGE, INDEX, ROBOTS]))
-    data = bytearray(CONTENTS[name].encode())
+    files = draw(st.sampled_from(SITES_OF_FILES)).files
+    contents = {name: file.content() for name, file in files.items()}
+    name = draw(st.sampled_from(sorted(contents)))
+    data = bytearray(contents[name])
     for _ in range(draw(st.integers(1, 4))):
         start = draw(st.integers(0, len(data)))
         end = min(len(data), start + draw(st.integers(0, 30)))
@@ -238,7 +224,7 @@ def changed(draw):
     if draw(st.booleans()):
         data = bytearray(gzip.compress(bytes(data), mtime=0))
         data[draw(st.integers(0, len(data) - 1))] ^= draw(st.integers(0, 255))
-    return {**CONTENTS, name: bytes(data)}
+    return {**contents, name: bytes(data)}
 
 
 @given(site=changed())
