@@ -60,8 +60,6 @@ def contrast(one, other):
 
 
 class Browser:
-    """Chromium, driven by chromedriver."""
-
     def __init__(self, driver):
         self.driver, self.open, self.run = driver, driver.get, driver.execute_script
 
@@ -72,12 +70,10 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def scheme(self, name):
-        """Prefer light or dark."""
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def press(self, keys):
-        """Type keys into the element that has the focus."""
         from selenium.webdriver import ActionChains
 
         ActionChains(self.driver).send_keys(keys).perform()
@@ -334,8 +330,6 @@ def test_the_box_works_with_the_keyboard_and_shows_the_focus(browser):
         assert browser.run("return document.querySelector('input').value") == "/articles/s5/"
         assert browser.errors() == []
 
-
-# Documents with the stylesheet.
 
 MANY = 50_000
 LONG_PATH = f"/{'abcdefghij' * 30}/?q=1&r=ü"

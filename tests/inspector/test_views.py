@@ -322,7 +322,6 @@ def seen(base_url=BASE):
 
 
 def live(name):
-    """Return the listing of a section that the overview shows."""
     [found] = [section for section in seen().status.sections if section.section == name]
     return found.live
 

@@ -331,7 +331,6 @@ def test_an_error_of_a_folder_that_became_that_of_another_user_names_the_owner(p
 
 @pytest.fixture
 def start(tmp_path):
-    """Start `manage.py` in a process with its own settings."""
 
     def run(sections, *arguments):
         command = ("-m", "django", "export_sitemaps", *arguments)
@@ -379,16 +378,12 @@ def test_the_exit_status_is_75_while_another_export_runs(start, folder, tmp_path
     assert ended(start("FINE", *arguments))[0] == 0
 
 
-# Verification and repair
-
-
 PAGE = "sitemap-a-1.xml.gz"
 HOSTS = ("a.example", "b.example")
 URLS = [f"--base-url=https://{host}" for host in HOSTS]
 
 
 def rejected(*arguments, status=1):
-    """Return standard output and the error of a command that fails with this exit status."""
     out, err, error = commands.failed("export_sitemaps", *arguments)
     assert (error.returncode, err) == (status, "")
     return out, str(error)

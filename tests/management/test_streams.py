@@ -100,9 +100,6 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
     assert [name for name in _ITEM_LOGGERS if import_module(name).logger.name != name] == []
 
 
-# The progress line on a terminal, and its absence everywhere else
-
-
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")
 WIDTH = 100
 PAGE = PageFile("sitemap-a-1.xml.gz", 1, None, None, 47_500)

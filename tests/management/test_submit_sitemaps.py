@@ -24,7 +24,6 @@ URLS = tuple(f"https://www.example.com/{n}" for n in range(1_234))
 
 @pytest.fixture(autouse=True)
 def queue(engine, configure, folder):
-    """Return a function that queues URLs for the only endpoint."""
     configure(INDEXNOW_URLS=[engine.url], ROOT=folder)
 
     def queued(urls=URLS, folder=folder):
@@ -40,7 +39,6 @@ def printed(*arguments):
 
 
 def failed(*arguments):
-    """Return the exit status, the output and the error."""
     out, _, error = commands.failed("submit_sitemaps", *arguments)
     return error.returncode, out, str(error)
 

@@ -36,15 +36,11 @@ def failed(command, *arguments, **options):
 
 
 class Bad(Numbers):
-    """Section whose item number 1 raises."""
-
     def location(self, item):
         return "https://elsewhere.example.net/" if item == 1 else super().location(item)
 
 
 class Broken(Numbers):
-    """Section that fails."""
-
     def items(self):
         raise OSError("the disk with the numbers is gone")
 

@@ -29,8 +29,6 @@ class Label(models.Model):
 
 
 class Entry(models.Model):
-    """An entry, with all kinds of fields."""
-
     slug = models.SlugField()
     title = models.CharField(max_length=50)
     kind = models.CharField(max_length=10, choices=[("post", "Post"), ("note", "Note")])
