@@ -22,6 +22,8 @@ PAGE = "docs/tutorial.md"
 TAKEN.update([*STEPS, SHOWN, EXPORT])
 SERVED = take("docs/howto/serve.md", "Django")
 CACHED = take("docs/reference/settings.md", "`CACHE_CONTROL: dict[str, bool | int] = {}`")
+CDN = take("docs/howto/cache.md", "CDN")
+FOR_CDN = "public, max-age=60, s-maxage=600, stale-while-revalidate=3600, stale-if-error=86400"
 
 #: Lines that set up an environment, which the test already has.
 _SET_UP = ("python3 -m venv ", ". .venv/", "pip install ")
@@ -86,9 +88,9 @@ def test_the_tutorial_produces_its_output(tmp_path):
 @pytest.mark.usefixtures("cached_site")
 def test_the_settings_of_the_pages_send_a_header_and_serve_files(settings, register, tmp_path, folder):
     register(home=Numbers(1))
-    settings.SITEMAPS09 = run(CACHED).SITEMAPS09
-    header = Client().get("/sitemap.xml").headers["Cache-Control"]
-    assert header == "public, max-age=3600, stale-while-revalidate=86400"
+    for block, header in ((CACHED, "public, max-age=3600, stale-while-revalidate=86400"), (CDN, FOR_CDN)):
+        settings.SITEMAPS09 = run(block).SITEMAPS09
+        assert Client().get("/sitemap.xml").headers["Cache-Control"] == header
     settings.SITEMAPS09 = run(SERVED, BASE_DIR=tmp_path).SITEMAPS09
     said("export_sitemaps")
     assert "/sitemap-home-1.xml.gz" in (folder / "sitemap.xml").read_text()

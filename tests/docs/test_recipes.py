@@ -608,17 +608,6 @@ class TestACdn:
 
         return start
 
-    def test_keeps_pages_for_the_time_of_shared_caches(self, in_front, views):
-        address, rows = in_front(), expected()
-        assert crawl(over_http(address)) == rows
-        requests = len(views.requests)
-        directives = "max-age=60 public s-maxage=600 stale-if-error=86400 stale-while-revalidate=3600"
-        assert sorted(get(address, INDEX).headers["Cache-Control"].split(", ")) == directives.split()
-        change_rows()
-        assert get(address, f"{INDEX}?x=1").status == "HIT"
-        assert crawl(over_http(address)) == rows
-        assert len(views.requests) == requests
-
     def test_asks_in_the_background_and_serves_the_old_page_while_the_site_fails(self, in_front, views):
         address = in_front(s_maxage=1)
         until(lambda: shows_rows(address))

@@ -22,7 +22,7 @@ from django_sitemaps09.management import streams
 from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
 from tests.support.commands import environment
 from tests.support.configuration import BASE
-from tests.support.processes import DEADLINE, ROOT
+from tests.support.processes import DEADLINE, ROOT, started
 from tests.support.services import require_packages
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -184,14 +184,9 @@ def terminal(tmp_path, _tqdm):
         ours, theirs = pty.openpty()
         size = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "LINES": "24"}
         command = ["export_sitemaps", "--output", str(tmp_path / "public"), *arguments]
-        with subprocess.Popen(  # noqa: S603 our own interpreter and arguments
-            [sys.executable, "-m", "django", *command],
-            env=environment(tmp_path, sections, MAX_URLS=100, BASE_URL=BASE) | size,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-        ) as process:
+        environ = environment(tmp_path, sections, MAX_URLS=100, BASE_URL=BASE) | size
+        streams = {"stdin": subprocess.DEVNULL, "stdout": theirs, "stderr": theirs}
+        with started("-m", "django", *command, environ=environ, cwd=tmp_path, **streams) as process:
             os.close(theirs)
             written = b""
             try:
