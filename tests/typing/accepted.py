@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from django.contrib import sitemaps as contrib
 from django.contrib.auth.models import User
 from django.contrib.flatpages.models import FlatPage
 from django.core.paginator import Paginator
@@ -254,10 +253,6 @@ class Views(sitemaps09.StaticViewSitemap):
         return date(2026, 1, 31)
 
 
-class MoreViews(sitemaps09.StaticViewSitemap):
-    viewnames = ("about", "home")
-
-
 class Generic(GenericSitemap[User]):
     changefreq = "daily"
 
@@ -298,10 +293,6 @@ urlpatterns = [
 
 
 page: HttpResponse = views.sitemap(HttpRequest(), {"paths": Paths}, section="paths", template_name="a.xml")
-
-
-def is_contribs(section: object) -> bool:
-    return isinstance(section, contrib.Sitemap) and issubclass(Paths, contrib.Sitemap)
 
 
 def price(item: User) -> str:
