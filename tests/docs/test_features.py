@@ -33,7 +33,7 @@ import django_sitemaps09
 import tests.shop
 from django_sitemaps09 import ModelSitemap, StaticViewSitemap, register
 from django_sitemaps09.audit import audit
-from django_sitemaps09.export import UrlChange, export, export_hosts
+from django_sitemaps09.export import UrlChange, export
 from django_sitemaps09.inspector import PERMISSION
 from django_sitemaps09.inspector.lookup import HEADINGS
 from django_sitemaps09.inspector.published_entries import MAX_FILES
@@ -288,6 +288,7 @@ REFERENCE, ELEMENTS = "docs/reference/sitemaps.md", "docs/howto/elements.md"
 LANGUAGES = ("docs/howto/languages.md", "Languages")
 MEDIA = ("docs/howto/media.md", "Images and videos")
 HOSTS_PAGE = "docs/howto/hosts.md"
+HOST_ROWS = ("Choose rows and locations by host", "Rows that belong to a site")
 EXPORT_HOSTS = take(HOSTS_PAGE, "Export for several hosts", language="sh")
 EXPORT_MOVED = take(HOSTS_PAGE, "A site that moves to another host", language="sh")
 IN_LANGUAGES, WITH_MEDIA = (take(*place, language="xml").text.encode() for place in (LANGUAGES, MEDIA))
@@ -404,30 +405,15 @@ def _articles(db, settings):
     Site.objects.clear_cache()
 
 
-def live_articles():
+@pytest.mark.usefixtures("_articles")
+@pytest.mark.parametrize("snippet", [row(HOSTS_PAGE, heading) for heading in HOST_ROWS])
+def test_a_host_lists_its_own_rows_live_and_exported(snippet, can, tmp_path, folder, monkeypatch, settings):
+    del settings.SITE_ID
+    register("articles", run(snippet).ArticleSitemap)
     assert checked() == []
     for host, slugs in HOSTS.items():
         page = shown(live("/sitemap-articles-1.xml", headers={"host": host}))
         assert page.urls == [f"http://{host}/articles/{slug}/" for slug in slugs]
-
-
-@pytest.mark.usefixtures("_articles")
-@block_of(HOSTS_PAGE, "Choose rows and locations by host")
-def test_a_sitemap_for_a_host_lists_the_rows_that_its_method_chose(snippet, folder):
-    register("articles", run(snippet).ArticleSitemap)
-    live_articles()
-    export_hosts([f"https://{host}" for host in HOSTS], output=folder)
-    for host, slugs in HOSTS.items():
-        page = shown(gzip.decompress((folder / host / "sitemap-articles-1.xml.gz").read_bytes()))
-        assert page.urls == [f"https://{host}/articles/{slug}/" for slug in slugs]
-
-
-@pytest.mark.usefixtures("_articles")
-@block_of(HOSTS_PAGE, "Rows that belong to a site")
-def test_a_site_lists_its_own_rows_live_and_exported(snippet, can, tmp_path, folder, monkeypatch, settings):
-    del settings.SITE_ID
-    register("articles", run(snippet).ArticleSitemap)
-    live_articles()
     run(SITEMAP)
     program, *arguments = shlex.split(EXPORT_HOSTS.text.replace("\\\n", ""))
     assert (program, "public/{host}/robots.txt" in arguments) == ("manage.py", True)

@@ -76,7 +76,6 @@ def by_alias(values):
         # Two patterns have the same name, and the prefix captures a value.
         (Route("garden:product", category=F("c"), slug=F("s")), "/tools/shop/rake/", ["tools", "rake"]),
         (Route("garden:product", category="tools", slug=F("s")), "/tools/shop/rake/", ["rake"]),
-        (Route("garden:product", category="tools", slug=F("s")), "/seeds/shop/rake/", None),
         (NUMBERED, "/tools/shop/7/rake/", ["tools", 7, "rake"]),
         (Route("kind", slug=F("s"), kind="a"), "/kind/x/", ["x"]),
         (Route("kind", slug=F("s"), kind="b"), "/kind/x/", None),
@@ -107,16 +106,13 @@ def test_every_value_round_trips_through_a_route(text):
 @pytest.mark.parametrize(
     ("template", "path", "ways"),
     [
-        ("/{a}/", "/x/", [["x"]]),
         ("/{a}/", "/a%20b/", [["a b"], ["a%20b"]]),
         ("/{a}/", "/%C3%BC/", [["ü"], ["%C3%BC"]]),
         ("/{a}/", "/x", []),
-        ("/{a}/", "/", []),
         ("/{a}", "/", [[""]]),
         ("/{a}/{b}/", "/x/y/", [["x", "y"]]),
         ("/{a}/{b}/", "/x/y/z/", [["x", "y/z"], ["x/y", "z"]]),
         ("/{a}-{b}/", "/my-slug-7/", [["my", "slug-7"], ["my-slug", "7"]]),
-        ("/{a}/{b}/", "/x/", []),
         ("/{b}/{a}/", "/x/y/", [["y", "x"]]),
         ("/{a}/{a}/", "/x/x/", [["x"]]),
         ("/{a}/{a}/", "/x/y/x/y/", [["y/x/y"], ["y"]]),
@@ -126,7 +122,6 @@ def test_every_value_round_trips_through_a_route(text):
         ("/c/{c}/{a}/", "/c/d/x/", [["x"]]),
         ("/c/{c}/{a}/", "/c/e/x/", []),
         ("/all/", "/all/", [[]]),
-        ("/all/", "/all/x/", []),
         ("https://www.example.com/{a}/", "/x/", [["x"]]),
         ("https://{a}/x/", "/x/", None),
         ("/%{a}/", "/%41/", None),
