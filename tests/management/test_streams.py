@@ -19,7 +19,6 @@ from django.core.management.base import OutputWrapper
 
 from django_sitemaps09.export import PageFile, SectionReport
 from django_sitemaps09.management import streams
-from django_sitemaps09.management.streams import _ITEM_LOGGERS, hidden_item_warnings
 from tests.support.commands import environment
 from tests.support.configuration import BASE
 from tests.support.processes import DEADLINE, ROOT, started
@@ -87,8 +86,8 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
         record = logging.LogRecord(f"django_sitemaps09.{name}", logging.WARNING, "", 1, name, (), None)
         handler.handle(record)
 
-    with hidden_item_warnings():
-        with hidden_item_warnings():
+    with streams.hidden_item_warnings():
+        with streams.hidden_item_warnings():
             log("sitemaps.items")
         log("sitemaps.items")
         log("stores")
@@ -97,7 +96,7 @@ def test_warnings_about_items_are_hidden_only_from_the_thread_that_does_not_want
         other.join(10)
     log("sitemaps.items")
     assert console.getvalue().split() == ["stores", "export.rendering.section", "sitemaps.items"]
-    assert [name for name in _ITEM_LOGGERS if import_module(name).logger.name != name] == []
+    assert [name for name in streams._ITEM_LOGGERS if import_module(name).logger.name != name] == []
 
 
 pty = pytest.importorskip("pty", reason="needs pseudo-terminals, which this system does not have")

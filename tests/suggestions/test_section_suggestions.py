@@ -18,7 +18,6 @@ from django.urls import include, path, reverse
 
 from django_sitemaps09 import GenericSitemap, ModelSitemap, Route, StaticViewSitemap
 from django_sitemaps09.suggestions import compare, row_comparison, section_suggestions, suggest
-from django_sitemaps09.suggestions.row_comparison import Comparison
 from tests.models import Child
 from tests.suggestions.blog.models import Author, Entry, Section
 from tests.suggestions.blog.rows import entries, sitemap, suggestion
@@ -116,7 +115,7 @@ def test_a_generic_sitemap_has_its_date_field_and_a_section_without_rows_a_sugge
     found = suggestion(GenericSitemap(rows | {"date_field": "number"}))
     assert found.notes[0] == "lastmod stays a method: its value is integer."
     found = suggestion(sitemap(queryset=Entry.objects.filter(number__gt=1_000)))
-    assert (found.hooks, found.comparison) == (("location",), Comparison())
+    assert (found.hooks, found.comparison) == (("location",), row_comparison.Comparison())
 
 
 class Moved(DeferredAttribute):
@@ -246,7 +245,7 @@ def test_a_declaration_that_differs_on_a_row_is_not_printed(monkeypatch):
 def test_a_comparison_covers_all_rows_or_the_first(monkeypatch):
     monkeypatch.setattr(row_comparison, "_ROWS", 7)
     for rows, *expected in (None, 20), (20, 20), (16, 16, False), (3, 3, False):
-        assert suggestion(sitemap(), rows=rows).comparison == Comparison(*expected)
+        assert suggestion(sitemap(), rows=rows).comparison == row_comparison.Comparison(*expected)
 
 
 def test_a_row_that_changes_during_the_comparison_is_read_again(monkeypatch):
@@ -259,7 +258,7 @@ def test_a_row_that_changes_during_the_comparison_is_read_again(monkeypatch):
         return texts(*args)
 
     monkeypatch.setattr(row_comparison, "_texts", changing)
-    assert suggestion(sitemap()).comparison == Comparison(20)
+    assert suggestion(sitemap()).comparison == row_comparison.Comparison(20)
     assert len(calls) == 4
 
 
@@ -272,4 +271,4 @@ def test_two_classes_are_compared_if_they_list_rows_of_one_model():
     [difference] = compare(sitemap(), fewer).differences
     assert "/entries/S-3/" in difference
     assert difference.endswith("but would be skipped")
-    assert compare(sitemap(), sitemap(location=SLUG)) == Comparison(20)
+    assert compare(sitemap(), sitemap(location=SLUG)) == row_comparison.Comparison(20)
