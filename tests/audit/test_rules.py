@@ -227,6 +227,7 @@ def changed(draw):
     return {**contents, name: bytes(data)}
 
 
+@pytest.mark.django_db  # the site of a robots.txt for another host is named
 @given(site=changed())
 def test_an_audit_of_any_folder_ends_with_a_report(site):
     with tempfile.TemporaryDirectory() as folder:
