@@ -16,15 +16,8 @@ import pytest
 from django.conf.locale import LANG_INFO
 from hypothesis import given, strategies as st
 
-from django_sitemaps09.audit import audit, crawl, documents
-from django_sitemaps09.audit.api import choose_target
-from django_sitemaps09.audit.documents import ParserThread, ReadEntry
-from django_sitemaps09.audit.readers import Response
-from django_sitemaps09.audit.rules import Findings, links, urls
-from django_sitemaps09.audit.rules.links import parse_language
-from django_sitemaps09.audit.rules.robots import RobotsLocation, RobotsRules, read_robots
-from django_sitemaps09.audit.rules.urls import UrlRules
-from django_sitemaps09.audit.scratch import Scratch
+from django_sitemaps09.audit import api, audit, crawl, documents, readers, scratch
+from django_sitemaps09.audit.rules import Findings, links, robots as robots_rules, urls
 from django_sitemaps09.exceptions import DocumentError
 from tests.audit.hostile_sites import SITES, write_site
 from tests.audit.test_corpus import VALID
@@ -162,7 +155,7 @@ def test_a_document_that_takes_too_long_ends(tmp_path, monkeypatch):
 
 def test_long_invalid_urls_are_not_kept_with_each_of_their_alternates(tmp_path, monkeypatch):
     kept = []
-    monkeypatch.setattr(Scratch, "add_links", lambda self, source, *_: kept.append(source))
+    monkeypatch.setattr(scratch.Scratch, "add_links", lambda self, source, *_: kept.append(source))
     link = f'<xhtml:link rel="alternate" hreflang="en" href="{BASE}/b/"/>'
     _, findings = found(tmp_path, {PAGE: urlset(url(f"/{'x' * 100_000}", link), root=ALL)})
     assert findings.keys() >= {"url-length", "hreflang-no-self"}
@@ -278,7 +271,7 @@ class OneAnswer:
 
     @contextmanager
     def open(self, url, *, redirects=True):
-        yield Response(url, 200, self.headers, iter([self.body]))
+        yield readers.Response(url, 200, self.headers, iter([self.body]))
 
     def label(self, url):
         return url
@@ -286,7 +279,7 @@ class OneAnswer:
 
 def read(pieces):
     report = []
-    with closing(ParserThread()) as thread:
+    with closing(documents.ParserThread()) as thread:
         batches = documents.batches(pieces, lambda rule, *_: report.append(rule), thread, text=False)
         return [entry.location for _, entries in batches for entry in entries], report
 
@@ -323,21 +316,23 @@ def test_the_inner_layers_of_gzip_have_a_limit(monkeypatch):
     monkeypatch.setattr("django_sitemaps09.audit.readers.MAX_BYTES", 10_000)
     body = gzip.compress(gzip.compress(b"") * 2_000)
     with pytest.raises(DocumentError) as failure:
-        list(Response(BASE, 200, {}, iter([body])).content(lambda *_: None))
+        list(readers.Response(BASE, 200, {}, iter([body])).content(lambda *_: None))
     assert failure.value.rule == "document-too-large"
 
 
 def test_a_robots_txt_can_have_a_content_encoding():
     findings, body = Findings(), gzip.compress(f"User-agent: *\nSitemap: {BASE}/sitemap.xml\n".encode())
     reader = OneAnswer(body, **{"content-encoding": ["gzip"]})
-    robots = read_robots(reader, RobotsLocation(parse_base(BASE)), ["*"], findings)
+    robots = robots_rules.read_robots(
+        reader, robots_rules.RobotsLocation(parse_base(BASE)), ["*"], findings
+    )
     assert (robots.sitemaps, findings.result()) == ((f"{BASE}/sitemap.xml",), ())
 
 
 def test_a_sitemap_can_be_a_query_of_the_home_page():
     with ExitStack() as stack:
         for path, document in (("/?map=1", f"{SILENT}/?map=1"), ("/", None)):
-            assert choose_target(f"{SILENT}{path}", None, None, None, stack).document == document
+            assert api.choose_target(f"{SILENT}{path}", None, None, None, stack).document == document
 
 
 @pytest.mark.parametrize(
@@ -366,7 +361,7 @@ def test_findings_of_another_host_are_added_up_to_the_limit():
 
 
 def blocking(text, *agents):
-    rules = RobotsRules(parse_base(BASE), text, *([agents] if agents else []))
+    rules = robots_rules.RobotsRules(parse_base(BASE), text, *([agents] if agents else []))
     return [*rules.blocking_agents(f"{BASE}/a")]
 
 
@@ -395,8 +390,8 @@ def test_rules_are_read_in_each_form_that_protego_reads(line, end):
 @pytest.mark.parametrize("text", ["\n", "disallow:\n", "disallow:", " ", "user agent "])
 def test_whitespace_in_a_long_robots_txt_costs_little(text):
     started = time.process_time()
-    RobotsRules(parse_base(BASE), text * (500_000 // len(text)))
-    RobotsRules(parse_base(BASE), f"{text}{' ' * 500_000}x")
+    robots_rules.RobotsRules(parse_base(BASE), text * (500_000 // len(text)))
+    robots_rules.RobotsRules(parse_base(BASE), f"{text}{' ' * 500_000}x")
     assert time.process_time() - started < 10
 
 
@@ -414,8 +409,8 @@ def test_many_agents_cost_little():
 def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(register, document, is_valid):
     register(shop=listing(range(3), hosts=("shop.example.com",)), words=listing(range(3)))
     base = parse_base(BASE)
-    rules = UrlRules(findings := Findings(), base, RobotsRules(base), OneAnswer(b""))
-    rules.check("a", f"{BASE}/{document}", [ReadEntry(1, f"{SHOP}/words/1/")], 0)
+    rules = urls.UrlRules(findings := Findings(), base, robots_rules.RobotsRules(base), OneAnswer(b""))
+    rules.check("a", f"{BASE}/{document}", [documents.ReadEntry(1, f"{SHOP}/words/1/")], 0)
     rules.finish([f"{BASE}/{document}"])
     assert [finding.rule for finding in findings.result()] == ([] if is_valid else ["url-host"])
 
@@ -434,21 +429,21 @@ def test_the_hosts_of_a_document_are_those_of_its_section_if_its_name_has_one(re
 def test_a_document_may_have_urls_of_a_host_that_names_it_or_its_index(named, parents, count):
     """https://www.sitemaps.org/protocol.html#sitemaps_cross_submits"""
     reader = OneAnswer(f"Sitemap: {FILES}/{named}".encode())
-    rules = UrlRules(findings := Findings(), None, RobotsRules(parse_base(FILES)), reader)
+    rules = urls.UrlRules(findings := Findings(), None, robots_rules.RobotsRules(parse_base(FILES)), reader)
     for number in range(3):
-        rules.check("a", f"{FILES}/a.xml", [ReadEntry(1, f"{BASE}/{number}/")], number)
+        rules.check("a", f"{FILES}/a.xml", [documents.ReadEntry(1, f"{BASE}/{number}/")], number)
     rules.finish([f"{FILES}/{name}" for name in ("a.xml", *parents)])
     expected = [("url-host", count)] if count else []
     assert [(finding.rule, finding.count) for finding in findings.result()] == expected
 
 
 def test_the_url_of_an_entry_is_stored_once_for_all_its_links():
-    scratch, source = Scratch(), f"{BASE}/{'a' * 2_000}"
-    scratch.add_links(source, [f"{BASE}/{number}" for number in range(1_000)], [f"{BASE}/1"], "a:1")
-    assert [*scratch.one_way_links()] == [(source, f"{BASE}/1", "a:1")]
-    [[pages]] = scratch._connection.execute("PRAGMA page_count")
+    kept, source = scratch.Scratch(), f"{BASE}/{'a' * 2_000}"
+    kept.add_links(source, [f"{BASE}/{number}" for number in range(1_000)], [f"{BASE}/1"], "a:1")
+    assert [*kept.one_way_links()] == [(source, f"{BASE}/1", "a:1")]
+    [[pages]] = kept._connection.execute("PRAGMA page_count")
     assert pages < 100
-    scratch.close()
+    kept.close()
 
 
 def test_the_codes_of_languages_are_valid_or_named_with_the_reason():
@@ -456,6 +451,6 @@ def test_the_codes_of_languages_are_valid_or_named_with_the_reason():
     valid = ["hsb", "ckb", "fil", "ast", "bh", "iw", "zh-Hant-TW", "es-MX", "gsw-CH", *LANG_INFO]
     unsupported = ["qqq", "xyz", "yue", "en-ZZ"]
     expected = dict.fromkeys(valid) | dict.fromkeys(unsupported, "hreflang-unsupported")
-    assert {code: parse_language(code)[1] for code in expected} == expected
-    assert parse_language("xx-en")[1:] == ("hreflang-code", "there is no language 'xx'")
-    assert parse_language("us-en")[1:] == ("hreflang-code", "the language comes first: write en-US")
+    assert {code: links.parse_language(code)[1] for code in expected} == expected
+    assert links.parse_language("xx-en")[1:] == ("hreflang-code", "there is no language 'xx'")
+    assert links.parse_language("us-en")[1:] == ("hreflang-code", "the language comes first: write en-US")

@@ -16,8 +16,7 @@ from django.urls import clear_script_prefix, set_script_prefix
 
 from django_sitemaps09 import PathTemplate, Route, StaticViewSitemap
 from django_sitemaps09.export import export
-from django_sitemaps09.inspector import published_entries
-from django_sitemaps09.inspector.lookup import look_up
+from django_sitemaps09.inspector import lookup, published_entries
 from django_sitemaps09.inspector.rows import KeyQueries
 from tests.models import Article, Document, Reading, Seat, Tag, Word
 from tests.support.articles import Articles
@@ -37,7 +36,7 @@ WORDS = Route("word", word=F("word"))
 
 
 def asked(url, base=BASE):
-    return look_up(url, parse_base(base))
+    return lookup.look_up(url, parse_base(base))
 
 
 def shown(url):

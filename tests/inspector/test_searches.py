@@ -15,15 +15,7 @@ from django.urls import include, path, re_path
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route
-from django_sitemaps09.inspector import published_entries, rows
-from django_sitemaps09.inspector.candidates import (
-    column_conditions,
-    field_conditions,
-    path_conditions,
-    route_conditions,
-)
-from django_sitemaps09.inspector.published_entries import Entry, ExportedFiles
-from django_sitemaps09.inspector.rows import FoundRow, KeyQueries, page_index, row_batch
+from django_sitemaps09.inspector import candidates, published_entries, rows
 from django_sitemaps09.published import ExportFolder
 from django_sitemaps09.routing.routes import resolve_path
 from tests.models import Article, Word
@@ -56,7 +48,7 @@ NUMBERED = Route("shop:product", category=F("c"), number=F("n"), slug=F("s"))
 
 
 def found(route, location):
-    return next(iter(route_conditions(route, resolve_path(location))), None)
+    return next(iter(candidates.route_conditions(route, resolve_path(location))), None)
 
 
 def by_alias(values):
@@ -133,14 +125,14 @@ def test_every_value_round_trips_through_a_route(text):
 def test_a_path_template_extracts_its_values_from_a_url(template, path, ways):
     values = {"a": F("a"), "b": F("b"), "c": "d"}
     used = {name: value for name, value in values.items() if f"{{{name}}}" in template}
-    conditions = path_conditions(PathTemplate(template, **used), BASE + path)
+    conditions = candidates.path_conditions(PathTemplate(template, **used), BASE + path)
     assert conditions == (None if ways is None else [by_alias(way) for way in ways])
 
 
 def test_a_hostile_url_is_split_in_linear_time():
     names = "abcdefghij"
     template = PathTemplate(f"/{'/'.join(f'{{{name}}}' for name in names)}/x", **{n: F(n) for n in names})
-    assert path_conditions(template, f"{BASE}{'/' * 2_000}") == []
+    assert candidates.path_conditions(template, f"{BASE}{'/' * 2_000}") == []
 
 
 @given(st.text(), st.text())
@@ -150,25 +142,25 @@ def test_every_value_round_trips_through_a_path_template(first, second):
         location = protocol.uri(str(template.url([first, second])))
     except ValueError:
         return
-    ways = path_conditions(template, f"{BASE}{location}")
+    ways = candidates.path_conditions(template, f"{BASE}{location}")
     ambiguous = first.count("/") + second.count("/") > 1
     assert ways is None or ambiguous or "%" in first + second or by_alias([first, second]) in ways
 
 
 def test_only_columns_with_an_index_are_conditions():
     word, slug = resolve_path("/word/a/").match, resolve_path("/kind/x/").match
-    assert field_conditions(Word, word) == [{"word": "a"}]
+    assert candidates.field_conditions(Word, word) == [{"word": "a"}]
     # Its `slug` has no index, and it has no field `word`.
-    assert field_conditions(Article, word) is field_conditions(Article, slug) is None
+    assert candidates.field_conditions(Article, word) is candidates.field_conditions(Article, slug) is None
     # A column is compared with the path and the URL, with and without escapes.
     texts = [f"{start}{text}" for start in ("", BASE, BASE[6:]) for text in ("/a%20b/", "/a b/")]
-    assert column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
+    assert candidates.column_conditions(Word, F("word"), f"{BASE}/a%20b/") == [{"word__in": texts}]
     for column in ("slug", "category__slug"):
-        assert column_conditions(Article, F(column), f"{BASE}/a b/") is None
+        assert candidates.column_conditions(Article, F(column), f"{BASE}/a b/") is None
 
 
 def find_rows(source, conditions):
-    return rows.find_rows(source, conditions, KeyQueries().rows)
+    return rows.find_rows(source, conditions, rows.KeyQueries().rows)
 
 
 def test_every_row_is_found_on_its_page_whatever_its_key(kind, using):
@@ -178,10 +170,10 @@ def test_every_row_is_found_on_its_page_whatever_its_key(kind, using):
     for index, page in enumerate(pages):
         for key in keys_of(source, page):
             with CaptureQueriesContext(connections[using]) as queries:
-                assert page_index(source, key, pages) == index
+                assert rows.page_index(source, key, pages) == index
             assert len(queries) <= len(pages).bit_length()
             [row] = find_rows(source, {source.members.key.name: key})
-            assert (row, [*row_batch(source, row).keys]) == (FoundRow(key, is_listed=True), [key])
+            assert (row, [*rows.row_batch(source, row).keys]) == (rows.FoundRow(key, is_listed=True), [key])
 
 
 @pytest.mark.urls("tests.urls")
@@ -198,7 +190,7 @@ def test_one_query_excludes_many_queries_without_rows(using):
     articles = Article.objects.using(using)
     articles.create(pk=3, slug="s3")
     asked = [articles.filter(slug=f"s{number}").values_list("pk") for number in range(30)]
-    queries = KeyQueries()
+    queries = rows.KeyQueries()
     with CaptureQueriesContext(connections[using]) as captured:
         queries.prepare([lambda read: list(map(read, [*asked, asked[0].none()]))])
         assert [number for number, query in enumerate(asked) if queries.rows(query)] == [3]
@@ -223,7 +215,7 @@ def store(tmp_path_factory):
 
 
 def files_in(store):
-    return ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
+    return published_entries.ExportedFiles(ExportState(folder=ExportFolder("", store, store)))
 
 
 @given(st.sampled_from(URLS), st.integers(1, 500), st.sampled_from(["xml", "xml.gz", "txt"]))
@@ -257,6 +249,6 @@ def test_an_entry_that_is_too_long_is_not_read(tmp_path):
 
 def test_an_entry_shows_its_elements_without_escapes():
     link = '<xhtml:link rel="alternate" hreflang="de" href="https://a/?a=1&amp;b=2"/>'
-    entry = Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
+    entry = published_entries.Entry(f"<url><loc>https://a/&apos;</loc><priority>0.5</priority>{link}</url>")
     assert (entry.location, entry.value("priority")) == ("https://a/'", "0.5")
     assert (entry.value("changefreq"), entry.links) == (None, [("de", "https://a/?a=1&b=2")])

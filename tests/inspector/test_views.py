@@ -27,10 +27,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09 import Route, Sitemap
 from django_sitemaps09.audit import AuditReport, Finding
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.inspector import PERMISSION, overview
-from django_sitemaps09.inspector.overview import LABELS, freshness, problems
-from django_sitemaps09.inspector.tables import plot, sections_table
-from django_sitemaps09.inspector.views import for_staff
+from django_sitemaps09.inspector import PERMISSION, overview, tables, views
 from tests.models import Article, Word
 from tests.support.articles import Articles
 from tests.support.configuration import BASE
@@ -117,11 +114,11 @@ class TestAccess:
         request = rf.get("/")
         request.user = type("Staff", (), attributes)()
         with pytest.raises(PermissionDenied):
-            for_staff(lambda request: HttpResponse())(request)
+            views.for_staff(lambda request: HttpResponse())(request)
 
     def test_to_a_project_without_users_is_a_helpful_error(self, rf):
         with pytest.raises(ImproperlyConfigured, match="AuthenticationMiddleware"):
-            for_staff(lambda request: HttpResponse())(rf.get("/"))
+            views.for_staff(lambda request: HttpResponse())(rf.get("/"))
 
 
 class Page(HTMLParser):
@@ -335,7 +332,7 @@ class TestASection:
         export()
         state = seen()
         files = [path.read_bytes() for path in folder.glob("sitemap-articles-*")]
-        cells, _ = sections_table(state).rows
+        cells, _ = tables.sections_table(state).rows
         assert cells[0].lines == ["tests.support.articles.Articles"]
         largest, total = max(len(gzip.decompress(file)) for file in files), sum(map(len, files))
         sizes = [filesizeformat(largest), filesizeformat(total)]
@@ -355,7 +352,10 @@ class TestASection:
         register(articles=Articles)
         assert live("articles") is None
         count = client.get("/sitemap.xml").content.count(b"<sitemap>")
-        assert (len(live("articles").pages), sections_table(seen()).rows[0][8].text) == (count, str(count))
+        assert (len(live("articles").pages), tables.sections_table(seen()).rows[0][8].text) == (
+            count,
+            str(count),
+        )
         monkeypatch.setattr(caching.default, "paused_until", 0.0)
         monkeypatch.setattr(caching.default, "fallback", LocMemCache("of one test", {}))
         caching.default.fallback.clear()
@@ -385,7 +385,7 @@ class TestASection:
         assert [section.limit for section in seen().status.sections] == [2, 20]
 
         def meters():
-            return [(*row[3].lines, row[3].meter) for row in sections_table(seen()).rows]
+            return [(*row[3].lines, row[3].meter) for row in tables.sections_table(seen()).rows]
 
         assert meters() == [("100% of the limit", 100), ("20% of the limit", 20)]
         configure(MAX_URLS=1)
@@ -428,22 +428,22 @@ def test_problems_are_said_in_words_with_the_part_that_shows_them(register, fold
     register(bad=Numbers(3), gone=Numbers(3))
     assert (seen().runs, seen().status.export.run, seen().status.export.error) == ([], None, None)
     for _ in range(2):
-        assert [*problems(seen())] == []
+        assert [*overview.problems(seen())] == []
         export()
     register(bad=Bad(10, [3]), gone=Numbers(3))
     export()
     register(bad=Failing(10, 3))
     export()
-    found = dict(problems(seen()))
+    found = dict(overview.problems(seen()))
     assert "Section 'gone': not declared any more" in found["sections"]
     assert found["runs"].startswith("The last recorded export had failures: Section 'bad': ")
     assert found["skipped"] == "Items and elements that the last exports have skipped: 2."
     state = LocalStore(folder / STATE)
     root = (state.folder / manifest.ROOT).read_text()
     write_journal(state, Journal("run-1", (), root, (), (), ()))
-    assert "was killed while publishing" in next(problems(seen()))[1]
+    assert "was killed while publishing" in next(overview.problems(seen()))[1]
     (state.folder / manifest.ROOT).write_text("{")
-    assert next(problems(seen()))[1].startswith("The export cannot be read: ")
+    assert next(overview.problems(seen()))[1].startswith("The export cannot be read: ")
     assert ([each.record for each in seen().status.sections], len(seen().runs)) == ([None], 3)
 
 
@@ -464,24 +464,26 @@ def of_age(newest):
     ],
 )
 def test_a_page_has_the_age_of_its_newest_lastmod(label, times):
-    assert [freshness([of_age(newest)], TODAY) for newest in times] == [{label: 1}] * len(times)
+    assert [overview.freshness([of_age(newest)], TODAY) for newest in times] == [{label: 1}] * len(times)
 
 
 @given(st.lists(st.integers(0, 3_000)))
 def test_every_page_is_counted_once(days):
     pages = [of_age((TODAY - timedelta(days=number)).isoformat()) for number in days]
-    assert freshness(pages, TODAY).total() == len(days)
+    assert overview.freshness(pages, TODAY).total() == len(days)
 
 
-@given(st.dictionaries(st.sampled_from(LABELS), st.integers(1, 10**7), min_size=1), st.booleans())
+@given(st.dictionaries(st.sampled_from(overview.LABELS), st.integers(1, 10**7), min_size=1), st.booleans())
 def test_bars_and_numbers_are_inside_the_plot(counts, separates):
     with override_settings(USE_THOUSAND_SEPARATOR=separates):
-        drawn = render_to_string("django_sitemaps09/inspector/plot.html", {"plot": plot(counts)}).strip()
+        drawn = render_to_string(
+            "django_sitemaps09/inspector/plot.html", {"plot": tables.plot(counts)}
+        ).strip()
     document = ElementTree.fromstring(drawn)  # noqa: S314
     _, _, full_width, full_height = map(int, document.attrib["viewBox"].split())
     texts, widths = document.findall("text"), {}
     labels, numbers = texts[::2], texts[1::2]
-    assert [label.text for label in labels] == list(LABELS)
+    assert [label.text for label in labels] == list(overview.LABELS)
     bars = {int(bar.attrib["y"]): bar.attrib for bar in document.findall("rect")}
     assert len(bars) == len(counts)
     for label, number in zip(labels, numbers, strict=True):
@@ -494,7 +496,7 @@ def test_bars_and_numbers_are_inside_the_plot(counts, separates):
             widths[name] = int(bar["width"])
             assert 0 < int(bar["x"]) + widths[name] < int(number.attrib["x"])
             assert baseline < int(bar["y"]) + int(bar["height"]) <= full_height
-            assert bar["class"] == ("unknown" if name == LABELS[-1] else "")
+            assert bar["class"] == ("unknown" if name == overview.LABELS[-1] else "")
     assert sorted(widths, key=counts.__getitem__) == sorted(widths, key=lambda n: (widths[n], counts[n]))
     assert (document.attrib["role"], document[0].text) == ("img", "Freshness of the exported pages")
     assert document[1].text.startswith(f"{sum(counts.values()):,} pages")

@@ -32,8 +32,7 @@ from django.urls import NoReverseMatch, reverse, reverse as url_of, reverse_lazy
 from django.utils.text import slugify
 
 from django_sitemaps09 import ModelSitemap, Route
-from django_sitemaps09.suggestions.declarations import declaration
-from django_sitemaps09.suggestions.row_comparison import compare_rows
+from django_sitemaps09.suggestions import declarations, row_comparison
 from tests.suggestions.blog.models import Entry, Label
 from tests.suggestions.blog.rows import create_rows, suggestion
 from tests.support import sources
@@ -675,8 +674,8 @@ def test_a_suggestion_is_right_on_rows_that_are_made_later(using, part, section_
     assert len(suggestions) >= 100 / PARTS
     for case, code in suggestions.items():
         old = section_of(case, using)
-        new = type("Declared", (old,), {case.hook: declaration(code)})
-        comparison = compare_rows(old(), new(), sources.BASE)
+        new = type("Declared", (old,), {case.hook: declarations.declaration(code)})
+        comparison = row_comparison.compare_rows(old(), new(), sources.BASE)
         assert comparison.differences == (), (str(case), code)
         assert comparison.rows > 3 or case.body in UNLISTED, case
 
