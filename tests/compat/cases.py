@@ -452,9 +452,6 @@ ROWS = {
     "generic_with_overridden_internals": dated(
         paginator=TWO_AND_THREE, _urls=lambda self, *given: above(self)._urls(*given)[::-1]
     ),
-    "generic_made_for_each_request": lambda b: {
-        "one": lambda: b.GenericSitemap({"queryset": stamped()[:2]})
-    },
     "generic_subclassed": dated(
         limit=2,
         priority=0.9,

@@ -122,12 +122,6 @@ class TestARange:
         with django_assert_num_queries(0):
             assert get(forged).status_code == 404
 
-    def test_of_number_1_has_all_rows_without_an_export(self):
-        assert len(slugs("/sitemap-articles-1.xml")) == 30
-        Article.objects.filter(pk__gt=5).delete()
-        forget()
-        assert pages() == ["/sitemap-articles-1.xml"]
-
     @pytest.mark.parametrize(("text", "status"), [("x", 404), ("", 404), ("9" * 26, 200)])
     def test_of_a_key_of_another_type_or_column_is_404(self, text, status):
         """After a migration, the bounds are no keys any more."""
