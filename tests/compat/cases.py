@@ -174,7 +174,6 @@ PATHS = ["/?a=1&b=2", "/<tag>", '/"quoted"', "/it's", "/ü/日本", "/a b", "/10
 ANY = [Anything()]
 THINGS = [SimpleNamespace(get_absolute_url=lambda: "/thing")]
 BY_PK = Article.objects.order_by("pk")
-UNION = Article.objects.filter(slug="alpha").union(Article.objects.filter(slug="delta")).order_by("slug")
 
 HOOKS = {
     "hooks_missing": of(BARE),
@@ -235,9 +234,6 @@ HOOKS = {
     "items_as_values_of_a_queryset": each(
         dicts=of(BY_PK.values("day"), location="/values/", lastmod=itemgetter("day")),
         scalars=of(BY_PK.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"),
-    ),
-    "items_as_a_sliced_and_a_combined_queryset": each(
-        sliced=of(Article.objects.order_by("-slug")[1:4]), combined=of(UNION)
     ),
     "items_as_a_sequence_of_the_project": of(Numbers(), limit=2, location=itself),
     "items_with_every_attribute": of(

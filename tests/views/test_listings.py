@@ -38,11 +38,8 @@ def move(monkeypatch):
     return set_seconds(monkeypatch, listing, renewal)
 
 
-@pytest.fixture
-def busy(monkeypatch):
-    with monkeypatch.context() as context:
-        context.setattr(caching.Lock, "acquire", lambda self: False)
-        yield context
+def keep_locked(monkeypatch):
+    monkeypatch.setattr(caching.Lock, "acquire", lambda self: False)
 
 
 def cached_names():
@@ -229,26 +226,27 @@ class TestAPageThatIsTooFullForTheProtocol:
 
 
 class TestSeveralRequests:
-    def test_let_no_client_store_an_index_while_another_one_counts_its_pages(self, move, request):
+    def test_let_no_client_store_an_index_while_another_one_counts_its_pages(self, move, monkeypatch):
         assert pages() == []
         write_keys(*range(1, 31))
-        context = request.getfixturevalue("busy")
-        # The first rows are listed meanwhile.
-        assert (pages(), crawl()) == ([PAGE], of_keys(*range(1, 31)))
-        assert get(INDEX)["Cache-Control"] == "no-store"
-        context.undo()
+        with monkeypatch.context() as context:
+            keep_locked(context)
+            # The first rows are listed meanwhile.
+            assert (pages(), crawl()) == ([PAGE], of_keys(*range(1, 31)))
+            assert get(INDEX)["Cache-Control"] == "no-store"
         pages()
         move(renewal.AGE)
-        context.setattr(caching.Lock, "acquire", lambda self: False)
-        outdated = get(INDEX)
-        assert (outdated.status_code, outdated["Cache-Control"]) == (200, "no-store")
-        assert "ETag" not in outdated.headers
-        context.undo()
+        with monkeypatch.context() as context:
+            keep_locked(context)
+            outdated = get(INDEX)
+        found = (outdated.status_code, outdated["Cache-Control"], "ETag" in outdated.headers)
+        assert found == (200, "no-store", False)
         assert "ETag" in get(INDEX).headers
 
     @pytest.mark.parametrize("wait", [0, 20])
-    def test_wait_for_the_first_listing_in_one_thread_of_a_process(self, monkeypatch, wait, busy):
+    def test_wait_for_the_first_listing_in_one_thread_of_a_process(self, monkeypatch, wait):
         write_keys(*range(1, 31))
+        keep_locked(monkeypatch)
         monkeypatch.setattr(renewal, "WAIT", wait)
         # Another thread waits already.
         with renewal._waiting if wait else nullcontext():
