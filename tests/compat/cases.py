@@ -43,8 +43,6 @@ COMPAT_BASES = Bases(django_sitemaps09.Sitemap, django_sitemaps09.GenericSitemap
 
 @dataclass(frozen=True)
 class Leaf:
-    """An item that is not an instance of a model."""
-
     slug: str
     updated: Any = None
 
@@ -109,7 +107,6 @@ def timed(*values, **attributes):
 
 
 def constant(value, **attributes):
-    """Return the case of a section whose `lastmod` is an attribute."""
     return of(BARE, lastmod=value, **attributes)
 
 
@@ -154,8 +151,6 @@ def inherited(b):
 
 
 class Anything:
-    """An item that has every attribute."""
-
     def __getattr__(self, name):
         return "/wrong/"
 
@@ -349,7 +344,6 @@ def stamped():
 
 
 def generic(info=(), *given, **named):
-    """Return the case of contrib's or our class itself."""
     return lambda b: b.GenericSitemap({"queryset": stamped(), **dict(info)}, *given, **named)
 
 

@@ -6,7 +6,7 @@ import re
 from collections import namedtuple
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import date, datetime, timezone
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,6 @@ from django.contrib.sites.models import Site
 from django.template.backends import django as backend
 from django.test import Client, override_settings
 from django.urls import include, path
-from django.utils import timezone as zones
 from django.views.decorators.cache import cache_page
 from lxml import etree
 
@@ -31,6 +30,7 @@ from tests.compat import cases
 from tests.compat.cases import CASES, COMPAT_BASES, CONTRIB_BASES, LEAVES, NEW_YORK, UTC, ZURICH, Bases
 from tests.models import Article
 from tests.support.factories import CategoryFactory, FlatPageFactory
+from tests.support.internals import lastmod_text
 from tests.urls import nothing
 
 HERE = Path(__file__).parent
@@ -104,8 +104,6 @@ STATIC = [
 
 
 def counted(bases):
-    """Return a section that counts how often it was created."""
-
     class Counted(cases.section(bases, LEAVES, lastmod=cases.updated)):
         made = 0
 
@@ -206,7 +204,6 @@ Answer = namedtuple("Answer", "status headers body context refusal", defaults=[N
 
 
 def answer(project, url, **options):
-    """Return the response of a project without changes."""
     try:
         response = fetch(project, url, look=True, **options)
     except Exception as problem:  # noqa: BLE001 - whatever contrib raises, we raise too
@@ -247,7 +244,7 @@ def contrib_answer(url, **options):
     found = answer(CONTRIB, url, **options)
     if found.status not in (200, 203) or not found.body:
         return found
-    return found._replace(body=canonical(found.body, [w3c(value) for value in lastmods(found)]))
+    return found._replace(body=canonical(found.body, map(lastmod_text, lastmods(found))))
 
 
 def compat_answer(url, **options):
@@ -272,15 +269,6 @@ def lastmods(found):
         for entry in found.context.get("urlset", ())
     ]
     return [value for value in values if value]
-
-
-def w3c(value):
-    """Return a date unchanged, and a time in UTC and whole seconds. A naive time is in `TIME_ZONE`."""
-    if not isinstance(value, datetime):
-        return str(value)
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=zones.get_default_timezone())
-    return f"{value.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def document(body):

@@ -250,7 +250,6 @@ def plain(bases):
 
 
 def shop(**attributes):
-    """Return a section with expressions as hooks."""
     return cases.stated(**cases.SHOP | attributes)(COMPAT_BASES)()
 
 

@@ -59,9 +59,6 @@ def content(section):
     return views.sitemap(request(), {"s": section}).render().content
 
 
-# What is called.
-
-
 TENANT = ContextVar("tenant", default="none")
 
 
@@ -114,9 +111,6 @@ def test_items_are_read_once_for_a_response_with_any_template(overrides, templat
     assert (type(urls), len(urls) > 0) == (list, True)
     response.render()
     assert calls == [1]
-
-
-# Rows.
 
 
 @pytest.fixture

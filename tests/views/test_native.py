@@ -452,8 +452,6 @@ class TestAPage:
         assert (len(locations(response.content)) > 2_800, memory.peak < 30_000_000) == (True, True)
 
 
-# Several live indexes, for more pages than one index can list.
-
 INDEXES = ["/sitemap.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
 PAGES = [f"/sitemap-{name}.xml.gz" for name in ("a-1", "a-2", "a-3", "a-4", "b-1", "b-2", "b-3")]
 
@@ -466,8 +464,6 @@ vars(OTHER_URLS)["urlpatterns"] = [
 
 
 def urlconf_by_host(respond):
-    """Middleware of a project whose hosts have different sections."""
-
     def with_urlconf(request):
         if request.get_host() == OTHER_HOST:
             request.urlconf = OTHER_URLS

@@ -364,7 +364,6 @@ class TestAHost:
 
 @pytest.fixture
 def pages_cache(settings, configure, monkeypatch, register):
-    """Keep pages in a cache of their own."""
     settings.CACHES = {**settings.CACHES, "pages": {**settings.CACHES["default"], "LOCATION": "pages"}}
     configure(LIVE_CACHE="pages", LIVE_SECONDS=0)
     caches["pages"].clear()

@@ -78,7 +78,6 @@ def site(request, register, configure, folder, settings, monkeypatch):
 
 
 def headers_of(site, name, size, *, is_packed=False):
-    """Return the headers that a response must have, without its ETag."""
     due = {"Content-Type": TYPES[name], **ROBOTS}
     due |= {} if name in PLAIN else {"Cache-Control": CACHE_CONTROL}
     due |= {"Content-Length": str(size)} if name in site.files else {}

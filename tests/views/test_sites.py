@@ -155,12 +155,8 @@ def test_a_section_that_uses_only_the_domain_runs_no_query(
         export(output=tmp_path, sitemaps={"cms": section})
 
 
-# Rows with a `site_field`.
-
-
 @pytest.fixture
 def by_request(settings, two_sites, register):
-    """Configure the project so that the request determines the site."""
     del settings.SITE_ID
     settings.SITEMAPS09 = {}
     settings.ROOT_URLCONF = "tests.support.several_hosts"
