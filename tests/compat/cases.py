@@ -226,10 +226,6 @@ HOOKS = {
     "items_as_a_queryset": of(
         Article.objects.order_by("-pk"), limit=2, lastmod=updated, priority=lambda self, item: item.weight
     ),
-    "items_as_values_of_a_queryset": each(
-        dicts=of(BY_PK.values("day"), location="/values/", lastmod=itemgetter("day")),
-        scalars=of(BY_PK.values_list("slug", flat=True), location=lambda self, item: f"/flat/{item}"),
-    ),
     "items_as_a_sequence_of_the_project": of(Numbers(), limit=2, location=itself),
     "items_with_every_attribute": of(
         ANY, location=lambda self, item: "/right/", lastmod=EARLY, priority=lazystr("0.5")

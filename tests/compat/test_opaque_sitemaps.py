@@ -94,7 +94,6 @@ def for_a_site(base, otherwise=0, after=lambda self: None, before=lambda page: N
         def location(self, item):
             return f"/{item}/"
 
-    ForASite.pages = []
     return ForASite
 
 
