@@ -6,7 +6,6 @@ import gzip
 import logging
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -456,11 +455,10 @@ INDEXES = ["/sitemap.xml", "/sitemap-2.xml", "/sitemap-3.xml"]
 PAGES = [f"/sitemap-{name}.xml.gz" for name in ("a-1", "a-2", "a-3", "a-4", "b-1", "b-2", "b-3")]
 
 OTHER_HOST = "other.example.com"
-OTHER_URLS = ModuleType("other_urls")
-vars(OTHER_URLS)["urlpatterns"] = [
+OTHER_URLS = (
     path("", include("django_sitemaps09.urls"), {"sitemaps": {"b": Numbers(1)}}),
     path("robots.txt", views.robots_txt),
-]
+)
 
 
 def urlconf_by_host(respond):
