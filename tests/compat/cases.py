@@ -90,12 +90,6 @@ def updated(self, item):
     return item.updated
 
 
-def cached_paginator():
-    found = cached_property(lambda self: Paginator(self.items(), self.limit))
-    found.__set_name__(None, "paginator")
-    return found
-
-
 def itself(self, item):
     return item
 
@@ -281,7 +275,9 @@ TIMES = {
         unset=of(BARE), plain=of(BARE, protocol="http"), secure=of(BARE, protocol="https", limit=1)
     ),
     # As in contrib's documentation.
-    "paginator_as_a_cached_property": of(SEVEN, limit=4, paginator=cached_paginator()),
+    "paginator_as_a_cached_property": of(
+        SEVEN, limit=4, paginator=cached_property(lambda self: Paginator(self.items(), self.limit))
+    ),
     "paginator_with_orphans": of([], paginator=property(lambda self: Paginator(SEVEN, 3, orphans=1))),
     "paginator_without_a_first_page": of(
         [], paginator=property(lambda self: Paginator([], 3, allow_empty_first_page=False))

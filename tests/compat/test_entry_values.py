@@ -20,8 +20,6 @@ from django.utils.safestring import mark_safe
 from lxml import etree
 
 from django_sitemaps09 import views
-from django_sitemaps09.export import export
-from tests.support.published import pages, plain
 from tests.support.sections import declare, listing
 
 pytestmark = [
@@ -134,11 +132,12 @@ def element(body, name):
 
 
 @pytest.mark.parametrize("value", NOTHING.values(), ids=NOTHING)
-def test_what_contribs_template_writes_as_nothing_is_no_element(value):
+def test_what_contribs_template_writes_as_nothing_is_no_element_and_not_reported(value, caplog):
     for field in FIELDS:
         section = opaque(**{field: value})
         assert value is NOTHING["partial"] or element(contribs(section), field) is None
         assert [element(way(section), field) for way in WAYS] == [None, None], field
+        assert caplog.records == []
 
 
 @pytest.mark.parametrize(("value", "text"), TEXTS.values(), ids=TEXTS)
@@ -196,12 +195,3 @@ def test_alternates_that_are_nothing_a_safe_location_and_any_mapping_are_as_in_c
     assert element(way(section), "loc") == element(contribs(section), "loc") == f"{URL}?x=1&y=2"
     section = opaque(entry=MappingProxyType, priority="0.5")
     assert [element(way(section), name) for name in ("loc", "priority")] == [URL, "0.5"]
-
-
-def test_an_export_reports_objects_and_not_what_contrib_writes_as_nothing(tmp_path):
-    nothing, thing = opaque(changefreq=Thing().takes_an_item, priority=0), opaque(changefreq=Thing())
-    report = export(sitemaps={"nothing": nothing, "thing": thing}, output=tmp_path)
-    assert [section.skipped_elements for section in report.sections] == [0, 1]
-    for name in pages(tmp_path):
-        document = plain((tmp_path / name).read_bytes(), compressed=False)
-        assert (element(document, "loc"), element(document, "changefreq")) == (URL, None)

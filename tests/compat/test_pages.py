@@ -130,9 +130,9 @@ def union():
     return some.union(Article.objects.filter(slug__gte="a3")).order_by("-slug")
 
 
-def routed(rows=newest_first, base=Sitemap, **attributes):
+def routed(rows=newest_first, **attributes):
     hooks = {"location": Route("article", slug=F("slug")), "lastmod": F("updated")}
-    return declare(base, items=lambda self: rows(), **hooks | attributes)
+    return declare(Sitemap, items=lambda self: rows(), **hooks | attributes)
 
 
 @pytest.mark.sitemaps09(ENGINE="serial")

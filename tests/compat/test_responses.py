@@ -165,11 +165,6 @@ def test_the_stock_template_and_the_writer_produce_the_same_document(name, editi
     assert [canonical_answer(COMPAT, url) for url in urls] == before
 
 
-def test_a_middleware_may_answer_with_another_response(editing):
-    editing(lambda r: TemplateResponse(r._request, "compat/urls.txt", {"urlset": [], "note": "other"}))
-    assert answer(COMPAT, "/limits/sitemap.xml").body.strip() == b"other"
-
-
 @VIEWS
 def test_a_response_is_a_template_response_that_is_rendered_once(view):
     response, rendered = get(view), []

@@ -268,24 +268,21 @@ def test_a_manifest_is_read_every_ten_seconds(public, monkeypatch):
     assert (is_file(PAGE), len(reads)) == (True, 4)
 
 
-class TestSeveralHosts:
-    @pytest.mark.parametrize("hosts", [["https://a.example", "https://b.example"], ["https://a.example"]])
-    def test_have_those_of_the_newest_run_after_an_export_of_one_alone(
-        self, folder, configure, clock, caplog, hosts
-    ):
-        configure(ROOT=folder, BASE_URL=hosts[0])
-        both = lambda: export_hosts(hosts)  # noqa: E731
-        for run, slug in ((both, "t1"), (export, "t2"), (both, "t3")):
-            Article.objects.filter(pk=1).update(slug=slug)
-            run()
-            clock.time += timedelta(hours=1)
-            exported._exports.clear()
-            assert [slugs(PAGE)[0] for _ in range(3)] == [slug] * 3
-            assert is_file(PAGE)
-        configure(BASE_URL="https://b.example")
-        assert is_file(PAGE) == (len(hosts) > 1)
-        # Once for each of the two exports that was the newer one.
-        assert len([message for message in caplog.messages if "has two exports" in message]) == 2
+@pytest.mark.parametrize("hosts", [["https://a.example", "https://b.example"], ["https://a.example"]])
+def test_files_of_several_hosts_are_those_of_the_newest_run(folder, configure, clock, caplog, hosts):
+    configure(ROOT=folder, BASE_URL=hosts[0])
+    both = lambda: export_hosts(hosts)  # noqa: E731
+    for run, slug in ((both, "t1"), (export, "t2"), (both, "t3")):
+        Article.objects.filter(pk=1).update(slug=slug)
+        run()
+        clock.time += timedelta(hours=1)
+        exported._exports.clear()
+        assert [slugs(PAGE)[0] for _ in range(3)] == [slug] * 3
+        assert is_file(PAGE)
+    configure(BASE_URL="https://b.example")
+    assert is_file(PAGE) == (len(hosts) > 1)
+    # Once for each of the two exports that was the newer one.
+    assert len([message for message in caplog.messages if "has two exports" in message]) == 2
 
 
 #: URLs of files, and hosts that must not redirect to them.

@@ -62,11 +62,10 @@ class TestTheNames:
             assert match.app_names == ["django_sitemaps09"]
             assert (match.kwargs["section"], match.kwargs["page"]) == (name, "34")
 
-    @pytest.mark.parametrize("url", [INDEX, "/sitemap-fine-1.xml"])
-    def test_that_no_url_can_have_are_refused(self, register, url):
-        for name in ("a.b", "index", "ä", "a/b", ""):
-            register(**{name: Numbers(1), "fine": Numbers(1)})
-            with pytest.raises(ImproperlyConfigured, match="The section"):
+    def test_that_no_url_can_have_are_refused(self, register):
+        register(**{"a.b": Numbers(1), "fine": Numbers(1)})
+        for url in (INDEX, "/sitemap-fine-1.xml"):
+            with pytest.raises(ImproperlyConfigured, match=r"The section 'a\.b'"):
                 get(url)
 
 

@@ -11,9 +11,7 @@ from urllib.parse import urljoin
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.core.asgi import get_asgi_application
 from django.core.cache import cache, caches
-from django.core.signals import request_finished
 from django.http import HttpResponse
 from django.test import AsyncClient, Client
 from django.urls import include, path, re_path, reverse
@@ -287,70 +285,22 @@ class TestAKeyFileOfIndexNow:
         assert get(f"/{KEY}.txt", host="www.example.com").content == KEY.encode()
 
 
-# ASGI: Django runs views in a thread, so the event loop goes on meanwhile.
-
-DEADLINE = 20
-
-
-@pytest.fixture
-def rendering(monkeypatch):
-    """Return an event that is set when a page begins to be rendered, and one that lets it end."""
+@pytest.mark.parametrize("site", ["live"], indirect=True)
+def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(site, monkeypatch):
+    """Under ASGI, Django runs views in a thread."""
     begun, may_end, render = threading.Event(), threading.Event(), page_responses.PageRequest._render
 
     def waiting(*arguments):
         begun.set()
-        assert may_end.wait(DEADLINE), "the event loop did not go on"
+        assert may_end.wait(20), "the event loop did not go on"
         return render(*arguments)
-
-    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
-    return begun, may_end
-
-
-async def until(event):
-    while not event.is_set():
-        await asyncio.sleep(0.001)
-
-
-@pytest.mark.parametrize("site", ["live"], indirect=True)
-def test_the_event_loop_is_not_blocked_while_a_page_is_rendered(site, rendering):
-    begun, may_end = rendering
 
     async def both():
         request = asyncio.ensure_future(AsyncClient().get(PAGE))
-        await until(begun)
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
         may_end.set()
         return await request
 
+    monkeypatch.setattr(page_responses.PageRequest, "_render", waiting)
     assert b"/s8/" in async_to_sync(both)().content
-
-
-@pytest.mark.parametrize("site", ["live"], indirect=True)
-def test_a_client_that_goes_away_ends_its_request(site, rendering):
-    begun, is_gone = rendering
-    finished, sent, messages = [], [], [{"type": "http.request", "body": b""}]
-
-    def note(**_):
-        finished.append(True)
-
-    async def receive():
-        if messages:
-            return messages.pop()
-        await until(begun)
-        is_gone.set()
-        return {"type": "http.disconnect"}
-
-    async def send(message):
-        sent.append(message)
-
-    async def run():
-        scope = {"type": "http", "method": "GET", "path": PAGE, "headers": [(b"host", b"testserver")]}
-        scope |= {"query_string": b"", "server": ("testserver", 80), "scheme": "http"}
-        await asyncio.wait_for(get_asgi_application()(scope, receive, send), DEADLINE)
-
-    request_finished.connect(note)
-    try:
-        async_to_sync(run)()
-    finally:
-        request_finished.disconnect(note)
-    # Django closes connections to databases when it sends this signal.
-    assert (bool(finished), sent) == (True, [])
