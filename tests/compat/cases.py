@@ -294,7 +294,6 @@ def in_its_language(self, item):
 
 SPOKEN = {"oak": ["en", "de"], "elm": ["de"]}
 LANGUAGES = {
-    "languages_all": localized(),
     "languages_with_every_hook": localized(
         changefreq="daily", lastmod=updated, priority=lambda self, item: 0.3 if item.slug == "oak" else 0.5
     ),
