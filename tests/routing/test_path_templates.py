@@ -20,7 +20,6 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given, strategies as st
 
 from django_sitemaps09 import PathTemplate
-from django_sitemaps09.export import export_hosts
 from tests.models import Article, Category
 from tests.support.internals import SafeColumn
 from tests.support.sections import declare
@@ -249,24 +248,3 @@ def test_hosts_languages_and_nulls_are_those_of_the_method():
     page = same(both(Article.objects.filter(slug__in="ab"), "/{c}/{s}/", c="category__slug", s="slug"))
     assert page.locations == [f"{BASE}/c/b/"]
     assert [error[:2] for error in page.written.errors] == [(str(first.pk), "location")]
-
-
-def test_exports_of_several_hosts_and_of_text_are_those_of_the_method(tmp_path, settings):
-    settings.SITEMAPS09 = {"GZIP": False, "ENGINE": "serial"}
-    rows, hosts = stored([*TEXTS, "a" * 120]), ["https://a.example", "https://longer.b.example"]
-    plain = both(rows, "/{s}/{s}", s="slug")
-    texts = both(rows, "/{s}/", {"format": "text"}, s="slug")
-    sections = dict(zip("abcd", [*plain, *texts], strict=True))
-    export_hosts(base_urls=hosts, sitemaps=sections, output=tmp_path)
-    for host in hosts:
-        names = ("a-1.xml", "b-1.xml", "c-1.txt", "d-1.txt")
-        folder = tmp_path / host.partition("://")[2]
-        a, b, c, d = ((folder / f"sitemap-{name}").read_text() for name in names)
-        assert (a, c) == (b, d)
-        assert (a.count(f"{host}/plain/plain"), c.count(f"{host}/plain/\n")) == (1, 1)
-
-
-def test_a_template_needs_no_instances_and_has_fingerprints():
-    location = PathTemplate("/{s}/", s=F("slug"))
-    source = compiled(declare(model=Article, lastmod=F("updated"), location=location))
-    assert (source.declaration.needs_items, source.can_fingerprint) == (False, True)

@@ -15,7 +15,7 @@ from django.db.models import Case, F, Value, When
 from django.urls import reverse
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09 import GenericSitemap, Route, StaticViewSitemap
+from django_sitemaps09 import GenericSitemap, Route
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources.get_urls import UrlsSource
 from django_sitemaps09.sources.positions import PositionSource
@@ -27,7 +27,6 @@ from tests.support.sources import BASE, LIMITS, compiled, errors, locations, pag
 
 pytestmark = pytest.mark.usefixtures("cached_site")
 ITEMS = ["a", "bad", "c"]
-LONG = f"{BASE}/{'a' * (MAX_LOCATION - len(str(BASE)) - 1)}"
 
 
 def failing(value, other=lambda item: None):
@@ -43,13 +42,12 @@ def failing(value, other=lambda item: None):
 
 SKIPPED = [
     ("lastmod", "2026-01-01", "neither a date nor a datetime"), ("lastmod", datetime.min, "out of range"),
-    ("changefreq", "sometimes", "is not a changefreq"), ("changefreq", ["daily"], "is not a changefreq"),
-    ("priority", 1.01, "is not a priority"), ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
+    ("changefreq", ["daily"], "is not a changefreq"), ("priority", 1.01, "is not a priority"),
+    ("priority", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ("changefreq", ZeroDivisionError("oh"), "ZeroDivisionError: oh"),
     ("location", KeyError("slug"), "KeyError: 'slug'"),
     ("location", AttributeError("get_absolute_url"), "AttributeError: get_absolute_url"),
     ("location", RecursionError("deep"), "RecursionError: deep"),
-    ("location", f"{LONG}a", "has 2,048 characters; at most 2,047 are allowed"),
     ("location", f"/{'ä' * 500}", "characters; at most 2,024 are allowed"),
 ]  # fmt: skip
 
@@ -115,14 +113,6 @@ def test_a_limit_of_a_class_is_never_above_that_of_the_settings():
     limits = Limits(3, LIMITS.bytes)
     done = rendered(compiled(listing(range(7), limit=50), limits), limits)
     assert [part.written.urls for part in done] == [3, 3, 1]
-
-
-def test_names_of_views_are_a_section():
-    names = ["home", "nowhere", "about"]
-    done = rendered(compiled(declare(StaticViewSitemap, viewnames=names, limit=1)))
-    assert locations(done) == [f"{BASE}/home/", f"{BASE}/about/"]
-    ((key, field, reason),) = errors(done)
-    assert (key, field, "NoReverseMatch" in reason) == ("2", "location", True)
 
 
 MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(timezone.utc))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import linecache
 import os
-import subprocess
 import sys
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -25,6 +24,7 @@ from django_sitemaps09 import GenericSitemap, ModelSitemap, PathTemplate, Route,
 from django_sitemaps09.sources import declaration_digests
 from tests.models import Article, Event
 from tests.support.internals import Base
+from tests.support.processes import ended, started
 from tests.support.sections import declare
 from tests.support.sources import NOON, UTC, compiled, listing
 from tests.urls import nothing
@@ -77,10 +77,8 @@ def test_a_declaration_has_one_digest_in_all_processes():
     # Another order of sets than in this process.
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": seed, "DJANGO_SETTINGS_MODULE": "tests.settings"}
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", DECLARING], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == expected
+    status, printed, _ = ended(started("-c", DECLARING, environ=environment))
+    assert (status, printed.split()) == (0, expected)
 
 
 def declared(rows=None, **attributes):

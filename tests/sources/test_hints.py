@@ -18,7 +18,7 @@ from django.urls import reverse
 from django_sitemaps09 import ModelSitemap, Route, Sitemap
 from django_sitemaps09.export import export
 from django_sitemaps09.hooks.profiling import Cost, Costs, record_costs, step
-from django_sitemaps09.sources import hints, hints as hints_module
+from django_sitemaps09.sources import hints
 from tests.models import Article, Category, Comment, Scale
 from tests.support import commands
 from tests.support.configuration import BASE
@@ -355,8 +355,8 @@ def test_the_command_says_hints_at_verbosity_2_and_has_them_in_json_at_any(rows,
 @pytest.mark.sitemaps09(SITEMAPS=f"{__name__}.SUGGESTIBLE")
 def test_the_command_suggests_declarations_for_hinted_methods_at_verbosity_2(rows, tmp_path, monkeypatch):
     # The methods take long enough for a hint.
-    monkeypatch.setattr(hints_module, "_WORTH_TIMING", COUNT)
-    monkeypatch.setattr(hints_module, "_SHARE", 0)
+    monkeypatch.setattr(hints, "_WORTH_TIMING", COUNT)
+    monkeypatch.setattr(hints, "_SHARE", 0)
     loud = said(tmp_path, "--verbosity", "2", "--workers", "1")
     code = loud.partition("reversed: declare location, equal on 24 rows:")[2]
     assert 'location = Route("article", slug=F("slug"))' in code

@@ -430,14 +430,9 @@ def test_some_hundred_bounds_are_compared_in_one_query_and_numbers_in_none(
 
 def test_bounds_are_in_the_order_of_their_type_and_collation_and_not_of_their_texts(using):
     for model, key, bounds, expected in (
-        (Article, "pk", [("9",), ("10",)], True),
-        (Article, "pk", [("10",), ("9",)], False),
         (Event, "article", [("9",), ("10",)], True),
         (Event, "article", [("10",), ("9",)], False),
-        (Event, "price", [("-1.5",), ("9.0001",), ("10",)], True),
-        (Seat, "pk", [("a", "9"), ("a", "10"), ("b", "1")], True),
         (Ticket, "pk", [("9", "9"), ("9", "10"), ("10", "1")], True),
-        (Seat, "pk", [("a", "9"), ("a", "9")], False),
         # What cannot be read is in no order.
         (Article, "pk", [("1",), ("x",)], False),
         (Article, "pk", [("1",), ("2", "3")], False),

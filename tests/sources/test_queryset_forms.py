@@ -11,7 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import NotSupportedError, OperationalError, connections, models, transaction
 from django.db.models import Case, Count, F, Func, Prefetch, Q, QuerySet, Value, When
-from django.db.models.functions import Cast, Lower
+from django.db.models.functions import Lower
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
@@ -38,7 +38,6 @@ from tests.support.published import indexed
 from tests.support.sections import declare
 from tests.support.sources import (
     BASE,
-    FIRST,
     KINDS,
     NOON,
     UTC,
@@ -50,7 +49,6 @@ from tests.support.sources import (
     page_map,
     rendered,
     set_slices,
-    source_of,
 )
 from tests.support.ways import WAYS, by, compatible_index, entries, exported_pages, native_pages
 
@@ -519,16 +517,6 @@ def test_a_lastmod_of_the_future_or_that_is_not_a_date_says_nothing_of_a_page(sh
     (done,) = rendered(source)
     assert source.look(done.page).newest is None
     assert done.written.urls == len(done.written.errors) == 12
-
-
-def test_the_newest_lastmod_of_any_page_is_one_query_over_its_range(using):
-    KINDS["composite"].make(using, range(FIRST))
-    source = source_of(KINDS["composite"], using, 4, lastmod=Cast(Value(NOON), models.DateTimeField()))
-    for page in page_map(source):
-        with CaptureQueriesContext(connections[using]) as captured:
-            assert source.look(page).newest == "2026-01-01T12:00:00Z"
-        (query,) = captured
-        assert "WHERE" in query["sql"]
 
 
 class OnlyWhereItIs(Func):

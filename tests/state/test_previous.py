@@ -185,15 +185,6 @@ class TestAFileThatNoIndexNamesAnyMore:
         assert [(folder / name).read_text() for name in others] == ["not ours"] * len(others)
         assert not (folder / GONE).exists()
 
-    def test_is_also_one_of_the_other_compression(self, folder, clock):
-        names = [f"sitemap-{page}.xml" for page in ("articles-1", "articles-3", "numbers-1")]
-        run(folder, rows=True, numbers=1, gzip=False)
-        assert [*entries(folder)] == names
-        assert plain(folder, ONE) == plain(folder, names[0])
-        clock.time += DAY
-        run(folder, rows=True, numbers=1, gzip=False)
-        assert not [*folder.glob("*.gz")]
-
 
 def test_the_lastmod_in_the_index_changes_exactly_when_the_content_of_its_page_does(folder, clock):
     write_articles(1, 2, 3)
