@@ -150,25 +150,17 @@ def test_columns_are_the_urls_of_their_rows(values, template):
     assert columns.texts() == urls if columns is not None else not is_plain
 
 
-def f_string(template, **paths):
-    """Return the method that returns the f-string, or `None` if a value is `None`."""
-
-    def value(item, path):
-        for name in path.split("__"):
-            item = None if item is None else getattr(item, name)
-        return item
+def both(rows, template, attributes=(), **paths):
+    """Return a section with the template, and one with a method for the f-string."""
 
     def location(self, item):
-        values = {name: value(item, path) for name, path in paths.items()}
+        values = {name: getattr(item, f"own_{name}") for name in paths}
         return None if None in values.values() else template.format(**values)
 
-    return location
-
-
-def both(rows, template, attributes=(), **paths):
-    columns = PathTemplate(template, **{name: F(path) for name, path in paths.items()})
-    locations = (columns, f_string(template, **paths))
-    return [declare(queryset=rows, location=location, **dict(attributes)) for location in locations]
+    columns = {name: F(path) for name, path in paths.items()}
+    own = rows.annotate(**{f"own_{name}": column for name, column in columns.items()})
+    of_template = declare(queryset=rows, location=PathTemplate(template, **columns), **dict(attributes))
+    return [of_template, declare(queryset=own, location=location, **dict(attributes))]
 
 
 def same(sections, *, reasons=True):

@@ -36,8 +36,8 @@ def source_of(rows, lastmod, slug="slug"):
     return compiled(declare(queryset=rows, location=Route("article", slug=F(slug)), lastmod=lastmod))
 
 
-def outcome(source):
-    lastmods, errors = [], []
+def by_columns(rows, lastmod, slug="slug"):
+    source, lastmods, errors = source_of(rows, lastmod, slug), [], []
     try:
         for page in page_map(source, LIMITS):
             for batch in source.batches(page):
@@ -49,12 +49,8 @@ def outcome(source):
     return Outcome(lastmods, errors)
 
 
-def by_columns(rows, expression, slug="slug"):
-    return outcome(source_of(rows, expression, slug))
-
-
 def by_instances(rows, expression, slug="slug"):
-    return outcome(source_of(rows.annotate(found=expression), lambda self, item: item.found, slug))
+    return by_columns(rows.annotate(found=expression), lambda self, item: item.found, slug)
 
 
 def same(rows, expression, slug="slug"):

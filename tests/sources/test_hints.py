@@ -95,8 +95,7 @@ def rows(db):
 def costs_of(sitemap):
     source = compiled(sitemap)
     with record_costs() as costs:
-        for _ in source.batches(Page(1, None, None)):
-            pass
+        list(source.batches(Page(1, None, None)))
     return costs
 
 
@@ -374,12 +373,9 @@ def test_the_command_suggests_declarations_for_hinted_methods_at_verbosity_2(row
 
 @pytest.mark.slow
 def test_hints_are_the_same_from_several_processes(tmp_path):
-    code = f"from {__name__} import *; print(json.dumps(hints_by_processes({str(tmp_path / 'public')!r})))"
     # Several processes can open the database of a project.
-    command = ("django", "shell", "--verbosity", "0", "--command", code)
-    status, out, err = Project(tmp_path).said("", *command, SITEMAPS=f"{__name__}.SECTIONS")
-    assert status == 0, err
-    one, two = json.loads(out)
+    project = Project(tmp_path)
+    one, two = project.run(hints_by_processes, tmp_path / "public", SITEMAPS=f"{__name__}.SECTIONS")
     assert one == two
     assert one["declared"] == one["joined"] == []
     assert len(one["related"]) == 1

@@ -161,9 +161,6 @@ class Raw(models.Field):
     def from_db_value(self, value, *args):
         return value if value is None else bytes(value).hex()
 
-    def to_python(self, value):
-        return value
-
     def get_db_prep_value(self, value, connection, prepared=False):
         return value if value is None else bytes.fromhex(value)
 
