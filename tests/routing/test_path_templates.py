@@ -8,6 +8,7 @@ import re
 import uuid
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from unittest.mock import ANY
 
 import pytest
 from django.db import models
@@ -109,13 +110,7 @@ def test_a_template_can_be_copied_and_shows_how_it_was_made(duplicate):
 
 
 def test_a_value_that_is_equal_to_none_is_written():
-    class Everything(str):
-        def __eq__(self, other):
-            return True
-
-        __hash__ = str.__hash__
-
-    assert PathTemplate("/{s}/", s=F("slug")).url([Everything("odd")]) == "/odd/"
+    assert PathTemplate("/{s}/", s=F("slug")).url([ANY]) == "/<ANY>/"
 
 
 @pytest.mark.parametrize(

@@ -82,12 +82,11 @@ def test_a_broken_database_or_project_is_not_an_invalid_item(error, name):
 def test_items_can_set_the_hooks():
     """Contrib's page calls `items()` before it reads a hook."""
 
-    class Setting(listing([])):
-        def items(self):
-            self.lastmod, self.priority = date(2026, 1, 2), 0.8
-            return ["a"]
+    def items(self):
+        self.lastmod, self.priority = date(2026, 1, 2), 0.8
+        return ["a"]
 
-    [page] = rendered(compiled(Setting))
+    [page] = rendered(compiled(declare(listing([]), items=items)))
     assert "<lastmod>2026-01-02</lastmod><priority>0.8</priority>" in page.text
 
 

@@ -345,19 +345,16 @@ def test_methods_can_restrict_the_languages_of_columns_and_say_x_default(rows):
     assert "x-default" in texts[0]
 
 
-@pytest.mark.parametrize(
-    ("attributes", "problem"),
-    [
+def test_an_invalid_dict_by_language_is_refused(rows):
+    for attributes, problem in (
         (BY_ROUTES, "no effect without i18n"),
         ({**BY_ROUTES, "i18n": True, "languages": ["en", "fr"]}, "the languages fr"),
         ({"location": {}, "i18n": True}, "an empty dict"),
         ({"location": {"en": "/a/"}, "i18n": True},
          "must be a Route, a PathTemplate or a query expression, not str"),
-    ],
-)  # fmt: skip
-def test_an_invalid_dict_by_language_is_refused(rows, attributes, problem):
-    with pytest.raises(ImproperlyConfigured, match=problem):
-        compiled(declare(queryset=rows, **attributes))
+    ):  # fmt: skip
+        with pytest.raises(ImproperlyConfigured, match=problem):
+            compiled(declare(queryset=rows, **attributes))
 
 
 @pytest.mark.parametrize("value", ["en", lambda self, item: "en"], ids=["constant", "method"])

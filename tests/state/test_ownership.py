@@ -24,7 +24,7 @@ from tests.support.internals import (
     parse_base,
 )
 from tests.support.killing import dies_at
-from tests.support.sections import Numbers
+from tests.support.sections import Numbers, declare
 
 pytestmark = pytest.mark.sitemaps09(STATE="private")
 
@@ -92,13 +92,12 @@ def test_targets_are_named_without_control_characters(first, second, private):
 
 
 def test_a_second_target_is_refused_even_if_the_first_publishes_while_it_renders(first, second):
-    class Meanwhile(Numbers):
-        def items(self):
-            if not first.exists():
-                run(first)
-            return self.numbers
+    def items(self):
+        if not first.exists():
+            run(first)
+        return self.numbers
 
-    assert str(first) in refused(run, second, sitemaps={"n": Meanwhile(3)})
+    assert str(first) in refused(run, second, sitemaps={"n": declare(Numbers, items=items)(3)})
     assert ([*second.glob("*.xml*")], damaged(first)) == ([], [])
 
 
