@@ -23,7 +23,7 @@ from tests.compat import projects
 from tests.models import Article, Parent
 from tests.support.internals import MAX_LOCATION, Base, Page
 from tests.support.sections import declare, listing
-from tests.support.sources import BASE, compiled, errors, locations, rendered, set_slices
+from tests.support.sources import BASE, compiled, errors, locations, rendered, set_slices, through_get_urls
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
@@ -275,18 +275,11 @@ def words(*texts, **attributes):
     return declare(**{"model": Parent, "location": F("name"), **attributes})
 
 
-def overriding(*urls, **attributes):
-    """Return our class with a method of contrib's own, so that its `get_urls()` is read."""
-    own = lambda self, *given, **options: super(made, self).get_urls(*given, **options)  # noqa: E731
-    made = of(*urls, get_urls=own, **attributes)
-    return made
-
-
 #: The ways to declare locations.
 WAYS = {
     "method": of,
     "contrib": lambda *urls, **attributes: of(*urls, base=ContribSitemap, **attributes),
-    "overriding": overriding,
+    "overriding": lambda *urls, **attributes: through_get_urls(of(*urls, **attributes)),
     "expression": words,
     "function": lambda *urls, **attributes: words(
         *urls, location=Concat(F("name"), Value("")), **attributes

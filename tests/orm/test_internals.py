@@ -18,6 +18,7 @@ from django.urls import get_resolver, reverse
 import django_sitemaps09
 from django_sitemaps09.orm import internals
 from tests.models import Article, Category, Child, Comment
+from tests.support.databases import execute
 
 PACKAGE = Path(django_sitemaps09.__file__).parent
 pytestmark = pytest.mark.django_db
@@ -237,9 +238,8 @@ class TestFields:
     @pytest.mark.django_db
     @pytest.mark.parametrize("collation", ["COLLATE NOCASE", "collate rtrim", ""])
     def test_compares_exactly_by_the_collation_of_the_column(self, collation):
-        with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE tests_article RENAME COLUMN slug TO old_slug")
-            cursor.execute(f"ALTER TABLE tests_article ADD COLUMN slug varchar(10) DEFAULT '' {collation}")
+        execute("default", "ALTER TABLE tests_article RENAME COLUMN slug TO old_slug")
+        execute("default", f"ALTER TABLE tests_article ADD COLUMN slug varchar(10) DEFAULT '' {collation}")
         field = Article._meta.get_field("slug")
         assert internals.compares_exactly(field, "default") == (not collation)
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.sources.slices import text_converter
 from tests.models import Article, Visit
-from tests.support.databases import parameter
+from tests.support.databases import execute, parameter
 from tests.support.internals import alias, w3c
 from tests.support.sections import declare
 from tests.support.sources import LIMITS, NOON, UTC, compiled, page_map
@@ -108,11 +108,6 @@ def write(using, moments=MOMENTS, *, naive=False):
         if article.slug != "a4"
     )
     return stored
-
-
-def execute(using, *statement):
-    with connections[using].cursor() as cursor:
-        cursor.execute(*statement)
 
 
 def set_raw(using, column, slug, value):

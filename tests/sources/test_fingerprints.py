@@ -25,7 +25,7 @@ from django_sitemaps09.export import export
 from django_sitemaps09.sources.fingerprints import RowHash, StoredColumn, fingerprint
 from tests.invariants.test_querysets import METHOD, NEWEST, ROUTE, ROWS
 from tests.models import Article, Category, Document, Name, Reading, Visit
-from tests.support.databases import parameter
+from tests.support.databases import execute, parameter
 from tests.support.factories import ArticleFactory, CategoryFactory
 from tests.support.internals import HASHES, Fingerprint, Page, read_page
 from tests.support.memory import traced
@@ -157,8 +157,7 @@ def test_the_fingerprint_of_a_page_is_that_of_its_range_for_each_kind_of_key(kin
 @pytest.mark.parametrize("using", [parameter("default"), parameter("postgresql")], indirect=True)
 def test_an_unreadable_row_leaves_its_page_without_a_fingerprint(shelf, using):
     text = "infinity" if using == "postgresql" else "2026-02-30 00:00:00"
-    with connections[using].cursor() as cursor:
-        cursor.execute("UPDATE tests_article SET updated = %s WHERE slug = 'a08'", [text])
+    execute(using, "UPDATE tests_article SET updated = %s WHERE slug = 'a08'", [text])
     found, keys, skipped = read(of_rows(shelf))
     assert (found, len(keys), skipped) == (None, 11, 1)
     assert of_rows(shelf).fingerprint(None, None).rows == 12
@@ -303,9 +302,8 @@ def test_times_that_python_converts_from_any_slice_on_have_one_hash(use_tz, odd_
 @ON_SQLITE
 def test_columns_that_are_declared_with_another_type_in_the_database_have_no_hash(using):
     """The driver converts them, so a page cannot be compared, and is always rendered."""
-    with connections[using].cursor() as cursor:
-        cursor.execute("CREATE TEMPORARY TABLE tests_name (id integer PRIMARY KEY, name date)")
-        cursor.execute("INSERT INTO tests_name VALUES (1, '2026-01-01')")
+    execute(using, "CREATE TEMPORARY TABLE tests_name (id integer PRIMARY KEY, name date)")
+    execute(using, "INSERT INTO tests_name VALUES (1, '2026-01-01')")
     assert read(of_columns(Name.objects.using(using).all(), F("name")))[::2] == (None, 0)
 
 
@@ -458,8 +456,7 @@ def test_dates_that_python_lacks_are_hashed(using, name):
     values += ["5874897-12-31"] * (name == "day")
     found = set()
     for value in values:
-        with connections[using].cursor() as cursor:
-            cursor.execute(f"UPDATE tests_article SET {name} = %s", [value])  # noqa: S608 a column's name
+        execute(using, f"UPDATE tests_article SET {name} = %s", [value])  # noqa: S608 a column's name
         found.add(hash_of_columns(Article.objects.using(using).all(), ["pk"], "day"))
     assert len(found) == len(values)
 
@@ -483,12 +480,11 @@ def test_neither_the_session_nor_the_active_time_zone_changes_a_fingerprint(shel
         assert day.fingerprint(None, None) == before
     if using in SESSIONS:
         before = of_rows(shelf).fingerprint(None, None)
-        with connections[using].cursor() as cursor:
-            try:
-                cursor.execute(SESSIONS[using][0])
-                assert of_rows(shelf).fingerprint(None, None).hash == before.hash
-            finally:
-                cursor.execute(SESSIONS[using][1])
+        try:
+            execute(using, SESSIONS[using][0])
+            assert of_rows(shelf).fingerprint(None, None).hash == before.hash
+        finally:
+            execute(using, SESSIONS[using][1])
 
 
 @pytest.mark.django_db

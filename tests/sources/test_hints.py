@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+from unittest.mock import Mock
 
 import pytest
 from django.contrib.sitemaps import Sitemap as ContribSitemap
@@ -87,9 +88,7 @@ def populate():
     Comment.objects.bulk_create(Comment(article=article) for article in articles[::2])
 
 
-@pytest.fixture
-def rows(db):
-    populate()
+rows = pytest.fixture(lambda db: populate())
 
 
 def costs_of(sitemap):
@@ -363,10 +362,8 @@ def test_the_command_suggests_declarations_for_hinted_methods_at_verbosity_2(row
     assert "declare" not in said(tmp_path, "--verbosity", "1", "--workers", "1")
     json.loads(said(tmp_path, "--verbosity", "2", "--format", "json"))
 
-    def fail(*arguments, **options):
-        raise RuntimeError("no suggestions today")
-
-    monkeypatch.setattr(export_sitemaps, "suggest", fail)
+    failing = Mock(side_effect=RuntimeError("no suggestions today"))
+    monkeypatch.setattr(export_sitemaps, "suggest", failing)
     _, err = commands.said("export_sitemaps", "--output", tmp_path, "--verbosity=2", "--workers=1")
     assert "There are no suggestions: RuntimeError: no suggestions today" in err
 

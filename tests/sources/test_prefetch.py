@@ -32,9 +32,7 @@ HERE = threading.current_thread().name
 execute = CursorWrapper.execute
 
 
-@pytest.fixture(autouse=True)
-def small_slices(monkeypatch):
-    set_slices(monkeypatch, SLICE)
+small_slices = pytest.fixture(lambda monkeypatch: set_slices(monkeypatch, SLICE), autouse=True)
 
 
 @pytest.fixture

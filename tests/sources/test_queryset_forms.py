@@ -31,7 +31,7 @@ from tests.invariants.test_querysets import (
     tagged,
 )
 from tests.models import Article, Comment, Discussed
-from tests.support.databases import no_cursor_left, parameter
+from tests.support.databases import execute, no_cursor_left, parameter
 from tests.support.internals import Page, QuerySource, check_declarations, count_rows, fill, lastmod_text
 from tests.support.memory import traced
 from tests.support.published import indexed
@@ -409,9 +409,8 @@ UNREADABLE = pytest.mark.parametrize(
 )
 
 
-def write_day(using, slug, value, column="day"):
-    with connections[using].cursor() as cursor:
-        cursor.execute(f"UPDATE tests_article SET {column} = %s WHERE slug = %s", [value, slug])  # noqa: S608
+def write_day(using, slug, value):
+    execute(using, "UPDATE tests_article SET day = %s WHERE slug = %s", [value, slug])
 
 
 @UNREADABLE
@@ -459,10 +458,8 @@ def test_an_export_goes_on_without_such_a_row_changed_only_or_not(shelf, using, 
 @pytest.mark.parametrize("value", ["10000-01-01 00:00:00", "yesterday", "2020-02-30 10:00:00"])
 def test_an_aggregate_of_a_text_that_is_not_a_time_affects_only_its_row(value, shelf, using, folder):
     """Django looks for the zone of what it could not read."""
-    with connections[using].cursor() as cursor:
-        cursor.execute(
-            "UPDATE tests_visit SET at = %s WHERE article_id = %s", [value, shelf.get(slug="a03").pk]
-        )
+    pk = shelf.get(slug="a03").pk
+    execute(using, "UPDATE tests_visit SET at = %s WHERE article_id = %s", [value, pk])
     rest = {f"/articles/a{number:02}/" for number in range(12) if number != 3}
     location, last = lambda _, item: f"/articles/{item['slug']}/", lambda _, item: item["last"]
     groups = section(shelf.values("slug").annotate(last=NEWEST), location, 5, lastmod=last)

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django_sitemaps09 import Route
 from django_sitemaps09.sources.keys import KeyColumns
 from tests.models import Article, Category, Comment, Seat
-from tests.support.databases import parameter
+from tests.support.databases import execute, parameter
 from tests.support.internals import Limits, Page, members
 from tests.support.sections import declare
 from tests.support.sources import KINDS, NOON, compiled, keys_of, page_map, set_slices
@@ -37,9 +37,7 @@ WINDOWLESS = [name for name in FORMS if name != "a window"]
 BY_CATEGORY = Window(RowNumber(), partition_by=F("category"), order_by="pk")
 
 
-@pytest.fixture(autouse=True)
-def small_slices(monkeypatch):
-    set_slices(monkeypatch, 20)
+small_slices = pytest.fixture(lambda monkeypatch: set_slices(monkeypatch, 20), autouse=True)
 
 
 def fill(count, using="default", apart=1, comments=2, start=0):
@@ -211,8 +209,7 @@ def test_queries_read_a_range_of_the_key(using, make, column, monkeypatch):
     source = make(using, column)
     table = source.members.rows.model._meta.db_table
     if using == "postgresql":
-        with connections[using].cursor() as cursor:
-            cursor.execute(f"ANALYZE {table}, tests_category")
+        execute(using, f"ANALYZE {table}, tests_category")
 
     def checked(after, call, least=1):
         with CaptureQueriesContext(connections[using]) as captured:

@@ -15,9 +15,7 @@ from tests.support.sections import Numbers
 pytestmark = pytest.mark.sitemaps09(ENGINE="serial")
 
 
-@pytest.fixture
-def store(folder):
-    return LocalStore(folder / STATE, 0o600, own="")
+store = pytest.fixture(lambda folder: LocalStore(folder / STATE, 0o600, own=""))
 
 
 @pytest.fixture

@@ -35,14 +35,8 @@ def private(tmp_path, declare):
     return tmp_path / "private"
 
 
-@pytest.fixture
-def first(tmp_path):
-    return tmp_path / "first"
-
-
-@pytest.fixture
-def second(tmp_path):
-    return tmp_path / "second"
+first = pytest.fixture(lambda tmp_path: tmp_path / "first")
+second = pytest.fixture(lambda tmp_path: tmp_path / "second")
 
 
 def run(folder, **options):

@@ -708,9 +708,7 @@ roots = st.builds(
 )
 
 
-@pytest.fixture
-def store(tmp_path):
-    return LocalStore(tmp_path, 0o600, own="")
+store = pytest.fixture(lambda tmp_path: LocalStore(tmp_path, 0o600, own=""))
 
 
 def file_of(store, record):

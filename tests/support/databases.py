@@ -39,6 +39,11 @@ def require(alias):
         missing(f"no {alias} server answers, or its driver is not installed: see tests/settings.py")
 
 
+def execute(using, statement, parameters=None):
+    with connections[using].cursor() as cursor:
+        cursor.execute(statement, parameters)
+
+
 @contextmanager
 def no_cursor_left(using):
     """Fail if a cursor of the server is open after the block, without the garbage collector's help.
