@@ -235,14 +235,11 @@ def test_a_dry_run_writes_nothing_and_finds_what_a_run_would_find(tmp_path, robo
     done = export(output=public, sitemaps=sitemaps)
     assert [section.files for section in found.sections] == [section.files for section in done.sections]
     assert found.failures == done.failures
-
-
-def test_a_dry_run_touches_nothing_that_is_published_and_needs_no_lock(folder):
-    export(output=folder, sitemaps={"a": Numbers(1)})
-    with exclusive_lock(LocalStore(folder)):
-        before = states(folder, hidden=True)
-        export(output=folder, sitemaps={"a": Numbers(9)}, dry_run=True)
-        assert states(folder, hidden=True) == before
+    # It touches nothing that is published, and needs no lock.
+    with exclusive_lock(LocalStore(public)):
+        before = states(public, hidden=True)
+        export(output=public, sitemaps={**sitemaps, "a": Numbers(9)}, dry_run=True)
+        assert states(public, hidden=True) == before
 
 
 @pytest.mark.django_db
@@ -297,6 +294,7 @@ def test_the_help_and_the_signature_of_a_function_name_each_option(function, opt
 @pytest.mark.parametrize(("options", "message"), [
     ({"strict": "yes"}, "strict must be True or False, not 'yes' (str)."),
     ({"workers": "2"}, "workers must be a whole number, not '2' (str)."),
+    *(({"workers": count}, f"An export needs at least one worker, not {count}.") for count in (0, -1)),
     ({"engine": 5}, "engine must be a string, not 5 (int)."),
     ({"names": "a"}, "names must be a list of strings, not 'a' (str)."),
     ({"remove": [1]}, "remove must be a list of strings, but contains 1 (int)."),
@@ -365,13 +363,17 @@ def test_a_section_that_fails_keeps_its_published_files_and_entries_and_the_othe
     assert [name[8:-7] for name in named(folder)] == ["a-1", "c-1", "c-2"]
 
 
-def test_a_section_that_fails_stops_all_under_strict_and_may_fail_before_its_first_row(folder, before):
+def test_a_section_that_fails_or_skips_stops_all_under_strict_even_before_its_first_row(folder, before):
     def factory():
         raise RuntimeError("no sitemap today")
 
-    report = run(folder, 9, factory, strict=True)
-    assert (report.published, touched(folder), run_folders(folder)) == (False, before, [])
-    assert "Section 'b': RuntimeError: no sitemap today." in report.failures
+    robots = folder.with_name("robots.txt")
+    for b, reason in ((Bad(9, [1]), "strict"), (factory, "Section 'b': RuntimeError: no sitemap today.")):
+        report = run(folder, 9, b, strict=True, robots=robots)
+        assert (report.published, touched(folder), run_folders(folder)) == (False, before, [])
+        assert (reason in report.failures[0], robots.exists()) == (True, False)
+    report = run(folder, 9, 3, strict=True, robots=robots)
+    assert (report.published, report.failures) == (True, [])
     report = run(folder, 9, factory)
     assert report.failures == ["Section 'b': RuntimeError: no sitemap today."]
     assert paths(folder) == [*numbers(9), *numbers(3)]

@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.exceptions import ExportError, ExportRunningError, UnreadableError
 from django_sitemaps09.export import export, verify
@@ -263,8 +264,10 @@ def test_a_robots_txt_without_the_index_is_found(public, tmp_path):
     (shutil.rmtree, {}, ExportError, "Export first"),
     (lambda public: flip(public / STATE / ROOT), {}, UnreadableError, "without --verify"),
     (lambda public: None, {"base_url": "https://other.example"}, ExportError, "another target"),
-], ids=["missing", "damaged", "of another site"])  # fmt: skip
-def test_a_manifest_is_needed(public, harm, options, error, advice):
+    *((lambda public: None, {"workers": count}, ImproperlyConfigured, f"one worker, not {count}")
+      for count in (0, -1)),
+], ids=["missing", "damaged", "of another site", "no worker", "less"])  # fmt: skip
+def test_a_manifest_and_a_worker_are_needed(public, harm, options, error, advice):
     harm(public)
     with pytest.raises(error, match=advice):
         run(public, **options)

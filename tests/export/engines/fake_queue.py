@@ -11,7 +11,6 @@ from django_sitemaps09.export import export
 from django_sitemaps09.export.engines import messages, queues
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
-from tests.models import Article
 from tests.support import articles, published
 from tests.support.configuration import BASE
 from tests.support.internals import STATE, engines, target_store
@@ -49,7 +48,7 @@ class Queue:
 
     def __init__(self, folder):
         self.output, self.store, self.now, self.taken = folder, target_store(folder, ""), BEGIN, 0
-        self.sent, self.plans, self.children, self.errors = [], [], [], []
+        self.engines, self.sent, self.plans, self.children, self.errors = [], [], [], [], []
         self.received = lambda number: None
 
     seconds = property(lambda self: self.now - BEGIN)
@@ -136,6 +135,7 @@ class FakeQueue(QueueEngine):
     def __init__(self, workers):
         super().__init__(workers)
         self.clock, self.sleep = lambda: self.queue.now, self.queue.sleep
+        self.queue.engines.append(self)
 
     def put(self, message):
         self.queue.sent.append(message)
@@ -187,7 +187,7 @@ def queue(request, settings, tmp_path, monkeypatch, db):
     elif request.param == "s3":
         request.getfixturevalue("bucket")()
     made = Queue(tmp_path / "public" if request.param == "folder" else None)
-    add_rows(range(1, PAGES * PAGE + 1))
+    articles.write_keys(*range(1, PAGES * PAGE + 1))
     monkeypatch.setattr(FakeQueue, "queue", made, raising=False)
     # The workers are this process, which sees its rows, and does not pause.
     monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
@@ -195,10 +195,6 @@ def queue(request, settings, tmp_path, monkeypatch, db):
     monkeypatch.setattr(Hooked, "hook", staticmethod(lambda item: None))
     monkeypatch.setattr(queues, "start_alone", lambda message: pytest.fail("a child was started"))
     return made
-
-
-def add_rows(keys):
-    Article.objects.bulk_create(Article(pk=key, slug=f"s{key:03}") for key in keys)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import django_sitemaps09
 from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export.engines import messages
 from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
-from tests.export.engines.fake_queue import PAGE, PAGES, Articles, FakeChild, Hooked, everywhere, rendered
+from tests.export.engines.fake_queue import PAGE, PAGES, FakeChild, Hooked, everywhere, rendered
 from tests.support.internals import STATE, LocalStore, RemoteStore
 
 DIED = (
@@ -300,7 +300,7 @@ def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(q
 
 
 REFUSED = f"A test worker refused a page: {socket.gethostname()}: "
-DIFFERS = "the worker is incompatible: its section 'a' differs from the command's"
+DIFFERS = "the worker is incompatible: its section 'hooked' differs from the command's"
 
 
 @pytest.fixture
@@ -322,6 +322,11 @@ def fill_disk(patch, has_room_for="nothing"):
     patch.setattr(LocalStore, "write", full)
 
 
+@staticmethod
+def broken(item):
+    raise ImproperlyConfigured("broken there")
+
+
 def other_release(patch):
     patch.setattr(django_sitemaps09, "__version__", "99.1")
 
@@ -338,15 +343,16 @@ class TestAWorkerThatDoesNotFit:
         [
             (other_release, "the worker is incompatible: its release ("),
             (lambda patch: patch.setitem(settings.SITEMAPS09, "MAX_BYTES", 9_001), DIFFERS),
-            (lambda patch: patch.setattr(Articles, "changefreq", "daily", raising=False), DIFFERS),
+            (lambda patch: patch.setattr(Hooked, "changefreq", "daily", raising=False), DIFFERS),
             (lambda patch: fill_disk(patch, ".signed"), "OSError: No space left on device"),
+            (lambda patch: patch.setattr(Hooked, "hook", broken), "ImproperlyConfigured: broken there"),
         ],
-        ids=["release", "setting", "declaration", "disk"],
+        ids=["release", "setting", "declaration", "disk", "code"],
     )
     def test_leaves_its_pages_to_the_export_and_is_named_once(self, queue, pauses, caplog, change, reason):
-        serial = queue.serial()
+        serial = queue.serial("hooked")
         queue.received = lambda number: work_as_misfit(queue, number, change)
-        report = queue.export()
+        report = queue.export("hooked")
         assert (queue.public(), report.exit_status, queue.runs()) == (serial, 0, [])
         [warning] = report.warnings
         assert warning.startswith(REFUSED + reason)
@@ -393,26 +399,6 @@ class TestAWorkerThatDoesNotFit:
         queue.received = both
         report = queue.export()
         assert (rendered(report)[1], report.warnings) == (PAGES, [])
-
-
-def test_a_page_that_fails_in_a_worker_alone_is_rendered_here(queue):
-    working = []
-
-    def broken(item):
-        if working:
-            raise ImproperlyConfigured("the project is broken there")
-
-    def received(number):
-        working.append(number)
-        queue.work(number)
-        working.clear()
-
-    Hooked.hook = staticmethod(broken)
-    queue.received = received
-    report = queue.export("hooked")
-    assert (report.exit_status, report.failures) == (0, [])
-    [warning] = report.warnings
-    assert warning.startswith(f"{REFUSED}ImproperlyConfigured: the project is broken there. The exp")
 
 
 def test_a_page_whose_reply_cannot_be_read_is_rendered_here(queue, monkeypatch):

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections, transaction
 from django.test import override_settings
 
-from django_sitemaps09.export import export, export_hosts, verify
+from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.export.engines import available_cores
 from tests.models import Article
 from tests.support import engine_project
@@ -196,11 +196,3 @@ class TestAnExportThatCannotHaveWorkers:
         for workers in (1, None):
             assert export([section], **given, workers=workers).failures == []
             assert renderers(tmp_path / "public", section)[0] == {os.getpid()}
-
-    @pytest.mark.parametrize("workers", [0, -1])
-    def test_has_less_than_one(self, tmp_path, settings, workers):
-        settings.SITEMAPS09 = {"BASE_URL": BASE}
-        for function in (export, verify):
-            with pytest.raises(ImproperlyConfigured, match=f"at least one worker, not {workers}"):
-                function(output=tmp_path / "public", workers=workers, sitemaps={"list": ByProcess})
-        assert not (tmp_path / "public").exists()

@@ -12,9 +12,10 @@ from django_sitemaps09.export import export, export_hosts
 from django_sitemaps09.export.engines import queues
 from django_sitemaps09.export.engines.messages import CLAIM, REPLY
 from django_sitemaps09.export.rendering import sink
-from tests.export.engines.fake_queue import ENGINE, PAGE, PAGES, Hooked, add_rows, everywhere, rendered
+from tests.export.engines.fake_queue import ENGINE, PAGE, PAGES, Hooked, everywhere, rendered
 from tests.models import Article
 from tests.support import published
+from tests.support.articles import write_keys
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
 HOSTS = ("https://a.example", "https://b.example")
@@ -32,7 +33,7 @@ class TestWithoutWorkers:
 
     @pytest.mark.parametrize("workers", [1, 8])
     def test_never_more_than_two_messages_for_each_are_out_even_after_hours(self, queue, workers):
-        add_rows(range(1_000, 1_000 + 20 * PAGE))
+        write_keys(*range(1_000, 1_000 + 20 * PAGE))
         queue.on_item(lambda item: setattr(queue, "now", queue.now + 600))
         report = queue.export("a", "hooked", "b", workers=workers)
         assert (rendered(report), len(queue.sent)) == ((3 * (PAGES + 20), 0), 2 * workers)
@@ -153,7 +154,7 @@ class TestMessages:
     @pytest.mark.parametrize("workers", [1, 3])
     def test_are_never_more_than_two_for_each_worker_while_one_is_slow(self, queue, children, workers):
         """It needs longer for a page than messages need to look lost."""
-        add_rows(range(1_000, 1_000 + 30 * PAGE))
+        write_keys(*range(1_000, 1_000 + 30 * PAGE))
         taken = [None]
 
         def page(item):
@@ -177,7 +178,7 @@ class TestMessages:
         ],
     )
     def test_that_vanish_cost_one_more_and_keep_nobody_from_work(self, queue, takes, seconds, pages, most):
-        add_rows(range(1_000, 1_000 + 30 * PAGE))
+        write_keys(*range(1_000, 1_000 + 30 * PAGE))
         queue.received = lambda number: queue.work(number) if takes(number) else None
         queue.on_item(lambda item: setattr(queue, "now", queue.now + seconds))
         report = queue.export("hooked", workers=2)
@@ -228,6 +229,7 @@ class TestSeveralHosts:
     def test_have_one_engine_and_a_run_of_their_own(self, queue, is_working):
         queue.received = queue.work if is_working else queue.received
         reports = export_hosts(HOSTS, ["a", "b"], output=queue.output, engine=ENGINE, workers=2)
+        assert len(queue.engines) == 1
         serial = queue.output.with_name("serial")
         export_hosts(HOSTS, ["a", "b"], output=serial, engine="serial")
         pages = (0, 2 * PAGES) if is_working else (2 * PAGES, 0)

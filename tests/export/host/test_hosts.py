@@ -36,9 +36,7 @@ from tests.support.internals import (
     ROOT as MANIFEST,
     STATE,
     LocalStore,
-    engines,
     parse_base,
-    render_page,
     stores,
     target_store,
 )
@@ -501,9 +499,10 @@ def test_a_guard_of_a_tree_holds_a_section_back_there_alone_and_no_other_section
     found = tree(folder / FOLDERS[B])
     assert found["sitemap-a-1.xml.gz"] == before["sitemap-a-1.xml.gz"]
     assert b"sitemap-n-1.xml.gz" in found["sitemap.xml"]
-    # It does not matter that a forced section is published on the other host already.
-    assert [*map(bool, written(run(folder, sections=chosen, force=["a"])))] == [False, True]
-    assert [len(slugs(folder / FOLDERS[host])) for host in (A, B)] == [50 + 25] * 2
+    # It does not matter that a forced section is published on one host already, and on another one not yet.
+    forced = run(folder, A, B, C, sections=chosen, force=["a"])
+    assert [*map(bool, written(forced))] == [False, True, True]
+    assert [len(slugs(folder / FOLDERS[host])) for host in (A, B, C)] == [50 + 25] * 3
 
 
 def test_a_section_is_removed_from_the_hosts_that_have_it(folder):
@@ -524,14 +523,6 @@ def test_a_section_is_removed_from_the_hosts_that_have_it(folder):
     assert published.states(folder, hidden=True) == before
 
 
-def test_a_forced_section_may_be_published_on_one_host_alone(folder):
-    thirty()
-    run(folder, A)
-    Article.objects.filter(pk__gt=2).delete()
-    written(run(folder, A, B, force=["a"]))
-    whole(folder, A, B)
-
-
 def locked(folder, *name):
     return stores.exclusive_lock(stores.target_store(folder, *name))
 
@@ -548,7 +539,8 @@ def test_a_second_export_of_one_host_is_refused_and_the_other_host_is_exported(f
     change(15, "other")
     other = B if host == A else A
     before = published.states(folder / FOLDERS[host], hidden=True)
-    with locked(folder, FOLDERS[host]):
+    # Exports of other hosts, and of the folder of all, do not matter.
+    with locked(folder, FOLDERS[host]), locked(folder, FOLDERS[C]), locked(folder):
         reports = run(folder)
         assert failed(folder)[0] == exit_status(reports.values()) == 75
         with pytest.raises(ExportRunningError):
@@ -575,13 +567,6 @@ def test_a_second_export_of_one_host_has_status_1_if_anything_else_failed(folder
     assert (status, busy.startswith(f"{A}: ")) == (1, True)
     assert re.search(rf"^{B}: .*is a folder", broken)
     whole(folder, C)
-
-
-def test_exports_of_other_hosts_do_not_wait_for_each_other(folder):
-    thirty()
-    with locked(folder, FOLDERS[C]), locked(folder):
-        run(folder)
-    whole(folder, A, B)
 
 
 @pytest.fixture
@@ -674,39 +659,6 @@ def test_a_signal_ends_exports_after_a_host_is_announced(folder, announced, monk
     assert (announced, files(folder, B, C)) == ([A], [])
     assert len(slugs(folder / FOLDERS[A])) == 25
     assert when == "after" or not (folder / FOLDERS[B]).exists()
-
-
-class Once:
-    """Engine that renders in this process, and records its uses."""
-
-    events = []
-
-    def __init__(self, workers):
-        self.workers = workers
-        self.events.append("made")
-
-    def __enter__(self):
-        return self.events.append("entered") or self
-
-    def __exit__(self, *error):
-        self.events.append("left")
-
-    def submit(self, renderer, task):
-        self.events.append(f"{renderer.folder}/{task.page.number}")
-        return lambda: render_page(renderer, task)
-
-    def end_run(self):
-        self.events.append("ended")
-
-
-def test_one_engine_renders_the_pages_of_all_hosts(folder, monkeypatch):
-    monkeypatch.setattr(engines, "_unseen_rows", lambda: None)
-    monkeypatch.setattr(Once, "events", [])
-    thirty()
-    assert written(run(folder, sections=None, engine=f"{__name__}.Once"))
-    pages = [[f"{FOLDERS[host]}/{number}" for number in (1, 2, 3)] for host in (A, B)]
-    assert Once.events == ["made", "entered", *pages[0], "ended", *pages[1], "ended", "left"]
-    whole(folder, A, B)
 
 
 @pytest.mark.parametrize("options", [
