@@ -18,7 +18,7 @@ from django.db.models import F
 from django_sitemaps09 import Route
 from tests.support.configuration import BASE
 from tests.support.internals import BACKUP, EXPORTED, HISTORY, ROOT as MANIFEST, STATE, LocalStore
-from tests.support.published import SPACE
+from tests.support.published import SPACE, pages as named
 from tests.support.sections import Numbers, declare
 
 #: Byte 3 has the flags, bytes 4 to 7 the time.
@@ -86,11 +86,6 @@ def plain(folder, name):
 def locations(data):
     root = ElementTree.fromstring(data)  # noqa: S314 our own output
     return [str(loc.text) for loc in root.iter(f"{SPACE}loc")]
-
-
-def named(folder):
-    """Return the files in the published index, in order."""
-    return [loc.rpartition("/")[2] for loc in locations(plain(folder, "sitemap.xml"))]
 
 
 def paths(folder):
