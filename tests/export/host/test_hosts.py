@@ -284,21 +284,17 @@ def test_a_host_has_a_folder_that_messages_may_name(url, name):
     assert (host_folder(parse_base(url)), is_host_folder(name)) == (name, True)
 
 
-@pytest.mark.parametrize("urls", [
-    (A, f"{A}/"), (A, "http://a.example"), (A, "https://A.EXAMPLE"), (A, "https://a.example."),
-    ("https://a.example:80", "https://a.example_80"), (A, B, A),
-    ("https://bücher.example", "https://xn--bcher-kva.example"),
+@pytest.mark.parametrize(("hosts", "error", "words"), [
+    *(((A, B, other), ExportError, "would share a folder")
+      for other in (f"{A}/", "http://a.example", "https://A.EXAMPLE", "https://a.example.", A)),
+    *(((f"https://{first}", f"https://{second}"), ExportError, "would share a folder") for first, second in
+      (("a.example:80", "a.example_80"), ("bücher.example", "xn--bcher-kva.example"))),
+    *(((A, other), ImproperlyConfigured, "--base-url")
+      for other in ("https://..", "https://", "a.example", "https://a/b", "https://u@a")),
 ])  # fmt: skip
-def test_a_host_does_not_share_its_folder(folder, urls):
-    with pytest.raises(ExportError, match="would share a folder"):
-        run(folder / "x", *urls)
-    assert [*folder.iterdir()] == []
-
-
-@pytest.mark.parametrize("url", ["https://..", "https://", "a.example", "https://a/b", "https://u@a"])
-def test_a_host_must_be_a_valid_base_url_before_anything_is_touched(folder, url):
-    with pytest.raises(ImproperlyConfigured, match="--base-url"):
-        run(folder / "x", A, url)
+def test_a_host_has_a_valid_url_and_its_own_folder_before_anything_is_touched(folder, hosts, error, words):
+    with pytest.raises(error, match=words):
+        run(folder / "x", *hosts)
     assert [*folder.iterdir()] == []
 
 

@@ -12,6 +12,7 @@ from django_sitemaps09.exceptions import ExportError
 from django_sitemaps09.export import export, export_hosts
 from tests.models import Article
 from tests.support.articles import Articles
+from tests.support.exports import content
 from tests.support.factories import ArticleFactory
 from tests.support.internals import protocol
 from tests.support.sections import declare
@@ -37,18 +38,14 @@ def move(**options):
     return run(NEW, moved_from=OLD, **options)
 
 
-def contents(target):
-    return {path.name: path.read_bytes() for path in target.glob("sitemap*")}
-
-
 def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock, configure):
     configure(KEEP_REMOVED=3600)
     run(OLD)
     with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
         run(NEW)
-    old = contents(target).keys() - {"sitemap.xml"}
+    old = content(target).keys() - {"sitemap.xml"}
     assert move().failures == []
-    found = contents(target)
+    found = content(target)
     new = found.keys() - {"sitemap.xml"} - old
     assert (len(new), len(old), found.keys() >= old) == (3, 3, True)
     index = found["sitemap.xml"].decode()
@@ -58,15 +55,15 @@ def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock
     assert (move().written, run(NEW).written) == ((), ())
     clock.time += timedelta(hours=2)
     assert {*run(NEW).deleted} == old
-    assert contents(target).keys() == new | {"sitemap.xml"}
+    assert content(target).keys() == new | {"sitemap.xml"}
 
 
 def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target):
     with pytest.raises(ExportError, match="contains no export that could move"):
         move()
-    assert contents(target) == {}
+    assert content(target) == {}
     run(OLD)
-    before = contents(target)
+    before = content(target)
     for base, options, error, words in (
         ("https://other.example", {}, ExportError, r"contains an export of http://old\.example"),
         ("other", {}, ImproperlyConfigured, "--moved-from"),
@@ -74,7 +71,7 @@ def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target
     ):
         with pytest.raises(error, match=words):
             run(NEW, moved_from=base, **options)
-    assert contents(target) == before
+    assert content(target) == before
     move()
     assert "Nothing was moved" in move().warnings[-1]
 
@@ -83,18 +80,18 @@ def test_a_moved_host_is_protected_if_it_would_shrink(target):
     ArticleFactory.create_batch(200)
     run(OLD)
     Article.objects.all().delete()
-    before = contents(target)
+    before = content(target)
     report = move()
-    assert (report.published, contents(target)) == (False, before)
+    assert (report.published, content(target)) == (False, before)
     assert "would shrink" in report.failures[0]
     assert move(force=["articles"]).failures == []
 
 
 def test_a_moved_host_stays_if_one_of_its_sections_fails_and_can_lose_a_section_at_once(target):
     run(OLD, sitemaps={**SITEMAPS, "other": Articles, "gone": Articles})
-    before = contents(target)
+    before = content(target)
     report = move(sitemaps={**SITEMAPS, "other": Failing, "gone": Articles})
-    assert (report.published, report.exit_status, contents(target)) == (False, 1, before)
+    assert (report.published, report.exit_status, content(target)) == (False, 1, before)
     report = move(sitemaps={**SITEMAPS, "other": Articles}, remove=["gone"])
     assert (report.published, report.failures) == (True, [])
     assert b"gone" not in (target / "sitemap.xml").read_bytes()

@@ -255,18 +255,10 @@ def test_robots_txt_is_created_with_our_block_alone_and_then_left_alone(folder, 
         path.unlink()
 
 
-def test_robots_txt_keeps_every_byte_outside_the_block(folder, path):
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o440], ids=oct)
+def test_robots_txt_keeps_its_bytes_its_mode_its_owner_and_its_extended_attributes(folder, path, mode):
     mine = b"\xef\xbb\xbfUser-agent: *\r\nDisallow: /caf\xc3\xa9 # x\r\n\r\nDisallow:\t/a"
     path.write_bytes(mine)
-    for public, base in ((folder, BASE), (folder.with_name("moved"), "https://example.org")):
-        run(public, path, options={"base_url": base})
-        block = f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base)
-        assert path.read_bytes() == mine + block.encode()
-
-
-@pytest.mark.parametrize("mode", [0o600, 0o664, 0o440], ids=oct)
-def test_robots_txt_keeps_its_mode_its_owner_and_its_extended_attributes(folder, path, mode):
-    path.write_text(MINE)
     owner, attributes = (path.stat().st_uid, path.stat().st_gid), {}
     # Only root can give files away, and not each file system has these attributes.
     if os.geteuid() == 0:
@@ -276,7 +268,10 @@ def test_robots_txt_keeps_its_mode_its_owner_and_its_extended_attributes(folder,
         os.setxattr(path, "user.note", b"mine")
         attributes = {"user.note": b"mine"}
     path.chmod(mode)
-    assert run(folder, path).robots == "written"
+    for public, base in ((folder, BASE), (folder.with_name("moved"), "https://example.org")):
+        assert run(public, path, options={"base_url": base}).robots == "written"
+        block = f"\n\n{BLOCK}".replace("\n", "\r\n").replace(BASE, base)
+        assert path.read_bytes() == mine + block.encode()
     status = path.stat()
     assert (stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)) == (mode, owner)
     assert {name: os.getxattr(path, name) for name in attributes} == attributes

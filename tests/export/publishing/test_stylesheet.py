@@ -9,7 +9,7 @@ import pytest
 
 from django_sitemaps09.export import export
 from tests.support.configuration import BASE
-from tests.support.exports import named, plain, promoting, touched
+from tests.support.exports import named, plain, promoting
 from tests.support.internals import ROOT as MANIFEST, STATE, writer
 from tests.support.sections import Numbers
 
@@ -51,19 +51,6 @@ def test_a_stylesheet_is_published_before_its_documents(folder, sheet, configure
         assert (run(folder).written, sheet.read_bytes()) == ((NAME,), writer.stylesheet())
 
 
-@pytest.mark.parametrize("changed_only", [True, False])
-def test_the_setting_changes_every_file_of_the_next_run_alone(folder, sheet, configure, changed_only):
-    for value in (False, True, False):
-        configure(STYLESHEET=value)
-        report = run(folder, changed_only=changed_only)
-        assert (styled(folder), {"sitemap.xml", *named(folder)} <= {*report.written}) == (
-            [value, value],
-            True,
-        )
-        before = touched(folder)
-        assert (run(folder, changed_only=changed_only).written, touched(folder)) == ((), before)
-
-
 def test_a_stylesheet_is_kept_for_a_while_when_the_setting_is_switched_off(folder, sheet, configure):
     run(folder)
     configure(STYLESHEET=False, KEEP_REMOVED=timedelta(hours=1))
@@ -90,6 +77,7 @@ def test_a_stylesheet_of_the_project_is_left_alone(folder, sheet, configure, is_
     sheet.write_bytes(b"body { color: red }")
     for value in (False, True, True, False, False):
         configure(STYLESHEET=value, KEEP_REMOVED=0)
-        report = run(folder)
+        report = run(folder, changed_only=True)
         assert (NAME in report.written, styled(folder)) == (False, [value, value])
+        assert run(folder).written == ()
         assert sheet.read_bytes() == b"body { color: red }"
