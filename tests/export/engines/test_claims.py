@@ -199,9 +199,8 @@ class TestAPageThatItsWorkerDoesNotReturn:
 
 @pytest.mark.parametrize("is_working", [True, False])
 @pytest.mark.parametrize(
-    "forger",
-    ["not JSON", "key", "kind", "page", "run", "a text", "huge", "a folder", "a link"],
-)  # fmt: skip
+    "forger", ["not JSON", "key", "kind", "page", "run", "a text", "huge", "a folder", "a link"]
+)
 def test_a_forged_file_costs_at_most_one_page(queue, children, tmp_path, monkeypatch, forger, is_working):
     monkeypatch.setitem(messages._MOST, REPLY, 100_000)
     children(FakeChild.renders)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import published
 from tests.support.several_hosts import several_hosts, two_sites
 
 __all__ = ["several_hosts", "two_sites"]
 
 
 @pytest.fixture
-def folder():
-    """A folder in memory for the folders of all hosts."""
-    with published.quick_folder() as made:
-        yield made
+def folder(folder):
+    folder.mkdir()
+    return folder
