@@ -30,19 +30,15 @@ def target(configure, folder):
     return folder
 
 
-def run(base_url, **options):
-    return export(base_url=base_url, **options)
-
-
 def move(**options):
-    return run(NEW, moved_from=OLD, **options)
+    return export(base_url=NEW, moved_from=OLD, **options)
 
 
 def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock, configure):
     configure(KEEP_REMOVED=3600)
-    run(OLD)
+    export(base_url=OLD)
     with pytest.raises(ExportError, match=r"pass --moved-from http://old\.example once"):
-        run(NEW)
+        export(base_url=NEW)
     old = content(target).keys() - {"sitemap.xml"}
     assert move().failures == []
     found = content(target)
@@ -52,9 +48,9 @@ def test_a_moved_host_removes_the_old_pages_and_deletes_them_later(target, clock
     assert [name for name in new if f"{NEW}/{name}" not in index] == []
     assert OLD not in index + "".join(gzip.decompress(found[name]).decode() for name in new)
     # It is told once.
-    assert (move().written, run(NEW).written) == ((), ())
+    assert (move().written, export(base_url=NEW).written) == ((), ())
     clock.time += timedelta(hours=2)
-    assert {*run(NEW).deleted} == old
+    assert {*export(base_url=NEW).deleted} == old
     assert content(target).keys() == new | {"sitemap.xml"}
 
 
@@ -62,7 +58,7 @@ def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target
     with pytest.raises(ExportError, match="contains no export that could move"):
         move()
     assert content(target) == {}
-    run(OLD)
+    export(base_url=OLD)
     before = content(target)
     for base, options, error, words in (
         ("https://other.example", {}, ExportError, r"contains an export of http://old\.example"),
@@ -70,7 +66,7 @@ def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target
         (OLD, {"names": ["articles"]}, ExportError, "export all of them"),
     ):
         with pytest.raises(error, match=words):
-            run(NEW, moved_from=base, **options)
+            export(base_url=NEW, moved_from=base, **options)
     assert content(target) == before
     move()
     assert "Nothing was moved" in move().warnings[-1]
@@ -78,7 +74,7 @@ def test_a_moved_host_needs_the_base_url_of_the_manifest_and_all_sections(target
 
 def test_a_moved_host_is_protected_if_it_would_shrink(target):
     ArticleFactory.create_batch(200)
-    run(OLD)
+    export(base_url=OLD)
     Article.objects.all().delete()
     before = content(target)
     report = move()
@@ -88,7 +84,7 @@ def test_a_moved_host_is_protected_if_it_would_shrink(target):
 
 
 def test_a_moved_host_stays_if_one_of_its_sections_fails_and_can_lose_a_section_at_once(target):
-    run(OLD, sitemaps={**SITEMAPS, "other": Articles, "gone": Articles})
+    export(base_url=OLD, sitemaps={**SITEMAPS, "other": Articles, "gone": Articles})
     before = content(target)
     report = move(sitemaps={**SITEMAPS, "other": Failing, "gone": Articles})
     assert (report.published, report.exit_status, content(target)) == (False, 1, before)
@@ -116,7 +112,7 @@ def test_a_moved_host_serves_ranges_of_old_pages_and_no_old_index(target, config
     configure(BASE_URL=NEW)
     with monkeypatch.context() as patched:
         patched.setattr(protocol, "INDEX_LIMITS", protocol.Limits(1, protocol.MAX_BYTES))
-        run(OLD)
+        export(base_url=OLD)
     assert (target / "sitemap-2.xml").exists()
     move()
     assert OLD.encode() not in get("/sitemap-2.xml")
