@@ -25,7 +25,6 @@ from tests.support.sections import Numbers
 pytestmark = pytest.mark.slow
 # A page has 95 rows, based on the first 200 rows, which are read before all pages.
 PAGES, SAMPLE = 7, 200
-ENGINES = [("serial", "1"), ("fork", "2"), ("spawn", "2")]
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
@@ -92,7 +91,7 @@ def site(database, monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "status"), SIGNALS)
-@pytest.mark.parametrize(("how", "workers"), ENGINES)
+@pytest.mark.parametrize(("how", "workers"), [("serial", "1"), ("fork", "2"), ("spawn", "2")])
 def test_a_signal_while_pages_are_rendered_leaves_nothing_behind(site, how, workers, number, status):
     site.gate("rows").touch()
     with site.export(how, "--workers", workers) as process:

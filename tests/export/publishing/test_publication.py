@@ -222,7 +222,6 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
 NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
 BLOCK = f"{BEGIN}\n{NOTE}\nSitemap: {BASE}/sitemap.xml\n{END}\n"
 MINE = "User-agent: *\n"
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 
 
 @pytest.fixture
@@ -329,7 +328,7 @@ def test_a_robots_txt_that_a_disk_fails_to_write_is_whole_or_as_it_was(folder, p
     assert ("failed", True) in states
 
 
-@needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of others")
 @pytest.mark.parametrize("far", [False, True])
 def test_a_link_of_another_user_is_not_followed(folder, path, tmp_path, far):
     victim, link = tmp_path / "victim", tmp_path / "link" if far else path

@@ -15,7 +15,6 @@ from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.export import export
 from django_sitemaps09.export.rendering.page import Renderer, Task
 from tests.models import Article
-from tests.support.configuration import BASE
 from tests.support.exports import (
     GZIP_HEADER,
     Bad,
@@ -59,27 +58,22 @@ class TestTheLimits:
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
     @given(
-        kind=st.sampled_from(["xml", "text"]),
         lengths=st.lists(st.integers(0, 200), min_size=1, max_size=40),
         urls=st.integers(1, 12),
         size=st.integers(400, 2_000),
     )
     @pytest.mark.django_db
-    def test_hold_for_any_lengths_and_lose_no_url(
-        self, tmp_path_factory, configure, kind, lengths, urls, size
-    ):
+    def test_hold_for_any_lengths_and_lose_no_url(self, tmp_path_factory, configure, lengths, urls, size):
         Article.objects.all().delete()
         slugs = [f"{number}-{'x' * length}"[:120] for number, length in enumerate(lengths)]
         Article.objects.bulk_create(Article(slug=slug) for slug in slugs)
         configure(MAX_URLS=urls, MAX_BYTES=size)
         folder = tmp_path_factory.mktemp("limits")
-        assert export(output=folder, sitemaps={"a": article_sitemap(format=kind)}).failures == []
+        assert export(output=folder, sitemaps={"a": article_sitemap()}).failures == []
+        assert sorted(paths(folder)) == sorted(f"/articles/{slug}/" for slug in slugs)
         pages = [plain(folder, name) for name in named(folder)]
-        found = [page.decode().split() if kind == "text" else locations(page) for page in pages]
-        expected = sorted(f"{BASE}/articles/{slug}/" for slug in slugs)
-        assert sorted(url for page in found for url in page) == expected
         assert max(map(len, pages)) <= size
-        assert all(1 <= len(page) <= urls for page in found)
+        assert all(1 <= len(locations(page)) <= urls for page in pages)
 
     @pytest.mark.sitemaps09(MAX_BYTES=400)
     @pytest.mark.parametrize("format_", ["xml", "text"])
