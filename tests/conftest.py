@@ -100,7 +100,6 @@ def no_listing_of_another_test() -> None:
 
 @pytest.fixture(autouse=True)
 def no_language_of_another_test() -> Iterator[None]:
-    """Deactivate languages and time zones that requests have activated."""
     yield
     translation.deactivate()
     timezone.deactivate()

@@ -284,9 +284,6 @@ def test_a_cut_that_makes_no_progress_is_an_error():
         list(render_all(stuck, lambda page: lambda: SimpleNamespace(cut=("7",), is_empty=False)))
 
 
-# Find changed pages, and stop when most differ.
-
-
 class Table:
     """Rows with values. A fingerprint hashes each row separately, or all rows in order."""
 

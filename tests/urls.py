@@ -9,7 +9,6 @@ from django_sitemaps09 import views
 
 
 def nothing(request: HttpRequest, **kwargs: object) -> HttpResponse:
-    """View of all locations."""
     return HttpResponse()
 
 

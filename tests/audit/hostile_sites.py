@@ -17,7 +17,6 @@ _PART = _MOST if EXAMPLES > 30 else _MOST // 8
 
 
 def filled(start, unit, end, most=_MOST):
-    """Repeat a part up to the limit of the protocol."""
     return f"{start}{unit * ((most - len(start) - len(end)) // len(unit))}{end}"
 
 

@@ -47,8 +47,6 @@ SITEMAPS = (path("", include("django_sitemaps09.urls")), path("robots.txt", view
 
 
 class Project:
-    """A project with an app `store`, two articles, and the URLs of the quick start."""
-
     def __init__(self, settings, patch, folder, log):
         self.settings, self.folder, self.log, self.output = settings, folder, log, []
         (folder / "store").mkdir()
@@ -71,7 +69,6 @@ class Project:
         self.settings.SITEMAPS09 = {key: value for key, value in changed.items() if value is not None}
 
     def run(self, command, *arguments):
-        """Run a command, as `manage.py` does, and return whether it succeeded."""
         stream, error = io.StringIO(), None
         try:
             call_command(command, *arguments, stdout=stream, stderr=stream)

@@ -98,7 +98,6 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    """A Chromium without a window, and with an empty profile."""
     require_packages("selenium")
     for program in (CHROMIUM, DRIVER):
         if shutil.which(program) is None:

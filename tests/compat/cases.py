@@ -61,23 +61,19 @@ SEVEN = [Leaf(f"n{number}", EARLY + timedelta(days=number)) for number in range(
 
 
 def section(b, items, **attributes):
-    """Return a section of items with these attributes and methods. A queryset is read anew each time."""
     read = items.all if isinstance(items, QuerySet) else lambda: items
     return type("Section", (b.Sitemap,), {"items": lambda self: read(), **attributes})
 
 
 def of(items, **attributes):
-    """Return a case: the section of these items with these attributes and methods."""
     return lambda b: section(b, items, **attributes)
 
 
 def each(**cases):
-    """Return the case with these sections. Their names have hyphens."""
     return lambda b: {name.strip("_").replace("_", "-"): case(b) for name, case in cases.items()}
 
 
 def localized(**attributes):
-    """Return the case of a section with an entry for each language."""
     location = lambda self, item: reverse("localized", kwargs={"slug": item.slug})  # noqa: E731
     return of(LEAVES, **{"i18n": True, "location": location, **attributes})
 
@@ -519,12 +515,10 @@ class Tree:
 
 
 def giving(*entries):
-    """Return a class without a base class whose `get_urls()` returns these entries."""
     return type("Giving", (Tree,), {"get_urls": lambda self, page=1, site=None, protocol=None: [*entries]})
 
 
 def through(kind):
-    """Return a tree whose entries are a tuple, or a generator."""
     return type("Through", (Tree,), {"get_urls": lambda self, *a, **k: kind(Tree.get_urls(self, *a, **k))})
 
 

@@ -21,8 +21,6 @@ def articles(db, settings):
 
 @pytest.fixture
 def editing(monkeypatch, settings):
-    """Change responses in a middleware before they are rendered."""
-
     def start(edit):
         settings.MIDDLEWARE = ["tests.compat.projects.Edit"]
         monkeypatch.setattr(projects.Edit, "edit", staticmethod(edit))

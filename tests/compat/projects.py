@@ -47,7 +47,6 @@ UPDATED = {
 
 
 def populate():
-    """Create five articles, the last one without a time, and three flatpages, one of them private."""
     trees, rocks = CategoryFactory(slug="trees"), CategoryFactory(slug="rocks")
     for number, (slug, updated) in enumerate(UPDATED.items()):
         values = {"category": trees if number % 2 else rocks, "code": f"c{number}", "updated": updated}
@@ -164,7 +163,6 @@ def _routes(project, name):
 
 @cache
 def routes(project, name=""):
-    """Return the URLconf of the case with this name, or of the project."""
     made = ModuleType(f"tests.compat.urls.{name}")
     made.urlpatterns = [*STATIC, *_routes(project, name)]
     return made
@@ -249,7 +247,6 @@ def canonical_answer(project, url, **options):
 
 
 def assert_same(url, **options):
-    """Check that both projects answer the same, and return the answer."""
     ours = canonical_answer(COMPAT, url, **options)
     assert ours == canonical_answer(CONTRIB, url, **options), url
     return ours

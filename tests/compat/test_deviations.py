@@ -277,8 +277,6 @@ OPTIONAL = {"lastmod": date(2026, 1, 1), "changefreq": "daily", "priority": 0.5}
 
 
 def raising(*fields, error=LookupError, items=("/a/", "/b/"), **attributes):
-    """Return a section whose hooks raise an error for items below `/b/`."""
-
     def hook(value):
         def answer(self, item):
             if item.startswith("/b"):

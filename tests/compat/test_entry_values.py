@@ -104,7 +104,6 @@ OBJECTS = {
 
 
 def opaque(*, entry=dict, **values):
-    """Return a sitemap whose `get_urls()` returns one entry with these values."""
     found = [entry({"item": 1, "location": URL, "lastmod": None, "alternates": [], **values})]
     return declare(contrib.Sitemap, paginator=Paginator([1], 1), get_urls=lambda self, *a, **k: found)
 

@@ -72,8 +72,6 @@ def exported(folder, section):
 
 
 def for_a_site(base, otherwise=0, after=lambda self: None, before=lambda page: None):
-    """Return a section whose items depend on the site that `get_urls()` was called with."""
-
     class ForASite(base):
         limit = 4
         site = None

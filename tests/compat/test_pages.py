@@ -244,8 +244,6 @@ def test_rows_with_a_composite_key_are_all_listed_beside_an_aggregate(using, mak
     assert len(found) == found.total() == section().paginator.count == 12
 
 
-# Orders: each row is listed once, regardless of its order.
-
 #: More rows than one block of a table, so that databases read blocks in different orders.
 ROWS = 57
 ordered = pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
@@ -253,7 +251,6 @@ ordered = pytest.mark.sitemaps09(GZIP=False, ENGINE="serial")
 
 @pytest.fixture
 def rows(using):
-    """Create articles that are equal in most orders, several of them with two tags."""
     tags = [TagFactory(using=using, name=name) for name in "ab"]
     category = CategoryFactory(using=using, slug="one")
     queryset = Article.objects.using(using)
@@ -366,11 +363,7 @@ def test_rows_that_are_distinct_by_a_relation_need_no_order(using):
     assert_paths(listed(rows, location=by("pk")), {f"/{row.pk}/" for row in rows})
 
 
-# Languages: a paginator sees what contrib's list of items and languages holds.
-
-
 def on_both(items, **attributes):
-    """Return the same sitemap as a subclass of contrib's class and of ours."""
     found = {"i18n": True, "items": lambda self: items(), "location": in_language, **attributes}
     return [declare(base, **found)() for base in (contrib.Sitemap, Sitemap)]
 

@@ -51,7 +51,6 @@ TAKEN: set[Block] = set()
 
 
 def blocks(language: str, page: str, heading: str | None = None) -> list[Block]:
-    """Return the blocks of a language in their order, below one heading or all."""
     found = [block for block in BLOCKS if (block.language, block.page) == (language, page)]
     return [block for block in found if heading in (None, block.heading)]
 
@@ -78,12 +77,10 @@ def without_code(text: str) -> str:
 
 
 def parts(page, file):
-    """Return the blocks of a page that begin with the name of a file, in their order."""
     return [block for block in blocks("python", page) if block.text.startswith(f"# {file}\n")]
 
 
 def unnamed(page):
-    """Return the only block of Python that is for no file of the site."""
     [block] = [block for block in blocks("python", page) if not block.text.startswith("# ")]
     return block
 

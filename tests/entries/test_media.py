@@ -77,9 +77,6 @@ def lines(element):
     return [f"{etree.QName(child).localname}={child.text or ''}" for child in element.iterdescendants()]
 
 
-# What is refused
-
-
 def file_of_a_model(name):
     return FieldFile(None, FileField(storage=InMemoryStorage()), name)
 
@@ -172,9 +169,6 @@ def test_a_tag_that_google_dropped_is_refused_with_what_to_do_and_any_other_one_
             kind(**least, colour="red")
 
 
-# What is kept
-
-
 @pytest.mark.parametrize(
     "value", [Image("/a.png"), Image(**IMAGE), Video(**LEAST_VIDEO), Video(**FULL_VIDEO), News(**NEWS)]
 )
@@ -227,9 +221,6 @@ def test_a_video_keeps_what_can_be_written_and_reads_tags_once_and_as_far_as_nee
     with pytest.raises(ValueError, match="at most 32"):
         Video(**LEAST_VIDEO, tags=many)
     assert len([*many]) == 1_000 - 33
-
-
-# What is written
 
 
 def test_the_usual_prefixes_stand_for_the_namespaces_and_cannot_be_changed():
@@ -310,8 +301,6 @@ def test_a_base_that_xml_cannot_hold_is_refused_with_the_key_of_the_item(value):
         written(value, "\x00", "the key")
 
 
-# Extensions of a project: no returned text breaks or changes the document around it
-
 GEO = "http://www.google.com/geo/schemas/sitemap/1.0"
 XML = "http://www.w3.org/XML/1998/namespace"
 
@@ -345,8 +334,6 @@ def shape(elements):
     return [etree.canonicalize(text, rewrite_prefixes=True) for text in texts]
 
 
-# Declarations
-
 NOT_URIS = ["/geo", "geo", "urn:", "http://a b", 'http://a"', "http://a<", "http://a\n", "http://a/%zz"]
 RESERVED = [SITEMAP_NAMESPACE, XML, "http://www.w3.org/2000/xmlns/", *NAMESPACES.values()]
 
@@ -376,9 +363,6 @@ def test_a_prefix_is_an_xml_name_and_a_namespace_any_other_uri(prefix, namespace
 
 def test_extensions_are_comparable_hashable_and_can_be_pickled():
     assert {EXTENSION} == {Extension("geo", GEO, xml), pickle.loads(pickle.dumps(EXTENSION))}  # noqa: S301
-
-
-# Texts
 
 
 UNCHANGED = [
@@ -485,7 +469,6 @@ def escape(text):
 
 @st.composite
 def elements_of(draw, inner):
-    """Draw an element as an author might write it."""
     name, space = draw(st.sampled_from(["a", "ü", "x.y-z"])), draw(st.sampled_from(["", " ", "\n"]))
     prefixes = [("geo:", ""), ("g:", f" xmlns:g='{GEO}'"), ("", f" xmlns='{GEO}'")]
     start, prefix = draw(st.sampled_from(prefixes))

@@ -309,9 +309,6 @@ def test_a_wrong_option_is_an_error_that_says_what_is_right(folder, options, mes
         assert (str(raised.value), folder.exists()) == (message, False)
 
 
-# Exports that fail: sections, databases, disks, and processes that are killed
-
-
 A, B = "sitemap-a-1.xml.gz", "sitemap-b-1.xml.gz"
 
 
@@ -333,7 +330,6 @@ def run(folder, a, b, **options):
 
 @pytest.fixture
 def before(folder):
-    """Export two sections of three numbers, and return the state of their files."""
     run(folder, 3, 3)
     return touched(folder)
 

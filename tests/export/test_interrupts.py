@@ -65,7 +65,6 @@ class Site(Project):
 
     @property
     def files(self):
-        """Return how many pages are published, and what a run has left behind."""
         left = [*runs(self.public), *self.folder.glob("sitemaps09-*")]
         return len([*self.public.glob("sitemap-articles-*.xml.gz")]), left
 

@@ -23,8 +23,6 @@ def coupons(using):
 
 @pytest.fixture
 def model_of_view(snapshot_using):
-    """Return a function that creates a view of coupons, and returns its rows."""
-
     def create(query):
         make_coupons(snapshot_using)
         fields = {"id": models.IntegerField(primary_key=True), "number": models.IntegerField()}
@@ -35,7 +33,6 @@ def model_of_view(snapshot_using):
 
 
 def found_in(folder, rows, key="serial"):
-    """Export the rows, and return their URLs, the skipped items and the failure."""
     [found] = export(sitemaps={"s": section(rows, key)}, output=folder).sections
     return found.urls, found.skipped_items, found.failure
 

@@ -47,7 +47,6 @@ def test_what_a_system_does_not_report_is_none(monkeypatch):
 
 
 def exported_peaks(folder, *counts):
-    """Return the peak memory after an export of each of these numbers of rows."""
     found = []
     with connection.schema_editor() as editor:
         for model in (Category, Article):

@@ -66,7 +66,6 @@ def stopped_clock(monkeypatch):
 
 
 def write(amount, newest, step=timedelta(0)):
-    """Create `amount` articles, the first one published at `newest`, each other one `step` earlier."""
     times = (newest - place * step for place in range(amount))
     Article.objects.bulk_create(Article(slug=f"n{next(_numbers)}", updated=at) for at in times)
 
@@ -77,7 +76,6 @@ def publish(using="default", **times):
 
 
 def news_by_slug(data):
-    """Return the news elements of each URL; `None` for a URL without news."""
     leaves = (
         [node for node in url.iterfind(f"{NEWS}news//*") if not len(node)] for url in etree.fromstring(data)
     )
@@ -109,14 +107,12 @@ def exported(folder, name="sitemap-news-1.xml.gz"):
 
 
 def names(folder):
-    """Return the pages of news in the index, which must all be complete."""
     for name in looked_at.pages(folder):
         looked_at.urls(folder, name)
     return [name for name in looked_at.pages(folder) if name.startswith("sitemap-news-")]
 
 
 def files(folder):
-    """Return the existing pages of news, whether an index lists them or not."""
     return sorted(path.name for path in folder.glob("sitemap-news-*"))
 
 
@@ -126,9 +122,6 @@ def first(pages):
 
 def all_of(folder):
     return [slug for name in names(folder) for slug in slugs(exported(folder, name))]
-
-
-# Which articles are recent
 
 
 class TestNewsOfTheLastTwoDays:
@@ -188,9 +181,6 @@ class TestNewsOfTheLastTwoDays:
             declare(Fresh, date_field=name)().items()
 
 
-# Elements
-
-
 @pytest.mark.parametrize(("site", "attributes", "said"), [
     ("en-us", {}, {}),
     ("de", {"publication_language": "zh_TW"}, {"language": "zh-tw"}),
@@ -229,9 +219,6 @@ def test_news_are_omitted_if_a_method_returns_none_or_news_is_not_a_method(folde
     assert report.sections[0].errors == ()
     for declared in (None, True, "news"):
         assert with_news(live(declare(Fresh, news=declared))) == []
-
-
-# News of any sitemap
 
 
 class Articles(ModelSitemap):
@@ -312,9 +299,6 @@ def test_news_of_a_site_are_those_of_the_host_that_is_served_and_of_each_that_is
         assert [slugs(exported(folder / host)) for host in hosts] == wanted
 
 
-# Files
-
-
 class Small(Fresh):
     limit = 10
 
@@ -331,7 +315,6 @@ SITEMAPS = {"news": Small, "words": Words}
 
 
 def expected(now):
-    """Return the recent articles, newest first, as computed in Python."""
     rows = [row for row in Article.objects.all() if row.updated and now - TWO_DAYS <= row.updated <= now]
     rows.sort(key=lambda row: (row.updated, row.pk), reverse=True)
     return [row.slug for row in rows]

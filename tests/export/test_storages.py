@@ -36,7 +36,6 @@ def run(*numbers, **options):
 
 
 def published(files):
-    """Return the last path segment of each URL that a reader of the index finds."""
     pages = [files[url.removeprefix(f"{BASE}/")] for url in locations(files["sitemap.xml"], False)]
     return [url.split("/")[-2] for page in pages for url in locations(page, True)]
 

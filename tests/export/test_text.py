@@ -33,7 +33,6 @@ TextArticles = declare(Articles, format="text")
 
 
 def of(*paths, base=Sitemap, **attributes):
-    """Return a section of arbitrary paths, read by position."""
     return listing([*paths], base, location=lambda self, item: item, **{"format": "text", **attributes})
 
 
@@ -47,7 +46,6 @@ def get(name):
 
 
 def urls(folder, name):
-    """Return the URLs of a file in any format, which must be complete."""
     if not name.endswith(".txt"):
         return looked_at.urls(folder, name)
     data = (folder / name).read_bytes()
@@ -57,7 +55,6 @@ def urls(folder, name):
 
 
 def names(folder):
-    """Return the pages in the index, which must all be complete."""
     assert all(urls(folder, name) for name in looked_at.pages(folder))
     return looked_at.pages(folder)
 
@@ -70,11 +67,7 @@ def published_urls():
     return {f"{BASE}/articles/{row.slug}/" for row in Article.objects.filter(published=True)}
 
 
-# Live pages
-
-
 def named_live():
-    """Return the names of the text files of the pages in the live index."""
     names = last_parts(get("sitemap.xml").content)
     return [re.sub(r"\.(xml|xml\.gz|txt)$", ".txt", name) for name in names]
 
@@ -141,9 +134,6 @@ def test_another_format_is_an_error_if_the_class_has_expressions(folder, found):
     report = export(output=folder, sitemaps={"articles": sitemap, "words": of("/a")})
     assert "must be 'xml' or 'text'" in str(report.sections[0].failure)
     assert indexed(folder) == {f"{BASE}/a"}
-
-
-# Exports of text
 
 
 class TestAnExportOfText:
@@ -226,16 +216,12 @@ class TestAnExportOfText:
         assert foreign.read_bytes() == b"of somebody"
 
 
-# Consecutive formats
-
 #: Formats and compression, by the suffix of page names.
 WAYS = {"xml.gz": (Articles, True), "xml": (Articles, False)}
 WAYS |= {"txt": (TextArticles, True), "txt, plain": (TextArticles, False)}
 
 
 def keep_all(monkeypatch, folder, stays):
-    """Check that these URLs are there after each step of publishing."""
-
     def look(*arguments):
         assert indexed(folder) >= stays
 

@@ -38,7 +38,6 @@ def error_of_command(*names, **options):
 
 
 def refusal(*names, **options):
-    """Return the failure of an export that did not begin, with status 1."""
     result = run_export(*names, **options)
     [failure] = result["failures"]
     assert (result["status"], result["hosts"]) == (1, [])

@@ -48,7 +48,6 @@ def sections(count=3, **attributes):
 
 @pytest.fixture
 def public(folder):
-    """The folder of an export with three pages of articles, and two of numbers."""
     write_articles(*range(1, 7))
     assert export(output=folder, sitemaps=sections()).failures == []
     return folder
@@ -346,9 +345,6 @@ def test_objects_on_s3_that_are_overwritten_or_deleted_are_repaired(bucket):
     assert (result.damaged, result.files, result.urls) == ([], 5, 7)
 
 
-# Reading one file back: what counts as damage, the count of its URLs, and memory
-
-
 NAME, PLAIN = "sitemap-a-1.xml.gz", "sitemap-a-1.xml"
 CONTENT = b"<urlset>\n" + b"".join(b"<url><loc>https://a/%d/</loc></url>\n" % n for n in range(9))
 WHOLE = compress(CONTENT)
@@ -360,8 +356,6 @@ def expected(content=CONTENT, name=NAME, urls=9):
 
 @pytest.fixture
 def check(tmp_path):
-    """Return a function that writes a file, and checks it."""
-
     def written(content, file):
         (tmp_path / file.name).write_bytes(content)
         return file_checks.check_file(LocalStore(tmp_path), file)

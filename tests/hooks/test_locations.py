@@ -41,13 +41,11 @@ def of(*urls, base=Sitemap, **attributes):
 
 
 def listed(section, base=BASE, found=None):
-    """Return the locations of a section, those on its base as paths, and its errors."""
     pages = rendered(compiled(section, base=base), found=found)
     return [url.removeprefix(str(base)) for url in locations(pages)], errors(pages)
 
 
 def admitted(url, base=BASE, **attributes):
-    """Return what a section lists for a location. A skipped location must be reported once."""
     found, skipped = listed(of(url, **attributes), base)
     assert [error[:2] for error in skipped] == [("1", "location")] * (1 - len(found))
     return found[0] if found else None
@@ -64,7 +62,6 @@ def written(origin):
 
 
 def with_port(origin):
-    """Return an origin as browsers compare it."""
     scheme, name, port = origin
     return scheme, name, port or {"http": ":80", "https": ":443"}[scheme]
 
@@ -221,9 +218,6 @@ def test_the_base_is_what_the_setting_and_the_class_say(settings, base, attribut
     request = RequestFactory().get("/", secure=secure, headers=headers)
     document = views.page(request, "things", "1", {"things": of(*URLS, **attributes)}).content.decode()
     assert re.findall("<loc>(.*?)</loc>", document) == urls
-
-
-# Locations are quoted once, and their length includes the base.
 
 
 @given(slug=st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=15))

@@ -61,7 +61,6 @@ def sections_of(url):
 
 
 def row_queries(url):
-    """Return the queries of rows, without those for the collation of the key on SQLite."""
     with CaptureQueriesContext(connection) as captured:
         asked(url)
     queries = [query["sql"] for query in captured if 'FROM "tests_' in query["sql"]]
@@ -98,18 +97,15 @@ def publish(folder, configure, register):
 
 @pytest.fixture
 def articles(publish):
-    """An export of 25 articles on three pages."""
     write_articles(*numbered(25))
     publish(articles=Articles)
 
 
 def same(count):
-    """Return a section of plain items whose URLs are those of articles."""
     return declare(Numbers, location=lambda self, item: f"/articles/s{item}/")(count)
 
 
 def keyed(model, location, **attributes):
-    """Return a section of a model, with three rows on each page."""
     return declare(model=model, location=location, limit=3, **attributes)
 
 

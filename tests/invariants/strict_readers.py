@@ -73,7 +73,6 @@ def lacking(reason):
 
 
 def require(package):
-    """Skip a test without a package of the extra `test-clients`."""
     if find_spec({"ultimate-sitemap-parser": "usp"}.get(package, package)) is None:
         lacking(f"{package} is not installed; it is in the extra `test-clients`")
 
@@ -154,14 +153,12 @@ def _faults(document, schema, items):
 
 
 def _values(url):
-    """Yield all texts and attributes below an element."""
     for element in url.iter("*"):
         texts = [element.text or "", *(value for name, value in element.items() if name != "rel")]
         yield from (_comparable(text) for text in texts if text.strip())
 
 
 def _leaves(item):
-    """Yield all texts and numbers in an item."""
     if isinstance(item, dict | list):
         for part in item.values() if isinstance(item, dict) else item:
             yield from _leaves(part)

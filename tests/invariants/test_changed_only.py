@@ -43,8 +43,6 @@ def path(*parts):
 
 
 class Twins:
-    """Two exports of the same section at the same times."""
-
     def __init__(self, folder, using, settings, clock):
         self.folder, self.using, self.settings, self.clock = folder, using, settings, clock
         self.articles = Article.objects.using(using)
@@ -77,7 +75,6 @@ class Twins:
         return published(self.folder / "changed") == published(self.folder / "whole")
 
     def settled(self):
-        """Export twice, so that each page has a fingerprint."""
         self.run()
         report = self.run()
         assert (report.skipped, len(report.files), self.same) == (PAGES, PAGES, True)
@@ -491,8 +488,6 @@ def test_rows_of_replicas_are_read_from_one_of_them_in_a_run_also_by_workers(twi
     [(using, _), *_] = InThisProcess.recorded
     assert InThisProcess.recorded == [(using, {using})] * PAGES
 
-
-# Sections that skip many items: their pages are as full as others, and a second export writes nothing
 
 LIMIT = 12
 CODES = ["en", "de", "pt-br"]

@@ -83,7 +83,6 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def base(tmp_path):
-    """Export to a server, and return its address."""
     handler = partial(Handler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, daemon=True)

@@ -67,9 +67,6 @@ def comparable(document):
     return [*map(canonical, entries(document))]
 
 
-# Every combination
-
-
 @pytest.mark.usefixtures("articles")
 @pytest.mark.parametrize("declared", COMBINATIONS)
 def test_a_combination_is_one_valid_document_by_each_way(declared, schema, serve, tmp_path):
@@ -154,8 +151,6 @@ def test_sitemap_js_accepts_any_combination(sitemap_js, serve):
     assert [len(full[name]) for name in ("links", "img", "video")] == [4, 2, 2]
 
 
-# Extensions of a project
-
 OTHER = "https://example.org/other"
 
 
@@ -216,8 +211,6 @@ def test_an_extension_of_any_text_breaks_nothing(schema, text):
     assert errors in ([], [("2", "shop")])
     assert not errors or len(root[1]) == 1
 
-
-# Any value
 
 #: Characters that are allowed in XML.
 readable = st.text(st.sampled_from("aZ09 &<>\"'äß日😀\t\n\r\x85\u2028"), min_size=1, max_size=8)
@@ -411,9 +404,6 @@ class TestAnyValue:
             assert ("changefreq" in texts) == ("changefreq" not in fields and word != "")
             assert texts.get("changefreq", word) == word or "changefreq" in fields
             assert texts["priority"] == "0.1"
-
-
-# Whole documents of the compatibility views
 
 
 def simple(declared):

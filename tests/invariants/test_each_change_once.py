@@ -72,8 +72,6 @@ class Broken(Positioned):
 
 
 class Edits:
-    """Random edits of the articles with these `weights`."""
-
     weights = (0, 1, 2)
 
     def __init__(self):
@@ -139,7 +137,6 @@ def entries(folder):
 
 
 def differing(old, new):
-    """Yield each URL that differs, and how, by comparing everything."""
     for url in old.keys() | new.keys():
         if old.get(url) != new.get(url):
             yield url, "added" if url not in old else "removed" if url not in new else "changed"

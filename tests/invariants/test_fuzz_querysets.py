@@ -42,7 +42,6 @@ PART = 25
 
 
 def difference(found, wanted):
-    """Return the items that no entry is for, and the entries that are for no item."""
     missing, wrong = [*wanted], []
     for entry in found:
         row = next((row for row in missing if row.allows(entry)), None)
@@ -163,7 +162,6 @@ def admitted(case):
 
 
 def parts():
-    """Return the cases of each test, for each database, with and without time zones."""
     each = -(-CASES // (2 * len(configured.DATABASES)))
     for alias, use_tz, part in product(ALIASES, (True, False), range(-(-each // PART))):
         mark = parameter(alias)

@@ -64,7 +64,6 @@ MADE = {
 
 
 def field(hook, name, change=lambda value: value, **others):
-    """Return a function that declares a hook with a value in one field."""
     make, least = MADE[hook]
 
     def result(self, item, value):
@@ -145,7 +144,6 @@ def cost(work):
 
 
 def written(attributes):
-    """Render the page of a section with one entry and these attributes."""
     source = compiled(listing([1], **attributes))
     return write(source.batches(Page(1, None, None)), namespaces=source.declared.namespaces)[0]
 
@@ -164,7 +162,6 @@ def test_no_value_takes_longer_than_the_reference(name):
 
 
 def columns_of(location):
-    """Return the batch that a location makes of rows with these values."""
     declared = Declaration(read(declare(model=Word, location=location)(), BASE, LIMITS))
     return lambda *texts: declared.batch(
         Rows([*range(1, len(texts) + 1)], None, {alias("location"): [*texts]})

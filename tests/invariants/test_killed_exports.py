@@ -59,7 +59,6 @@ def sqlite():
 
 @pytest.fixture(scope="module")
 def database_of_its_own():
-    """Create a PostgreSQL database that no other test module uses."""
     require("postgresql")
     import psycopg
 
@@ -244,9 +243,6 @@ class TestAPublicationWhoseStagedFilesAreLost:
         assert published.states(unverified) == before
 
 
-# A storage that refuses a write, at each point of an export
-
-
 class Refusing(Overwriting):
     """Storage that replaces files atomically, like S3. It refuses the n-th write."""
 
@@ -260,7 +256,6 @@ class Refusing(Overwriting):
         return super()._save(name, ContentFile(content.read()))
 
     def contents(self):
-        """Return the published files."""
         return {name: self.open(name).read() for name in self.listdir("")[1]}
 
 

@@ -75,14 +75,12 @@ def at_least(old):
 
 
 def read(section, way):
-    """Return path and lastmod of each entry, of a section without errors."""
     found, errors = WAYS[way](section)
     assert errors == [], errors
     return [entry[:2] for entry in found]
 
 
 def assert_newest(section, way, lastmods):
-    """Check the lastmod in the index of the compatibility views."""
     if way == "compatible":
         lastmods = [*lastmods]
         assert compatible_index(section) == (None if None in lastmods else max(lastmods, default=None))
@@ -92,7 +90,6 @@ def assert_newest(section, way, lastmods):
 
 
 def early(rows):
-    """Return the articles once for each visit in the first days."""
     return rows.filter(visits__at__lt=datetime(2026, 1, 6, tzinfo=UTC))
 
 

@@ -52,7 +52,6 @@ FULL = f"{HEAD}{URL}</urlset>"
 
 
 def edited(*edits):
-    """Return the document with each text replaced by another one."""
     found = FULL
     for old, new in edits:
         assert old in found, old

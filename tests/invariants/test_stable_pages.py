@@ -56,8 +56,6 @@ TEXTS = Kind(
 
 
 class Site:
-    """Rows of a kind, and their export to a folder, which is checked after each run."""
-
     def __init__(self, folder, settings, kind, urls, size=1_000_000):
         self.folder, self.settings, self.kind, self.limits = folder, settings, kind, (urls, size)
         #: The existing keys, each with the end of its URL.
@@ -130,7 +128,6 @@ class Site:
         return looked_at.urls(self.folder, name)
 
     def page_of(self, key):
-        """Return the file that contains a row."""
         (name,) = [name for name in self.names() if self.url(key) in self.held(name)]
         return name
 
@@ -238,16 +235,12 @@ def test_random_keys_do_not_multiply_pages_if_every_page_gets_rows(folder, setti
     assert most < 2.3
 
 
-# Only files whose content has changed are written.
-
-
 def numbered(*numbers):
     return {f"sitemap-a-{number}.xml.gz" for number in numbers}
 
 
 @pytest.fixture
 def site(folder, settings):
-    """Create an export of ten pages of ten rows."""
     made = Site(folder, settings, NUMBERS, 10)
     made.add(range(10, 1_010, 10))
     assert made.run() == {INDEX, *numbered(*range(1, 11))}

@@ -250,8 +250,6 @@ def test_a_constant_a_column_and_a_method_write_a_value_the_same_way(way, field,
         assert EACH_WAY[way](section) == ([Entry("/articles/a/")._replace(**{field: text})], [])
 
 
-# Languages
-
 CODES = ("en", "de", "pt-br")
 
 
@@ -348,8 +346,6 @@ def test_an_item_is_listed_in_its_languages_and_links_to_them(way, attributes, w
     assert [text.startswith(error) for text in errors] == [True] * bool(error), errors
 
 
-# Strings that are marked as safe
-
 TEXT = "Fish & \"Chips\" <b>'fried'</b> & more"
 
 
@@ -361,8 +357,6 @@ class Jinja(str):
 
 
 class Shown:
-    """An object whose text is marked as safe."""
-
     def __init__(self, text):
         self.text = text
 
@@ -383,7 +377,6 @@ MARKS = {
 
 
 def marked(mark, mark_url):
-    """Return a class whose hooks return marked text and URLs."""
     address, place = mark_url("/a/?a=1&copy=2&lt;"), mark_url("/v/?a&b")
     names = {name: mark(TEXT) for name in ("caption", "geo_location", "title")}
     rules = {"platform": Platform("allow", [mark("web")]), "restriction": Restriction("deny", [mark("AT")])}
@@ -423,9 +416,6 @@ def test_no_marked_text_becomes_markup(way, text, written):
     title = News(mark_safe(text), "en", NOW, mark_safe(text))  # noqa: S308
     found, errors = EACH_WAY[way](listing([1], news=lambda self, item: title))
     assert (lines(found[0])[-1], errors) == (f"news:title={written}", [])
-
-
-# What else is reported
 
 
 @pytest.mark.parametrize("error", [DatabaseError, ImproperlyConfigured, MemoryError, KeyboardInterrupt])

@@ -81,7 +81,6 @@ def grow():
 
 
 def check_other_sitemap(folder):
-    """The sitemap of the CMS works unchanged for each host."""
     declared = run(unnamed("docs/howto/django-cms.md")).sitemaps
     assert declared == {"pages": CMSSitemap}
     wanted = {host: sorted(entry.url for entry in expected(host)) for host in HOSTS}

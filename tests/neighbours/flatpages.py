@@ -53,7 +53,6 @@ def grow():
 
 
 def check_other_sitemap(folder):
-    """With the middleware, pages are served at their own URLs."""
     fallback = run(unnamed(settings.PAGE), **vars(sitemaps)).FallbackSitemap
     with (
         patch.object(urls, "urlpatterns", urls.urlpatterns[:1]),

@@ -248,9 +248,6 @@ def test_pages_of_a_locale_that_is_no_content_language_are_not_listed(served, se
             cached.cache_clear()
 
 
-# Sites and their addresses
-
-
 def each_way(folder, *hosts):
     found = {host: urls_of(live(host)) for host in hosts}
     for name, declared in (("columns", None), ("methods", METHODS)):

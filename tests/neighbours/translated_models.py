@@ -72,7 +72,6 @@ def change():
 
 
 def grow():
-    """Add items, and return the number of all entries."""
     create(range(8, 80))
     return 238
 

@@ -72,12 +72,10 @@ def target(folder, engine, configure):
 
 @pytest.fixture
 def at(monkeypatch):
-    """Return a function that sets the time of submissions."""
     return lambda now: monkeypatch.setattr("django_sitemaps09.notify.submission.time.time", lambda: now)
 
 
 def counts(result):
-    """Return the accepted, rejected and pending URLs of each endpoint."""
     return [(report.accepted, report.rejected, report.pending) for report in result.endpoints]
 
 
@@ -358,9 +356,6 @@ def test_a_report_counts_each_outcome_and_its_json_has_failures_and_times_with_a
     ]
 
 
-# The client: what it repeats, when it gives up, and what it never does
-
-
 def requested(url, body=b"{}", *, timeout=5, seconds=20):
     with closing(Client(timeout, seconds, backoff=0.001)) as client:
         return client.request(url, body)
@@ -443,9 +438,6 @@ def test_reports_and_logs_contain_neither_the_query_nor_the_body(engine, caplog)
         url = f"{engine.url}?token=secret"
         failures = [requested(url, body).failure for body in (None, b'{"key": "secret"}')]
     assert "secret" not in f"{caplog.text} {failures}"
-
-
-# Messages and their ledger
 
 
 A, B, C = (f"https://a.b/{name}" for name in "abc")

@@ -37,9 +37,6 @@ def accepted(text, read=uri):
         return None
 
 
-# Bases and origins
-
-
 PLAIN = ["http://localhost:8000", "https://example.com:443", "https://under_score.example"]
 PLAIN += ["http://192.0.2.1:80", "http://[::ffff:192.0.2.1]", "https://www.example.com."]
 
@@ -171,9 +168,6 @@ def test_a_host_is_as_long_as_it_is_when_it_is_normalized_and_refused_before_if_
     assert len(accents) > 253 > len(uri(f"https://{accents}/"))
 
 
-# URIs
-
-
 #: The case of an escape is kept.
 URIS = ["/", "/a/B?c=D&e=f", "/a//b", "/-._~:/?@!$&'()*+,;=", "/%20%c3%A4", "/?a?b//c", "https://a.b:443/"]
 
@@ -271,8 +265,6 @@ def test_a_path_means_what_it_meant_and_is_quoted_as_django_does_but_for_bracket
     assert found is None or found == iri_to_uri(path)
 
 
-# Columns
-
 STARTS = ["/", "https://example.com/", "http://localhost:8000/", "http://[::1]:8000/"]
 plain_parts = st.lists(st.sampled_from(["a", "/b", "?c=d", "%20", "-._~:@!$&'()*+,;="])).map("".join)
 
@@ -335,8 +327,6 @@ def test_quoted_texts_are_not_kept_in_memory_and_long_ones_are_not_quoted():
     assert quote_all(["ü", "ü" * (MAX_LOCATION + 1)]) is None
     assert quote_all(["a\nb"]) is None
 
-
-# Endpoints and keys, whose errors do not contain them; limits and public names
 
 HTTPS = ["https://api.indexnow.org/indexnow", "https://a.b:8443/?token=x", "https://[2001:db8::1]/"]
 LOOPBACK = ["http://127.0.0.1:8000/", "http://127.8.8.8/", "http://[::1]/x", "http://localhost/x?y=z"]

@@ -41,9 +41,6 @@ def in_message(code):
     return f"{code!r}" if code is None or isinstance(code, str) else f"{code!r} ({type(code).__name__})"
 
 
-# Priorities
-
-
 @given(numbers, st.integers(1, 5))
 @example(5e-324, 1)
 @example(1e-05, 1)
@@ -89,9 +86,6 @@ def test_what_is_not_a_number_from_0_to_1_is_refused_as_a_priority(value):
         priority_text(value)
 
 
-# Change frequencies
-
-
 #: An enum as it was written before `StrEnum`: `str()` returns the name of a member.
 Frequency = enum.Enum("Frequency", {"DAILY": "daily"}, type=str)
 
@@ -114,8 +108,6 @@ def test_whatever_equals_a_word_of_the_protocol_is_a_changefreq_and_written_as_t
         with pytest.raises(ValueError, match="is not a changefreq"):
             changefreq_text(value)
 
-
-# Languages
 
 CODES = ["en", "pt-br", "zh-hant", "zh-Hant-TW", "es-419", "x-default", "ca@valencia", "sr_Latn"]
 NOT_CODES = ["", " ", "en ", "en\n", "-en", "en-", "e--n", "dé", 'en"', "en,de", None, 7, b"en"]
@@ -231,8 +223,6 @@ def test_what_is_not_a_language_is_invalid_for_news(code):
         news_language(code)
 
 
-# Times: every reader understands them, and a column of texts gives what Python gives
-
 UTC = timezone.utc
 #: The format that both the W3C note and the XSD allow.
 W3C = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2}))?")
@@ -292,9 +282,6 @@ def test_a_time_that_utc_cannot_hold_overflows():
     for value, hours in ((datetime.min, 1), (datetime.max, -1)):
         with pytest.raises(OverflowError):
             w3c(value, timezone(timedelta(hours=hours)))
-
-
-# Columns of text from a database
 
 
 def strict(text, *, times, zone=""):

@@ -62,7 +62,6 @@ def alone(request, **kwargs):
 
 
 def named(prefix):
-    """View in a URLconf that is included more than once."""
     return [path(f"{prefix}list/", view, name="list"), path(f"{prefix}<slug:slug>/", view, name="detail")]
 
 
@@ -177,7 +176,6 @@ def as_columns(name, args, kwargs):
 
 
 def mixed(name, args, kwargs):
-    """Make every second argument a column, starting with the first."""
     route = Route(
         name, *[value if i % 2 else F("x") for i, value in enumerate(args)],
         **{key: value if i % 2 else F("x") for i, (key, value) in enumerate(kwargs.items())},

@@ -22,8 +22,6 @@ from tests.support.factories import NEWEST, ArticleFactory, CategoryFactory, hou
 from tests.support.internals import alias
 from tests.support.sections import declare, listing
 
-# Locations
-
 
 def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_or_a_clear_error():
     item = Article(slug="a")
@@ -46,9 +44,6 @@ def test_a_location_is_that_of_the_item_if_nothing_else_is_declared_or_a_clear_e
         Sitemap().location(Category(slug="a"))
     with pytest.raises(AttributeError, match=f"{way}, or use StaticViewSitemap for view names$"):
         Sitemap().location("a")
-
-
-# Items
 
 
 def returning(value, base=Sitemap, method="items", **attributes):
@@ -115,8 +110,6 @@ def test_items_can_be_any_iterable(name, i18n, tmp_path, register):
         assert answer.content.count(b"<loc>") == 2
 
 
-# Rows
-
 ROWS = [
     {"model": Article}, {"queryset": Article.objects.all()}, {"queryset": Article.objects},
     {"get_queryset": lambda self: Article.objects.all()}, {"model": Recent},
@@ -174,8 +167,6 @@ def test_the_items_of_a_section_of_views_are_a_list_of_its_own():
     assert declare(StaticViewSitemap)().items() == []
 
 
-# The dicts of `get_urls()`
-
 SITE = SimpleNamespace(domain="www.example.com")
 #: A path that is too long only together with the host. Contrib writes it.
 LONG = f"/{'x' * 2_039}/"
@@ -227,8 +218,6 @@ def test_skipped_entries_are_logged_in_the_language_of_the_site_even_if_another_
     assert "Skipped item item in en, location: " in caplog.text
     assert REASON in caplog.text
 
-
-# Values of expressions for rows that lack their annotations
 
 EXPRESSIONS = {
     "F": F("updated"), "relation": F("category__slug"), "Lower": Lower("slug"),

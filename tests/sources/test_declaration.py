@@ -153,8 +153,6 @@ def test_the_same_facts_give_the_same_bytes(using, facts, limit):
     assert len(locations(done)) == len(facts)
 
 
-# Opaque sitemaps, which are read through `get_urls()`; `tests.compat` compares what they list with contrib
-
 LETTERS = listing("a")
 
 

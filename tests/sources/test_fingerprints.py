@@ -223,8 +223,6 @@ def test_rows_that_vanish_and_come_back_never_leave_a_part_with_the_fingerprint_
     assert incomplete > 0
 
 
-# A row has the same hash if it is read for a page, and if it is compared.
-
 COLLATIONS = {"sqlite": "NOCASE", "postgresql": "C", "mysql": "utf8mb4_bin"}
 NAMES = ["pk", "slug", "category__slug", "category_id", "published", "updated", "day", "weight", "code"]
 TYPES = [
@@ -520,8 +518,6 @@ def test_rows_are_hashed_in_the_same_memory_however_many_they_are(using):
     # The rows would take 20 MB.
     assert memory.peak < 6_000_000
 
-
-# Rows that vanish between two queries never leave an incomplete page as a complete one
 
 PAGE_1 = "/sitemap-articles-1.xml"
 

@@ -54,8 +54,6 @@ from tests.support.ways import WAYS, by, compatible_index, entries, exported_pag
 
 
 class Stubborn(Article):
-    """Model with rows whose instances cannot be created."""
-
     class Meta:
         proxy = True
         app_label = "tests"
@@ -396,8 +394,6 @@ def test_a_key_that_is_not_read_as_it_was_written_is_refused():
     with pytest.raises(ImproperlyConfigured, match=r"'a'.*code.*value_to_string"):
         keys.KeyColumns("default", "code", (field,)).text("a")
 
-
-# An unreadable row is skipped and reported, and affects no other row.
 
 UNREAD = ("a03", "a11")
 DAYS = [("default", "2020-02-30")]

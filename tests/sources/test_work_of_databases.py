@@ -175,8 +175,6 @@ def test_a_list_of_keys_is_not_longer_than_a_query_may_be(using, name, order, la
     assert len(captured) == 1 + -(-47 // most)
 
 
-# Plans: bounds, pages and fingerprints are read by a range of the key's index.
-
 ROWS, LIMIT = 20_000, 1_000
 #: How PostgreSQL reads a range of an index.
 RANGE_SCANS = {"Index Scan", "Index Only Scan", "Bitmap Heap Scan"}

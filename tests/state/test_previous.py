@@ -297,9 +297,6 @@ def test_sections_as_arguments_leave_all_others_as_they_are_also_in_the_manifest
     assert paths(folder) == [f"/numbers/{n}/" for count in (5, 9, 5, 5) for n in range(count)]
 
 
-# State that is lost, damaged, forged or of another project
-
-
 #: Values that replace another value.
 HOSTILE = [
     *(None, True, -1, 0, 7, 10**30, 1e400, float("nan"), "", "x", "1", [], {}, [[]], [7], {"a": 7}),
@@ -341,7 +338,6 @@ def pick(contents, words):
 
 
 def change_root(state, **values):
-    """Replace values of the manifest, with a correct digest."""
     (state / ROOT).write_bytes(manifest.seal({**manifest.unseal((state / ROOT).read_bytes()), **values}))
 
 
@@ -600,7 +596,6 @@ def test_an_export_of_another_project_is_not_overwritten(folder, state, configur
 
 @pytest.fixture
 def victim(folder):
-    """The folder of an export beside files of others."""
     write_articles(1, 2, 3)
     export(output=folder, sitemaps={"articles": articles()})
     for path in (folder / "index.html", folder.parent / "victim.txt"):
@@ -649,9 +644,6 @@ def test_a_forged_section_with_invalid_pages_is_divided_again(victim, state, lin
     (state / file).write_bytes(document)
     change_root(state, sections={"articles": file})
     assert export(output=victim, sitemaps={"articles": articles()}).failures == []
-
-
-# The records of the manifest: what is written, and read again, also by other versions
 
 
 counting, words, times = st.integers(0, 2**63), st.text(max_size=12), st.floats(0, 1e12)
@@ -712,7 +704,6 @@ store = pytest.fixture(lambda tmp_path: LocalStore(tmp_path, 0o600, own=""))
 
 
 def file_of(store, record):
-    """Write the file of a section, and return its name."""
     document = manifest.section_document(record)
     name = manifest.section_file("a", document)
     store.write(name, document)

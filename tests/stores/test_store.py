@@ -180,9 +180,6 @@ def test_neither_boto3_nor_storages_nor_redis_is_imported_with_the_room():
     assert ended(started("-c", code, environ={**os.environ})) == (0, "[]\n", "")
 
 
-# A folder: modes, links, staged files, and disks that fail
-
-
 def mode_of(path):
     return stat.S_IMODE(path.lstat().st_mode)
 
@@ -500,9 +497,6 @@ class TestALockedFolder:
             pass
 
 
-# Storages without paths, and an S3
-
-
 class Forgetful(Overwriting):
     """A storage that silently keeps the first content of a name."""
 
@@ -651,9 +645,6 @@ class TestAnS3:
         assert (same == first, other == first, "secret" in same) == (True, False, False)
 
 
-# The lease: one export at a time on storages without locks
-
-
 class Yes(BaseCache):
     """A cache whose client ignores errors."""
 
@@ -681,7 +672,6 @@ def key(memory):
 
 
 def remaining(key):
-    """Return the seconds until the lease expires."""
     return cache._cache.get_client().pttl(cache.make_key(key)) / 1_000
 
 

@@ -90,7 +90,6 @@ class Method:
 
     @property
     def reason(self):
-        """The reason why a method is refused, or `None`."""
         if self.can_be_empty and self.hook == "location":
             return "its text can be empty"
         if not self.text.startswith("! "):
@@ -432,8 +431,6 @@ def moved(method):
 
 
 class Helpers(Entry):
-    """The model of all methods, with what these use."""
-
     viewname = "entry"
     root = "/root"
 

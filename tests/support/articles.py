@@ -12,8 +12,6 @@ from tests.models import Article
 
 
 class Articles(ModelSitemap[Article]):
-    """A section with ten published articles on each page."""
-
     queryset = Article.objects.filter(published=True)
     location = Route("article", slug=F("slug"))
     lastmod = F("updated")
@@ -21,8 +19,6 @@ class Articles(ModelSitemap[Article]):
 
 
 class Fresh(NewsSitemap):
-    """Section whose headlines are the slugs of articles."""
-
     model = Article
     location = Route("article", slug=F("slug"))
     date_field = "updated"

@@ -83,9 +83,6 @@ def checked(*patterns, registered=None):
         return ids_of(checks.check_sections())
 
 
-# Apps
-
-
 @pytest.fixture(autouse=True)
 def registry(monkeypatch):
     """Start with an empty registry and no imported `sitemaps` modules."""

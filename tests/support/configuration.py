@@ -57,19 +57,16 @@ def client_chooses_host(settings):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder that an export creates."""
     return tmp_path / "public"
 
 
 @pytest.fixture
 def state(folder):
-    """The folder of the state of an export to `folder`."""
     return folder / STATE
 
 
 @pytest.fixture
 def umask():
-    """Set the process's umask until the test ends."""
     before = os.umask(0o022)
     yield os.umask
     os.umask(before)

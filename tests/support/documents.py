@@ -106,7 +106,6 @@ LINKED = {"i18n": True, "alternates": True, "x_default": True}
 
 
 def section(of, **more):
-    """Return a section of all articles with this declaration."""
     declared = {"queryset": Article.objects.all(), **(CORE if of.core else {})}
     if of.alternates == "i18n":
         declared |= {**LINKED, "location": localized}
@@ -137,7 +136,6 @@ def articles(db):
 
 @pytest.fixture
 def serve(register):
-    """Replace all sections with one section named x."""
     return lambda declared: register(x=declared)
 
 

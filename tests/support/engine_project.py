@@ -97,7 +97,6 @@ def who(self, item):
 
 
 def meeting(self, item):
-    """Wait until two workers have entered."""
     if item.pk % PAGE == 1 and (in_worker() or has_sent()):
         if in_worker():
             gate(os.getpid()).touch()
@@ -220,9 +219,6 @@ def __getattr__(name):
     return Engine
 
 
-# Functions for a process of their own
-
-
 def prepare():
     from django.contrib.sites.models import Site
     from django.db import connection
@@ -268,7 +264,6 @@ def exported(folder, engine, *names, **options):
 
 
 def again(folder, engine):
-    """Export twice; the second export has nothing to render."""
     return [exported(folder, engine, "a", changed_only=True) for _ in range(2)]
 
 
@@ -358,7 +353,6 @@ class Project:
         return value
 
     def export(self, folder, *names, engine=None, **given):
-        """Return the report, and the files."""
         report = self.run("exported", folder, engine or self.engine, *names, **given)
         return report, content(folder) if folder.exists() else None
 
@@ -474,7 +468,6 @@ def require(broker):
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory):
-    """Create the rows, which are the same for all projects."""
     project = Project(tmp_path_factory.mktemp("rows"))
     project.run("prepare")
     return project.folder / "db.sqlite3"
@@ -482,7 +475,6 @@ def database(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tasks_database(tmp_path_factory, database):
-    """Create the rows, and the empty queue."""
     require("tasks")
     project = Project(tmp_path_factory.mktemp("tasks-rows"), database, "tasks")
     status, _, err = project.said("django", "migrate", "django_tasks_database", "--verbosity", "0")

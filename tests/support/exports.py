@@ -60,9 +60,6 @@ def article_sitemap(**attributes):
     return declare(**columns | attributes)
 
 
-# Published files, as bytes and as states
-
-
 def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 

@@ -40,7 +40,6 @@ def sends_policy(get_response):
 
 @contextmanager
 def site(*, admin):
-    """Settings with the inspector, with or without Django's admin."""
     admin_apps = ["admin", "messages", "staticfiles"] if admin else []
     middleware = ["django.contrib.messages.middleware.MessageMiddleware"] if admin else []
     rooms = {"request": "template", "auth": "contrib.auth", "messages": "contrib.messages"}

@@ -92,7 +92,6 @@ def forked(work):
 
 
 def die(*arguments):
-    """Kill this process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -158,7 +157,6 @@ def lives(number):
 
 
 def members(group):
-    """Return the living processes of a process group."""
     return [number for number, (found, _) in living().items() if found == group]
 
 

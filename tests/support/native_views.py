@@ -61,7 +61,6 @@ def document(url, **headers):
 
 
 def found(url="/sitemap.xml"):
-    """Return the paths in a document, which must exist."""
     named = locations(document(url))
     assert all(name.startswith(f"{BASE}/") for name in named)
     return [name.removeprefix(BASE) for name in named]
@@ -81,7 +80,6 @@ def slugs(url, **headers):
 
 
 def pages(**headers):
-    """Return the addresses in the index, of uncompressed pages."""
     return [f"/{name.removesuffix('.gz')}" for name in slugs("/sitemap.xml", **headers)]
 
 
@@ -112,7 +110,6 @@ def forget():
 
 @pytest.fixture
 def section(using, register):
-    """Register the articles of a database; return its alias."""
     queryset = Article.objects.using(using).filter(published=True)
     register(articles=declare(articles.Articles, queryset=queryset))
     return using

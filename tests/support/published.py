@@ -18,16 +18,12 @@ from tests.support.internals import EXPORTED
 
 SPACE = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 INDEX = "sitemap.xml"
-#: A folder in memory, where files need not be synced to a disk.
-_MEMORY = Path("/dev/shm")  # noqa: S108 folders of random names are made there
 _INDEX = re.compile(r"sitemap(-[0-9]+)?\.xml")
 
 
 @contextmanager
 def quick_folder():
-    """A folder in memory if the system supports that, since tests kill processes but not the machine."""
-    where = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="sitemaps09-tests-", dir=where) as made:
+    with tempfile.TemporaryDirectory() as made:
         yield Path(made)
 
 
@@ -48,7 +44,6 @@ def locations(content, compressed):
 
 
 def urls(folder, name):
-    """Return the URLs of a file, which must be complete."""
     return locations((folder / name).read_bytes(), name.endswith(".gz"))
 
 
@@ -68,19 +63,16 @@ def named(folder):
 
 
 def pages(folder):
-    """Return the pages in the indexes, in order."""
     if not (folder / INDEX).exists():
         return []
     return [name for name in _walk(folder, INDEX) if not _INDEX.fullmatch(name)]
 
 
 def indexed(folder):
-    """Return the URLs of all pages."""
     return {url for name in pages(folder) for url in urls(folder, name)}
 
 
 def unpacked(folder):
-    """Return the uncompressed content of each public file."""
     found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     return {name: gzip.decompress(data) if name.endswith(".gz") else data for name, data in found.items()}
 

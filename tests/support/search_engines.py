@@ -15,8 +15,6 @@ SECONDS = 30
 
 
 class Request(NamedTuple):
-    """A request that the server has received."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -89,7 +87,6 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def running_engine():
-    """Run a server in a thread."""
     engine = Engine()
     with _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"engine": engine})) as server:
         engine.url = f"http://127.0.0.1:{server.server_port}/indexnow"

@@ -9,7 +9,6 @@ from django_sitemaps09 import ModelSitemap, Sitemap
 
 
 def declare(base=ModelSitemap, **attributes):
-    """Return a sitemap class with these attributes."""
     return type("Declared", (base,), attributes)
 
 

@@ -56,8 +56,6 @@ def missing(reason):
 
 @pytest.fixture
 def declare(settings):
-    """Add storages to the default ones."""
-
     def change(**declared):
         settings.STORAGES = {**settings.STORAGES, **declared}
 
@@ -66,7 +64,6 @@ def declare(settings):
 
 @pytest.fixture(scope="module")
 def s3():
-    """Start an S3 server over HTTP, and yield its address."""
     require_packages("storages", "boto3", "moto")
     from moto.server import ThreadedMotoServer
 
@@ -128,7 +125,6 @@ class BrowserServer(ThreadingMixIn, WSGIServer):
 
 @contextmanager
 def serve(application, server_class=WSGIServer):
-    """Serve an application, and yield the address."""
     with make_server("127.0.0.1", 0, application, server_class, Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

@@ -56,7 +56,6 @@ DUPLICATE = {PAGE: urlset(url(), url())}
 
 
 def write(folder, files):
-    """Write the files that are not `None`."""
     for name, content in files.items():
         if content is not None:
             path = folder / name

@@ -77,7 +77,6 @@ def rendered(source, limits=LIMITS, found=None):
 
 
 def page_of(section, limits=LIMITS):
-    """Return the only page of a section."""
     (done,) = rendered(compiled(section, limits))
     return done
 

@@ -14,8 +14,6 @@ MOST = 1_000_000
 
 
 class Overwriting(InMemoryStorage):
-    """Storage that replaces existing files."""
-
     def get_available_name(self, name, max_length=None):
         return name
 
@@ -40,15 +38,12 @@ def store(request, folder):
 
 
 def below(folder):
-    """Return all files below a folder, at any depth."""
     return {
         str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
 
 
 def saved(alias):
-    """Return all files of a storage, at any depth."""
-
     def walk(folder):
         folders, files = storages[alias].listdir(folder)
         yield from (f"{folder}{name}" for name in files)

@@ -53,7 +53,6 @@ FIELDS = [f"{SPACE}{name}" for name in ("loc", "lastmod", "changefreq", "priorit
 
 
 def whole(document):
-    """Return each entry of a page or of an index."""
     return [
         Entry(
             str(entry.findtext(FIELDS[0])).removeprefix(BASE),
@@ -256,7 +255,6 @@ def native(section):
 
 
 def compatible(section):
-    """Return the entries on the pages of the compatibility views."""
     return compatible_entries(section, entries)
 
 

@@ -24,14 +24,12 @@ NOT_XML = tuple(map(chr, (0x0, 0xB, 0x1F, 0xD800, 0xDFFF, 0xFFFE, 0xFFFF)))
 
 
 def parse(document):
-    """Return the root, parsed as strictly as untrusted files."""
     return etree.fromstring(
         document, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     )
 
 
 def write(batches, limits=None, *, kind=URLSET, base="", namespaces=None):
-    """Return a document and its result."""
     chunks = []
     written = write_document(kind, batches, chunks.append, base, limits, namespaces)
     return b"".join(chunks), written

@@ -177,7 +177,6 @@ def no_storage(*_):
 class TestHostsWithExportsOfTheirOwn:
     @pytest.fixture(autouse=True)
     def _exports(self, folder, client_chooses_host, move):
-        """Export equal pages, and then others with equal numbers."""
         client_chooses_host("a.example", "b.example", ROOT=folder, LIVE_SECONDS=0)
         write_keys(*range(0, 60, 2))
         export_hosts(["https://a.example", "https://b.example"])

@@ -53,7 +53,6 @@ on_each_view = pytest.mark.parametrize("url", [url.format(name) for url in BY_VI
 
 @pytest.fixture
 def sites(settings):
-    """Create two sites. The first one is the current site."""
     settings.SITEMAPS09 = {"BASE_URL": BASE_URL}
     CMS.sites.clear()
     first = Site.objects.update_or_create(pk=1, defaults={"domain": "www.example.com", "name": "first"})[0]

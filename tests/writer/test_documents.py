@@ -104,7 +104,6 @@ def part(batch, places):
 
 @st.composite
 def batches_of(draw, text, literal, language, most=4):
-    """Draw batches in which each item has a listed location."""
     count = draw(st.integers(1, most))
 
     def column(values):
@@ -288,9 +287,6 @@ def test_a_base_stands_before_what_begins_with_a_slash_in_loc_and_in_href(locati
     assert write([batch], kind=TEXT, base="x:")[0].decode().split() == [loc for loc, _ in expected]
 
 
-# Namespaces and the stylesheet
-
-
 @given(
     st.dictionaries(
         st.from_regex(r"[a-w][a-z0-9.-]{0,4}", fullmatch=True), writable.filter(bool), max_size=4
@@ -338,8 +334,6 @@ def test_the_stylesheet_needs_nothing_from_elsewhere():
     assert [word for word in ("url(", "@import") if word in text] == []
     assert len(text.splitlines()) <= 80
 
-
-# Text files and indexes
 
 lines = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), min_size=1, max_size=20)
 
@@ -393,8 +387,6 @@ def test_an_index_refuses_what_xml_cannot_hold_and_names_the_file(location, last
     with pytest.raises(TextError, match="file-"):
         index_document([IndexEntry("fine", None), IndexEntry(f"file-{location}", lastmod)])
 
-
-# Limits
 
 TOO_LARGE = "its entries alone exceed the limits of a page"
 #: Texts of very different lengths.

@@ -70,7 +70,6 @@ class Queue:
         return Folder(*messages.unsign(self.sent[number]))
 
     def pages(self):
-        """Return the page of each message."""
         return [self.content(number)["task"]["page"][0] for number in range(len(self.sent))]
 
     def work(self, *numbers):
@@ -87,7 +86,6 @@ class Queue:
         self.work(number)
 
     def take(self):
-        """Take the next message whose page is free, claim it, and return its number."""
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
             if not any(self.folder(number).has(ending) for ending in (CLAIM, OWN, REPLY)):

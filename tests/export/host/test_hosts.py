@@ -119,7 +119,6 @@ def run(folder, *hosts, sections=FINE, **options):
 
 
 def slugs(folder):
-    """Return the URLs of all pages in the index, which must all exist."""
     return [url.rstrip("/").rpartition("/")[2] for name in pages(folder) for url in urls(folder, name)]
 
 
@@ -129,7 +128,6 @@ def written(reports):
 
 
 def whole(folder, *hosts):
-    """Check that each host has all rows once, in the order of their keys."""
     expected = [*Article.objects.order_by("pk").values_list("slug", flat=True)]
     for host in hosts:
         assert slugs(folder / FOLDERS[host]) == expected, host
@@ -374,9 +372,6 @@ def test_a_storage_has_a_folder_and_a_state_for_each_host(folder, settings, decl
     assert written(export_hosts([A, B], sitemaps=WITH_OWN)) == [CHANGED] * 2
 
 
-# Each host has its own state, guard and lock, and fails alone
-
-
 CHANGED = ("sitemap-a-2.xml.gz", "sitemap.xml")
 
 
@@ -578,7 +573,6 @@ def announced():
 
 
 def files(folder, *hosts):
-    """Return the published and the staged files of these hosts."""
     found = [path for host in hosts for path in (folder / FOLDERS[host]).rglob("*")]
     return [path for path in found if path.match("*.xml*") or path.match("run-*")]
 

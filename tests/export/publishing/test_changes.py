@@ -29,8 +29,6 @@ def changed(added=(), removed=(), changed=()):
 
 @pytest.fixture
 def run(folder):
-    """Return a function that exports, and returns the report and the notifications of a receiver."""
-
     def exported(**options):
         notices = Notifications()
         options = {"changes": True, "on_published": notices, "sitemaps": {"articles": Dated}, **options}

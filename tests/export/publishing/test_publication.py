@@ -47,7 +47,6 @@ def tree(folder):
 
 
 def run(folder, robots=None, a=1, options=None, **counts):
-    """Export sections of so many numbers."""
     sitemaps = {name: Numbers(count) for name, count in {"a": a, **counts}.items()}
     return export(output=folder, sitemaps=sitemaps, robots=robots, **options or {})
 
@@ -216,9 +215,6 @@ def test_the_order_of_publishing_is_all_files_on_disk_then_the_pages_then_the_in
     assert {step for step in steps[33:] if not step.startswith("tmp-")} <= {public, own}
 
 
-# robots.txt: what is written or rejected, and when
-
-
 NOTE = "# Written by the export of sitemaps; changes inside this block are lost."
 BLOCK = f"{BEGIN}\n{NOTE}\nSitemap: {BASE}/sitemap.xml\n{END}\n"
 MINE = "User-agent: *\n"
@@ -235,7 +231,6 @@ def names(path):
 
 
 def is_published_without(report, folder, count=1):
-    """Return whether the sitemap is published, although robots.txt failed."""
     return (report.published, report.robots, paths(folder)) == (True, "failed", numbers(count))
 
 

@@ -32,7 +32,6 @@ def chosen(*numbers, **hooks):
 
 
 def old(*numbers):
-    """Return a section whose rows changed long ago."""
     return chosen(*numbers, lastmod=lambda self, item: datetime(2020, 1, 1, tzinfo=timezone.utc))
 
 
@@ -58,18 +57,15 @@ class Site:
         return export(sitemaps=sitemaps, **arguments)
 
     def without_queue(self, *numbers, **options):
-        """Export these numbers while the disk has no space for the queue."""
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Ledger, "_write", full)
             return self(*numbers, **options)
 
     def submitted(self):
-        """Return the URLs that the engine has received since the last call, sorted."""
         requests, self.engine.requests[:] = [*self.engine.requests], []
         return sorted(url for request in requests for url in request.document["urlList"])
 
     def unqueued(self):
-        """Return the names of the files whose changes are not queued."""
         return sorted(json.loads((self.folder / STATE / ROOT).read_text())["unqueued"])
 
 

@@ -220,7 +220,6 @@ class Lab:
 
 
 def published(folder):
-    """Return the uncompressed content of each page, and the locations in the index."""
     found = {path.name: gzip.decompress(path.read_bytes()) for path in folder.glob("*.gz")}
     index = (folder / "sitemap.xml").read_bytes()
     return found | {"sitemap.xml": b"".join(sorted(re.findall(rb"<loc>.*?</loc>", index)))}

@@ -50,8 +50,6 @@ class Related(Thing):
 
 
 class Note(models.Model):
-    """One of many notes of a row."""
-
     word = models.CharField(max_length=5)
     score = models.IntegerField(null=True)
     at = models.DateTimeField(null=True)
@@ -65,16 +63,12 @@ class Whole(Related):
 
 
 class WholeByNotes(Whole):
-    """Rows in an order that can repeat them."""
-
     class Meta:
         proxy = True
         ordering = ["-notes__at"]
 
 
 class WholeByGroup(Whole):
-    """Rows in an order with ties."""
-
     class Meta:
         proxy = True
         ordering = ["group__name"]

@@ -53,7 +53,6 @@ def stored(value):
 
 
 def write(kind, seed, using):
-    """Write rows, the same ones for the same seed, and return them by their slugs."""
     rng = random.Random(f"{seed}:{kind}")  # noqa: S311 random rows are not secret
     model, key = KINDS[kind]
     maybe = lambda value: None if rng.random() < 0.15 else value  # noqa: E731
@@ -542,7 +541,6 @@ class Case:
         return self.lastmod is not None and self.lastmod.is_of_annotations
 
     def rows(self):
-        """Return the queryset, which no other code shares."""
         return eval(str(self.chain), self._names)  # noqa: S307 our own code
 
     @property
@@ -574,7 +572,6 @@ class Case:
         return {row.slug: row.value for row in rows}
 
     def items(self):
-        """Return the items as the code of the project returns them."""
         if not self.change:
             return list(self.rows())
         section = self.section

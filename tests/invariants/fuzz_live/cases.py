@@ -122,13 +122,11 @@ class Table:
 
 
 def entry(url):
-    """Return the number and the version of the row of a URL."""
     number, _, version = url.rstrip("/").rpartition("/")[2].partition("-")
     return int(number), int(version)
 
 
 def inserted(rows, count, rng, *, together):
-    """Return the rows with others between them, in one place or in all."""
     last = max(rows, default=GAP * 5)
     anywhere = (rng.randrange(last) for _ in range(20 * count))
     numbers = range(rng.randrange(last), last) if together else dict.fromkeys(anywhere)
@@ -137,7 +135,6 @@ def inserted(rows, count, rng, *, together):
 
 
 def extended(rows, count):
-    """Return the rows with others after them."""
     last = max(rows, default=0)
     gap = max(1, min(GAP, (NUMBERS - last) // (2 * count + 1)))
     return {**rows, **dict.fromkeys((last + gap * n for n in range(1, count + 1)), 0)}

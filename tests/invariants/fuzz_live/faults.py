@@ -107,7 +107,6 @@ class Memories:
             self.current = process
 
     def restart(self, process):
-        """Let a process forget all."""
         self.states.pop(process, None)
         if process == self.current:
             _restore(self.fresh)
@@ -211,7 +210,6 @@ faults = Faults()
 
 
 def use(clock, rng):
-    """Begin a case with other faults."""
     vars(faults).update(vars(Faults(clock, rng)))
 
 
@@ -309,7 +307,6 @@ class Router:
 
 @contextmanager
 def cache_tables():
-    """Create the tables of the database cache."""
     names = [f"{CACHE_TABLE}_{name}" for name in ("default", "pages")]
     call_command("createcachetable", *names, verbosity=0)
     try:

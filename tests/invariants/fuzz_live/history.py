@@ -334,7 +334,6 @@ class History:
             pages_are_full_and_few(self.site, found)
 
     def slow_crawl(self):
-        """Begin a crawl that other steps interrupt."""
         index = self.get(self.process, INDEX)
         self.site.slow = (index, []) if index.status == 200 and index.pages else None
 
@@ -388,7 +387,6 @@ class History:
             self.checked(answer)
 
     def race(self):
-        """Request a page while rows vanish and come back."""
         site = self.site
         if not site.known_names or not site.table.rows:
             return
@@ -445,7 +443,6 @@ class History:
         self.site.deploy(self.process, has_all_columns=not has_all)
 
     def deploy(self):
-        """Let a process have another declaration than others."""
         limit = self.site.case.limit
         self.site.deploy(
             self.process,

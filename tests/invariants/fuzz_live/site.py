@@ -53,7 +53,6 @@ class Answer(NamedTuple):
 
     @property
     def is_stored(self):
-        """Return whether clients and proxies may use the response again."""
         return self.etag is not None or "no-store" not in self.headers.get("Cache-Control", "")
 
     @property
@@ -62,7 +61,6 @@ class Answer(NamedTuple):
 
     @property
     def is_rows(self):
-        """Return whether this is a page of the random rows."""
         return "-rows" in self.address
 
     @property
@@ -144,7 +142,6 @@ class Site:
         return self.versions.get(process, Version(self.case.limit))
 
     def deploy(self, process, **changes):
-        """Restart a process with another version."""
         self.memories.restart(process)
         self.versions[process] = self.version(process)._replace(**changes)
 

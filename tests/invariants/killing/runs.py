@@ -63,7 +63,6 @@ class Run(NamedTuple):
     attributes: Mapping[str, Any] = {}
 
     def urls(self, keys=None):
-        """Return the URLs of these rows, or of all."""
         rows = [self.rows[key] for key in (self.rows if keys is None else keys)]
         return {f"{BASE}/{row.slug}/" for row in rows if row.section in self.sections}
 
@@ -124,7 +123,6 @@ SCENARIOS = {
 
 
 def create_tables():
-    """Create the tables, and let workers be forked."""
     multiprocessing.set_start_method("fork", force=True)
     tables = connection.introspection.table_names()
     with connection.schema_editor() as editor:
@@ -144,8 +142,6 @@ def fill(rows):
 
 
 def section(letter, model="Parent", **attributes):
-    """Return a factory of a section of either table, whose URLs begin with a letter."""
-
     def made():
         rows = getattr(models, model).objects.filter(name__startswith=letter)
         return declare(queryset=rows, location=Concat(Value("/"), F("name"), Value("/")), **attributes)()
@@ -466,8 +462,6 @@ def repairs(place):
     return point - 1
 
 
-# Exports, submissions and repairs that are killed, or whose disk fails, at each operation
-
 #: `once`: a single operation fails. `full`: from that operation on, nothing can be written. `dead`: from
 #: that operation on, nothing works.
 FAULTS = ("once", "full", "dead")
@@ -576,7 +570,6 @@ def _url(key, rows):
 
 
 def changes(transitions):
-    """Return the URLs that are added or changed in these transitions, and those that are removed."""
     kept, removed = set(), set()
     for old, new in transitions:
         kept |= {_url(key, new) for key, row in new.items() if old.get(key) != row}
@@ -640,15 +633,11 @@ def fill_articles(rows):
         )
 
 
-# What happens before the run that fails
-
-
 def _exported(site):
     site.export(OLD)
 
 
 def _rejected(site):
-    """Leave two messages pending."""
     site.export(OLD)
     site.engine.answer(403)
     site.export(NEW)
@@ -671,7 +660,6 @@ def _repaired(site):
 
 
 def _killed_after_publishing(site):
-    """Publish, but end before the messages are pending."""
     site.export(OLD)
     fill_articles(NEW)
 
