@@ -18,10 +18,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from django_sitemaps09 import GenericSitemap, Route
 from django_sitemaps09.sitemaps import CONTRIB_INTERNALS
 from django_sitemaps09.sources.get_urls import UrlsSource
-from django_sitemaps09.sources.positions import PositionSource
 from tests.models import Article, Seat
 from tests.support.databases import no_cursor_left, parameter
-from tests.support.internals import MAX_LOCATION, Limits, Page, QuerySource
+from tests.support.internals import MAX_LOCATION, Limits, Page, PositionSource, QuerySource
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, LIMITS, compiled, errors, locations, page_map, rendered
 

@@ -20,11 +20,10 @@ from django.db.models import F, QuerySet, Value
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
 from django_sitemaps09 import PathTemplate, Route, Sitemap
-from django_sitemaps09.sources.positions import PositionSource
 from tests.models import Article, Document, Event, Name, Reading, Scale, Seat, Ticket, Word
 from tests.support import sources
 from tests.support.databases import parameter
-from tests.support.internals import Limits, Page, fill
+from tests.support.internals import Limits, Page, PositionSource, fill
 from tests.support.sections import declare, listing
 from tests.support.sources import BASE, FIRST, compiled, keys_of, locations, page_map, rendered, source_of
 from tests.support.tables import drop_view, view

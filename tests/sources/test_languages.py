@@ -20,11 +20,10 @@ from hypothesis import example, given, strategies as st
 
 from django_sitemaps09 import PathTemplate, Route
 from django_sitemaps09.routing import routes
-from django_sitemaps09.sources.positions import PositionSource
 from tests.models import Article, Category
 from tests.support.documents import by_contrib
 from tests.support.factories import ArticleFactory
-from tests.support.internals import Limits, Page, QuerySource, slices, sources
+from tests.support.internals import Limits, Page, PositionSource, QuerySource, slices, sources
 from tests.support.memory import traced
 from tests.support.sections import declare, listing
 from tests.support.sources import (

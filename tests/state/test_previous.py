@@ -28,7 +28,6 @@ from tests.support.internals import (
     JOURNAL,
     ROOT,
     STATE,
-    SUFFIXES,
     Fingerprint,
     LocalStore,
     Manifest,
@@ -36,8 +35,8 @@ from tests.support.internals import (
     PageFile,
     RenderedPage,
     SectionRecord,
+    filenames,
     manifest,
-    page_name,
     publication,
 )
 from tests.support.manifests import (
@@ -670,7 +669,7 @@ def possible(record):
         bounds = [*(until or ("",) for until in bounds[:-1]), None]
     ranges = zip(record.pages, [None, *bounds], bounds, strict=False)
     pages = tuple(
-        replace(page, name=page_name("a", page.number, record.suffix), after=after, until=until)
+        replace(page, name=filenames.page_name("a", page.number, record.suffix), after=after, until=until)
         for page, after, until in ranges
     )
     return replace(record, pages=pages, highest=max([record.highest, *(page.number for page in pages)]))
@@ -740,9 +739,9 @@ def test_a_file_of_an_earlier_version_is_read_and_written_as_it_was(store):
     )  # fmt: skip
 
 
-@given(pages, st.sampled_from(SUFFIXES), keys | st.none())
+@given(pages, st.sampled_from(filenames.SUFFIXES), keys | st.none())
 def test_the_record_of_a_page_is_the_same_row_in_the_manifest_and_in_replies(page, suffix, after):
-    page = replace(page, name=page_name("a", page.number, suffix), after=after)
+    page = replace(page, name=filenames.page_name("a", page.number, suffix), after=after)
     assert PageFile.from_row("a", suffix, after, json.loads(json.dumps(page.row))) == page
     rendered = RenderedPage(page, staged=f"stage/12345678-{page.name}")
     reply = json.loads(json.dumps(build_reply(rendered)))
@@ -773,8 +772,9 @@ def test_the_records_of_20_000_pages_take_less_than_a_kilobyte_each(store):
     def page(number):
         lastmod = f"2026-01-01T{number % 24:02}:30:15Z"
         return PageFile(
-            page_name("a", number, "xml.gz"), number, None, (str(number * 47_500),), 47_500, 9_000_000,
-            700_000 + number, lastmod, lastmod, f"{number:064x}", Fingerprint(9, lastmod, 2**63 + 1), 1,
+            filenames.page_name("a", number, "xml.gz"), number, None, (str(number * 47_500),), 47_500,
+            9_000_000, 700_000 + number, lastmod, lastmod, f"{number:064x}",
+            Fingerprint(9, lastmod, 2**63 + 1), 1,
         )  # fmt: skip
 
     count = 20_000

@@ -9,6 +9,7 @@ only the tests of its own room need is imported there.
 from django_sitemaps09 import (
     checks,
     compression,
+    filenames,
     pages,
     protocol,
     published,
@@ -35,21 +36,11 @@ from django_sitemaps09.entries import (
     short_repr,
 )
 from django_sitemaps09.export import engines, host
+from django_sitemaps09.export.engines import messages, queues
+from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.publishing import changes, publication
-from django_sitemaps09.export.rendering.page import RenderedPage, render_page
-from django_sitemaps09.filenames import (
-    LIVE_PAGE,
-    LIVE_RANGE,
-    PUBLISHED,
-    SUFFIXES,
-    bounds_text,
-    index_name,
-    index_number,
-    page_name,
-    parse_bounds,
-    parse_page_name,
-    range_name,
-)
+from django_sitemaps09.export.rendering import sink
+from django_sitemaps09.export.rendering.page import RenderedPage, Renderer, Task, render_page
 from django_sitemaps09.hooks.expressions import alias
 from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.management.commands import export_sitemaps
@@ -74,6 +65,7 @@ from django_sitemaps09.protocol import (
 )
 from django_sitemaps09.sitemaps.declared import read
 from django_sitemaps09.sources import QuerySource, keys, members, read_page, slices, source
+from django_sitemaps09.sources.positions import PositionSource
 from django_sitemaps09.state import manifest
 from django_sitemaps09.state.history import EXPORTED, HISTORY, MAX_RUNS
 from django_sitemaps09.state.journal import JOURNAL, Journal, write_journal

@@ -13,17 +13,7 @@ from hypothesis import given, strategies as st
 from django_sitemaps09.views.live import addresses
 from tests.models import Article, Word
 from tests.support.articles import Articles, write_keys
-from tests.support.internals import (
-    LIVE_PAGE,
-    LIVE_RANGE,
-    PUBLISHED,
-    bounds_text,
-    exported,
-    memo,
-    parse_bounds,
-    parse_page_name,
-    range_name,
-)
+from tests.support.internals import exported, filenames, memo
 from tests.support.native_views import contents, crawl, forget, get, of_keys, pages, slugs
 from tests.support.sections import declare
 from tests.support.sources import KINDS, compiled
@@ -37,28 +27,30 @@ names = st.text(alphabet=".~,-_:+%/09AZafto\u0663\uff17", max_size=30)
 class TestTheGrammar:
     @given(keys, keys)
     def test_of_any_two_keys_can_be_read_and_is_of_no_file(self, after, until):
-        text = bounds_text(after, until)
-        assert parse_bounds(text) == (after, until)
-        name = range_name("a-1", text, "A-_0123456", "xml.gz")
-        match = re.fullmatch(rf"{LIVE_RANGE}\.xml\.gz", name)
+        text = filenames.bounds_text(after, until)
+        assert filenames.parse_bounds(text) == (after, until)
+        name = filenames.range_name("a-1", text, "A-_0123456", "xml.gz")
+        match = re.fullmatch(rf"{filenames.LIVE_RANGE}\.xml\.gz", name)
         assert (match["section"], match["bounds"]) == ("a-1", text)
         kwargs = {"section": "a-1", "bounds": text, "signature": match["signature"]}
         assert reverse("django_sitemaps09:range-gz", kwargs=kwargs) == f"/{name}"
         assert not {"%", "/"} & {*name}
         for suffix in ("xml", "xml.gz", "txt"):
-            name = range_name("a", text, "A234567890", suffix)
-            assert (PUBLISHED.fullmatch(name), parse_page_name(name)) == (None, None)
-            assert re.fullmatch(rf"{LIVE_PAGE}\.{suffix}", name) is None
+            name = filenames.range_name("a", text, "A234567890", suffix)
+            assert (filenames.PUBLISHED.fullmatch(name), filenames.parse_page_name(name)) == (None, None)
+            assert re.fullmatch(rf"{filenames.LIVE_PAGE}\.{suffix}", name) is None
 
     @given(names | names.map(".after.{}".format) | names.map(".to.{}".format))
     def test_has_one_text_for_each_range(self, text):
-        bounds = parse_bounds(text)
-        assert bounds is None or bounds_text(*bounds) == text
+        bounds = filenames.parse_bounds(text)
+        assert bounds is None or filenames.bounds_text(*bounds) == text
 
     def test_has_escapes_for_what_a_name_cannot_have_alone_and_no_others(self):
-        assert None not in map(parse_bounds, (".to.~", ".after.~,a", ".to.a~2Eb", ".after.to.to.after"))
+        assert None not in map(
+            filenames.parse_bounds, (".to.~", ".after.~,a", ".to.a~2Eb", ".after.to.to.after")
+        )
         for text in (".to.", ".to.~61", ".to.~2e", ".to.~FF", ".to.~2", ".to.a~", ".to.a.b", ".to.a%20"):
-            assert parse_bounds(text) is None, text
+            assert filenames.parse_bounds(text) is None, text
 
 
 @pytest.mark.parametrize("name", ["integer", "uuid", "text", "text without case", "composite"])
@@ -125,10 +117,10 @@ class TestARange:
     @pytest.mark.parametrize(("text", "status"), [("x", 404), ("", 404), ("9" * 26, 200)])
     def test_of_a_key_of_another_type_or_column_is_404(self, text, status):
         """After a migration, the bounds are no keys any more."""
-        bounds = bounds_text((text,), None)
+        bounds = filenames.bounds_text((text,), None)
         signature = addresses.sign("articles", compiled(Articles).members.key.stored_names, bounds)
         for signed, found in ((signature, status), (addresses.sign("articles", ("t.other",), bounds), 404)):
-            assert get(f"/{range_name('articles', bounds, signed, 'xml')}").status_code == found
+            assert get(f"/{filenames.range_name('articles', bounds, signed, 'xml')}").status_code == found
 
 
 def test_a_page_without_lastmods_is_not_modified_at_the_second_visit(using, register):

@@ -8,12 +8,10 @@ import socket
 import pytest
 
 from django_sitemaps09.export import export
-from django_sitemaps09.export.engines import messages, queues
-from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from django_sitemaps09.export.engines.queues import QueueEngine
 from tests.support import articles, published
 from tests.support.configuration import BASE
-from tests.support.internals import STATE, engines, target_store
+from tests.support.internals import STATE, engines, messages, queues, target_store
 from tests.support.sections import declare
 from tests.support.stores import Overwriting, saved, storage
 
@@ -67,28 +65,30 @@ class Queue:
         return messages.unsign(self.sent[number])[0]
 
     def folder(self, number):
-        return Folder(*messages.unsign(self.sent[number]))
+        return messages.Folder(*messages.unsign(self.sent[number]))
 
     def pages(self):
         return [self.content(number)["task"]["page"][0] for number in range(len(self.sent))]
 
     def work(self, *numbers):
         for number in numbers:
-            handle_message(self.sent[number])
+            messages.handle_message(self.sent[number])
 
     def claim(self, number):
-        self.folder(number).write(CLAIM)
+        self.folder(number).write(messages.CLAIM)
 
     def work_claimed(self, page):
         number = self.pages().index(page)
         folder = self.folder(number)
-        folder.store.delete(f"{folder.stage}/{folder.token}{CLAIM}")
+        folder.store.delete(f"{folder.stage}/{folder.token}{messages.CLAIM}")
         self.work(number)
 
     def take(self):
         while self.taken < len(self.sent):
             number, self.taken = self.taken, self.taken + 1
-            if not any(self.folder(number).has(ending) for ending in (CLAIM, OWN, REPLY)):
+            if not any(
+                self.folder(number).has(ending) for ending in (messages.CLAIM, messages.OWN, messages.REPLY)
+            ):
                 self.claim(number)
                 return number
             self.work(number)
@@ -163,8 +163,8 @@ class FakeChild:
         return -9 if self.returncode is None else self.returncode
 
     def renders(self):
-        handle_message(self.message, is_awaited=True)
-        self.returncode = HANDLED
+        messages.handle_message(self.message, is_awaited=True)
+        self.returncode = messages.HANDLED
 
 
 def rendered(report):

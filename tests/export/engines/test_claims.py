@@ -15,10 +15,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 import django_sitemaps09
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import CLAIM, HANDLED, OWN, REPLY, Folder, handle_message
 from tests.export.engines.fake_queue import PAGE, PAGES, FakeChild, Hooked, everywhere, rendered
-from tests.support.internals import STATE, LocalStore, RemoteStore
+from tests.support.internals import STATE, LocalStore, RemoteStore, messages
 
 DIED = (
     "ExportError: Section 'hooked', page 2: the worker that claimed it did not return it, and the process "
@@ -52,14 +50,14 @@ class TestAClaim:
         def page(item):
             if item.pk in (1, PAGE + 1):
                 # It is written before the page is rendered.
-                claims.append(queue.folder(item.pk // PAGE).has(OWN))
+                claims.append(queue.folder(item.pk // PAGE).has(messages.OWN))
             if item.pk == PAGE * PAGES:
                 folder = queue.folder(0)
                 before = folder.names()
                 queue.work(0)
                 # Meanwhile, the thread of the export can stage its page, whose name has no prefix.
                 new = {name for name in folder.names() - before if not name.startswith("sitemap-")}
-                assert new == {f"{folder.token}{CLAIM}"}
+                assert new == {f"{folder.token}{messages.CLAIM}"}
                 queue.now += 1
 
         claims = []
@@ -77,7 +75,7 @@ class TestAClaim:
             if item.pk == PAGE + 1 and not numbers and queue.sent:
                 numbers.append(1)
                 # Both hold page 2 now.
-                handle_message(queue.sent[1], is_awaited=True)
+                messages.handle_message(queue.sent[1], is_awaited=True)
 
         queue.on_item(page)
         if is_first:
@@ -87,13 +85,15 @@ class TestAClaim:
         assert queue.export("hooked").written == ()
 
     def test_that_cannot_be_written_here_does_not_fail_the_page(self, queue, monkeypatch):
-        monkeypatch.setattr(Folder, "write", refuse(errno.ENOSPC))
+        monkeypatch.setattr(messages.Folder, "write", refuse(errno.ENOSPC))
         assert rendered(queue.export()) == (PAGES, 0)
 
     def test_is_seen_even_if_the_listing_is_late(self, queue, monkeypatch):
         """A listing of NFS can be a minute old."""
-        names = Folder.names
-        monkeypatch.setattr(Folder, "names", lambda folder: names(folder) if queue.seconds > 60 else set())
+        names = messages.Folder.names
+        monkeypatch.setattr(
+            messages.Folder, "names", lambda folder: names(folder) if queue.seconds > 60 else set()
+        )
         queue.received = queue.work
         assert rendered(queue.export())[1] >= 4
 
@@ -151,7 +151,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
         def die(child):
             folder = queue.folder(2)
             if end == "bad reply":
-                folder.store.write(f"{folder.stage}/{folder.token}{REPLY}", b"not signed")
+                folder.store.write(f"{folder.stage}/{folder.token}{messages.REPLY}", b"not signed")
             child.returncode = end if isinstance(end, int) else -9
 
         children(die)
@@ -167,7 +167,7 @@ class TestAPageThatItsWorkerDoesNotReturn:
 
     def test_is_rendered_here_if_the_child_survives_it_without_a_reply(self, queue, children):
         serial = queue.serial("hooked")
-        children(lambda child: setattr(child, "returncode", HANDLED))
+        children(lambda child: setattr(child, "returncode", messages.HANDLED))
         assert (rendered(queue.export("hooked")), queue.public()) == ((PAGES, 0), serial)
 
     def test_comes_from_the_worker_if_that_is_faster_than_the_child_which_is_killed(self, queue, children):
@@ -202,17 +202,17 @@ class TestAPageThatItsWorkerDoesNotReturn:
     "forger", ["not JSON", "key", "kind", "page", "run", "a text", "huge", "a folder", "a link"]
 )
 def test_a_forged_file_costs_at_most_one_page(queue, children, tmp_path, monkeypatch, forger, is_working):
-    monkeypatch.setitem(messages._MOST, REPLY, 100_000)
+    monkeypatch.setitem(messages._MOST, messages.REPLY, 100_000)
     children(FakeChild.renders)
     serial = queue.serial()
     (tmp_path / "elsewhere").write_text("mine")
 
     def forge(number):
-        ending = {1: CLAIM, 2: REPLY, 3: OWN}.get(number)
+        ending = {1: messages.CLAIM, 2: messages.REPLY, 3: messages.OWN}.get(number)
         if ending is None:
             return
         folder, salt = queue.folder(number), messages._SALTS[ending]
-        other = messages._SALTS[CLAIM if ending == REPLY else REPLY]
+        other = messages._SALTS[messages.CLAIM if ending == messages.REPLY else messages.REPLY]
         values = {"run": folder.stage, "token": folder.token, "host": "web-1", "worker": "web-1"}
         path = queue.output / folder.stage / f"{folder.token}{ending}"
         if forger == "a folder":
@@ -269,7 +269,7 @@ def test_the_end_of_a_run_leaves_nothing_for_late_workers_to_change(queue, monke
         if number == 3:
             # The run has ended when this message is handled, but for its folder.
             late.append(None)
-            handle_message(queue.sent[3])
+            messages.handle_message(queue.sent[3])
             assert len(late) == 2, "the worker never looked"
             assert queue.files() == late[1]
             raise KeyboardInterrupt
@@ -282,7 +282,7 @@ def test_the_end_of_a_run_leaves_nothing_for_late_workers_to_change(queue, monke
 
 
 def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(queue, monkeypatch):
-    opened, open_folder = [], Folder.open
+    opened, open_folder = [], messages.Folder.open
 
     def fail_once(folder):
         opened.append(folder)
@@ -290,7 +290,7 @@ def test_a_run_whose_folder_cannot_be_opened_fails_the_section_and_tries_again(q
             raise ExportError("the storage does not answer")
         open_folder(folder)
 
-    monkeypatch.setattr(Folder, "open", fail_once)
+    monkeypatch.setattr(messages.Folder, "open", fail_once)
     queue.received = queue.work
     report = queue.export("a", "b")
     failures = [section.failure for section in report.sections]
@@ -393,7 +393,7 @@ class TestAWorkerThatDoesNotFit:
             queue.work_claimed(queue.pages()[number])
             with pytest.MonkeyPatch.context() as patch:
                 other_release(patch)
-                handle_message(queue.sent[number], is_awaited=True)
+                messages.handle_message(queue.sent[number], is_awaited=True)
 
         queue.received = both
         report = queue.export()

@@ -20,16 +20,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 
 from django_sitemaps09.exceptions import ExportError
-from django_sitemaps09.export.engines import messages
-from django_sitemaps09.export.engines.messages import CLAIM, REPLY, handle_message
-from django_sitemaps09.export.rendering.page import Renderer, Task
 from tests.support.configuration import BASE
 from tests.support.engine_project import SECTIONS
 from tests.support.factories import ArticleFactory
-from tests.support.internals import STATE, Base, Page, conf, source, stores
+from tests.support.internals import STATE, Base, Page, Renderer, Task, conf, messages, source, stores
 from tests.support.published import states
 
-SALT, MESSAGE = messages._SALTS[REPLY], messages._MESSAGE
+SALT, MESSAGE = messages._SALTS[messages.REPLY], messages._MESSAGE
 EVIL = "sitemaps09_tests_evil_urls"
 UNSIGNED = "it is not signed with the SECRET_KEY"
 
@@ -54,7 +51,7 @@ def forging(settings, tmp_path, monkeypatch, db):
 
 @pytest.fixture
 def reply(forging):
-    handle_message(messages.sign(forging))
+    messages.handle_message(messages.sign(forging))
     assert read_reply(forging).file.urls == 1
     folder = messages.Folder(forging)
     signed = folder.store.read(f"{folder.stage}/{folder.token}.signed", 100_000)
@@ -92,7 +89,7 @@ def is_refused(forging, tmp_path, monkeypatch, caplog):
         before = states(tmp_path, hidden=True)
         with monkeypatch.context() as patched, CaptureQueriesContext(connection) as queries:
             patched.setattr(stores, "target_store", lambda *where: pytest.fail(f"{where} was opened"))
-            handle_message(message)
+            messages.handle_message(message)
         [record] = caplog.records
         assert record.getMessage().startswith(f"A message was refused: {why}")
         assert (record.levelname, EVIL in sys.modules, len(queries)) == ("ERROR", False, 0)
@@ -138,7 +135,7 @@ class TestAForgedMessage:
         message = messages.sign(forging)
         (tmp_path / "public" / STATE / "run-1").rename(tmp_path / "public" / STATE / "run-2")
         before = states(tmp_path, hidden=True)
-        handle_message(message)
+        messages.handle_message(message)
         assert "A message was ignored: no export in" in caplog.text
         assert states(tmp_path, hidden=True) == before
 
@@ -146,14 +143,14 @@ class TestAForgedMessage:
     def test_names_only_the_folder_of_a_host_even_if_it_is_signed(self, forging, tmp_path, caplog, name):
         before = states(tmp_path, hidden=True)
         forging["renderer"]["folder"] = name
-        handle_message(messages.sign(forging))
+        messages.handle_message(messages.sign(forging))
         assert "A message was refused: A message contains an invalid stage" in caplog.text
         assert states(tmp_path, hidden=True) == before
 
     def test_with_a_valid_signature_would_succeed(self, forging, tmp_path):
         """Prove that the tests above would detect the attack."""
         forging["renderer"]["urlconf"] = EVIL
-        handle_message(messages.sign(forging))
+        messages.handle_message(messages.sign(forging))
         assert (EVIL in sys.modules, read_reply(forging).file.urls) == (True, 1)
         assert [*tmp_path.glob(f"public/{STATE}/run-1/*sitemap-a-1.xml")]
 
@@ -170,7 +167,7 @@ def test_a_time_limit_is_the_failure_of_the_page_and_skips_no_item(forging, monk
     monkeypatch.setattr(messages.rendering, "render_page", rendered)
     before = signal.signal(signal.SIGUSR1, Mock(side_effect=SoftLimitError))
     try:
-        handle_message(messages.sign(forging))
+        messages.handle_message(messages.sign(forging))
     finally:
         signal.signal(signal.SIGUSR1, before)
     with pytest.raises(ExportError, match=rf"^{re.escape(socket.gethostname())}: SoftLimitError"):
@@ -234,9 +231,9 @@ def test_a_reply_is_accepted_during_a_key_rotation(forging, command, worker, has
     with use(command):
         message = messages.sign(forging)
     with use(worker):
-        handle_message(message)
+        messages.handle_message(message)
     with use(command):
-        assert messages.Folder(forging).has(REPLY) is has_reply
+        assert messages.Folder(forging).has(messages.REPLY) is has_reply
         assert not has_reply or read_reply(forging).file.urls == 1
 
 
@@ -256,7 +253,7 @@ class TestTheFormerVersion:
 
     def test_gets_a_reply_that_its_command_understands(self, forging, tmp_path):
         renderer = OLD_MESSAGE["renderer"] | {"output": str(tmp_path / "public")}
-        handle_message(messages.sign(OLD_MESSAGE | {"renderer": renderer}))
+        messages.handle_message(messages.sign(OLD_MESSAGE | {"renderer": renderer}))
         path = tmp_path / "public" / STATE / "run-1" / f"{OLD_MESSAGE['token']}.signed"
         content = signing.loads(path.read_text(), salt="django_sitemaps09.answer")
         assert (content["run"], content["token"]) == (f"{STATE}/run-1", OLD_MESSAGE["token"])
@@ -271,7 +268,7 @@ class TestTheFormerVersion:
         claim = values | {"attempt": "x", "number": 3, "host": "web-1"}
         signed = signing.dumps(claim, salt="django_sitemaps09.claim")
         folder.store.write(f"{folder.stage}/{folder.token}.claim", signed.encode())
-        assert folder.has(CLAIM)
+        assert folder.has(messages.CLAIM)
         failure = {"failure": "Celery worker on web-1: no"}
         with pytest.raises(ExportError, match="Celery worker on web-1: no"):
             read_reply(forging, signing.dumps(values | failure, salt=SALT))

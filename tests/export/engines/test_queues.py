@@ -9,13 +9,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from django_sitemaps09.export import export, export_hosts
-from django_sitemaps09.export.engines import queues
-from django_sitemaps09.export.engines.messages import CLAIM, REPLY
-from django_sitemaps09.export.rendering import sink
 from tests.export.engines.fake_queue import ENGINE, PAGE, PAGES, Hooked, everywhere, rendered
 from tests.models import Article
 from tests.support import published
 from tests.support.articles import write_keys
+from tests.support.internals import CLAIM, REPLY, queues, sink
 
 NOBODY = "No test worker took a page, so the export itself rendered all. Start a worker that reads the list"
 HOSTS = ("https://a.example", "https://b.example")

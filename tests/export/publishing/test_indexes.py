@@ -16,7 +16,7 @@ from tests.models import Article
 from tests.support.commands import Broken
 from tests.support.configuration import BASE
 from tests.support.exports import locations, promoting
-from tests.support.internals import ROOT, STATE, Limits, index_name, index_number
+from tests.support.internals import ROOT, STATE, Limits, filenames
 from tests.support.killing import Killed
 from tests.support.manifests import articles, known, slugs, write_articles
 from tests.support.published import SPACE
@@ -63,7 +63,7 @@ class Site:
     @property
     def indexed(self):
         """The pages that each index lists, abbreviated: `a1` is page 1 of section `a`."""
-        found = [path for path in self.folder.iterdir() if index_number(path.name)]
+        found = [path for path in self.folder.iterdir() if filenames.index_number(path.name)]
         listed = {path.name: " ".join(names_in(path.read_bytes())) for path in found}
         page = r"sitemap-(\w)\w*-(\d+)\.xml\.gz"
         return {name: re.sub(page, r"\1\2", names) for name, names in listed.items()}
@@ -74,11 +74,13 @@ class Site:
 
     def published(self, names=()):
         """Return every URL that a reader finds from these files on, or from all indexes of the folder."""
-        names = [*names] or [path.name for path in self.folder.iterdir() if index_number(path.name)]
+        names = [*names] or [
+            path.name for path in self.folder.iterdir() if filenames.index_number(path.name)
+        ]
         found = set()
         for name in names:
             path = self.folder / name
-            if not index_number(name):
+            if not filenames.index_number(name):
                 found |= {f"/{url}" for url in names_in(gzip.decompress(path.read_bytes()))}
             elif path.exists():
                 names += [other for other in names_in(path.read_bytes()) if other not in names]
@@ -110,15 +112,22 @@ def site(folder, configure, monkeypatch):
 
 def test_no_index_has_the_name_of_a_page():
     names = ["sitemap.xml", "sitemap-2.xml", "sitemap-1.xml"]
-    assert [index_name(1), index_name(2), index_name(1, cascade=True)] == names
-    assert all(map(index_number, [*names, "sitemap-20.xml"]))
+    assert [
+        filenames.index_name(1),
+        filenames.index_name(2),
+        filenames.index_name(1, cascade=True),
+    ] == names
+    assert all(map(filenames.index_number, [*names, "sitemap-20.xml"]))
     others = ["sitemap-0.xml", "sitemap-a-1.xml", "sitemap-1.xml.gz", "sitemap-01.xml", "xsitemap.xml", ""]
-    assert not any(map(index_number, others))
+    assert not any(map(filenames.index_number, others))
 
 
 def test_indexes_are_as_few_as_the_limit_allows(site):
     for count, *pages in ((6, "a1 a2 a3"), (7, "a1 a2 a3", "a4"), (14, "a1 a2 a3", "a4 a5 a6", "a7")):
-        report, expected = site(a=count), {index_name(at): found for at, found in enumerate(pages, 1)}
+        report, expected = (
+            site(a=count),
+            {filenames.index_name(at): found for at, found in enumerate(pages, 1)},
+        )
         assert (site.indexed, report.failures, len(site.published())) == (expected, [], count)
         assert [*report.indexes] == site.announced == [*expected]
         assert {*known(site.folder).indexes} == {*expected}

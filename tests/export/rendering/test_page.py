@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from django_sitemaps09.exceptions import UnknownSectionError
 from django_sitemaps09.export import export
-from django_sitemaps09.export.rendering.page import Renderer, Task
 from tests.models import Article
 from tests.support.exports import (
     GZIP_HEADER,
@@ -27,7 +26,7 @@ from tests.support.exports import (
     plain,
 )
 from tests.support.factories import write_articles
-from tests.support.internals import Base, Page, engines, render_page
+from tests.support.internals import Base, Page, Renderer, Task, engines, render_page
 from tests.support.sections import Numbers, declare, listing
 
 pytestmark = pytest.mark.sitemaps09

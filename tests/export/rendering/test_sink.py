@@ -16,8 +16,7 @@ from unittest import mock
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from django_sitemaps09.export.rendering import sink
-from tests.support.internals import LocalStore, compressor
+from tests.support.internals import LocalStore, compressor, sink
 from tests.support.processes import DEADLINE, until
 
 DATA = [b"<url>%d</url>\n" % number for number in range(1_000)]
