@@ -32,7 +32,15 @@ from tests.invariants.test_querysets import (
 )
 from tests.models import Article, Comment, Discussed
 from tests.support.databases import execute, no_cursor_left, parameter
-from tests.support.internals import Page, QuerySource, check_declarations, count_rows, fill, lastmod_text
+from tests.support.internals import (
+    Page,
+    QuerySource,
+    check_declarations,
+    count_rows,
+    fill,
+    in_total_order,
+    lastmod_text,
+)
 from tests.support.memory import traced
 from tests.support.published import indexed
 from tests.support.sections import declare
@@ -238,6 +246,12 @@ def test_expressions_of_rows_by_position_need_few_queries_for_the_rows_of_a_page
     with django_assert_num_queries(2, connection=connections[using]) as queries:
         views.sitemap(RequestFactory().get("/"), sitemaps={"s": declared}).render()
     assert "WHERE" in queries.captured_queries[1]["sql"]
+
+
+def test_rows_on_separate_pages_are_in_their_order_and_then_in_that_of_their_key_alone(shelf):
+    """An index has the order and the key. With further columns, a database would sort all rows."""
+    for order, key in (("-day",), F("id").desc()), (("day",), F("id").asc()), ((), F("id").asc()):
+        assert in_total_order(shelf.order_by(*order)).query.order_by == (*order, key)
 
 
 def test_rows_that_only_their_order_or_a_window_repeats_are_counted(shelf):

@@ -46,7 +46,7 @@ from django_sitemaps09.hooks.values import lastmod_text
 from django_sitemaps09.management.commands import export_sitemaps
 from django_sitemaps09.notify.client import Client, Connections
 from django_sitemaps09.notify.ledger import FOLDER, Ledger, Message
-from django_sitemaps09.orm.reading import count_rows, in_page_order
+from django_sitemaps09.orm.reading import count_rows, in_page_order, in_total_order
 from django_sitemaps09.orm.traits import divides_groups, has_window_function
 from django_sitemaps09.pages import HASHES, Fingerprint, Key, Page, fill
 from django_sitemaps09.protocol import (
