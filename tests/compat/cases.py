@@ -281,9 +281,6 @@ TIMES = {
 }
 
 
-# Several languages.
-
-
 def in_its_language(self, item):
     return f"/{get_language()}{item.get_absolute_url()}"
 

@@ -86,9 +86,6 @@ def assert_newest(section, way, lastmods):
         assert compatible_index(section) == (None if None in lastmods else max(lastmods, default=None))
 
 
-# The rows of instances.
-
-
 def early(rows):
     return rows.filter(visits__at__lt=datetime(2026, 1, 6, tzinfo=UTC))
 
